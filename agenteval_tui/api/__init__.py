@@ -11,6 +11,7 @@ from agenteval_tui.api.forks import Forks, fork
 from agenteval_tui.api.grading import Grade, grade
 from agenteval_tui.api.history import History, import_runs, why
 from agenteval_tui.api.runs import Execution, Run, run
+from agenteval_tui.api.suggestions import Suggested, suggest
 from agenteval_tui.api.suites import Suite, load
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.model import Criterion
@@ -24,6 +25,7 @@ __all__ = [
     "Grade",
     "History",
     "Run",
+    "Suggested",
     "Suite",
     "compare",
     "fork",
@@ -31,5 +33,6 @@ __all__ = [
     "import_runs",
     "load",
     "run",
+    "suggest",
     "why",
 ]

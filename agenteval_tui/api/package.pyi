@@ -25,6 +25,9 @@ from agenteval_tui.api import (
     Run as Run,
 )
 from agenteval_tui.api import (
+    Suggested as Suggested,
+)
+from agenteval_tui.api import (
     Suite as Suite,
 )
 from agenteval_tui.api import (
@@ -44,6 +47,9 @@ from agenteval_tui.api import (
 )
 from agenteval_tui.api import (
     run as run,
+)
+from agenteval_tui.api import (
+    suggest as suggest,
 )
 from agenteval_tui.api import (
     why as why,

@@ -75,7 +75,7 @@ def make_server(root: Path, db: Path | None, allowed: Allowed) -> MCPServer[Any]
     tools = _Tools(root.resolve(), db, allowed)
     offered: list[Callable[..., str]] = [
         tools.failures, tools.why, tools.show, tools.history, tools.compare, tools.validate, tools.criterion,
-        tools.try_edit, tools.grade,
+        tools.try_edit, tools.suggest, tools.grade,
     ]  # fmt: skip
     if allowed.edit:
         offered.append(tools.save_edit)
@@ -194,6 +194,20 @@ class _Tools(Struct, frozen=True):
                 if len(impact.flips) > _FLIPS:
                     lines.append(f"… {len(impact.flips) - _FLIPS} more runs flip")
         return displayable("\n".join(lines))
+
+    def suggest(
+        self,
+        test: Annotated[
+            str, Field(description="A test's id, TEST/CRITERION, or a run. Empty: that of the first good run.")
+        ] = "",
+        good: Annotated[list[str], Field(description="Runs that are good, beside those that a person labelled.")] = [],  # noqa: B006
+        bad: Annotated[list[str], Field(description="Runs that are bad.")] = [],  # noqa: B006
+        from_judge: Annotated[bool, Field(description="Take a judge's stored verdicts as the labels.")] = False,
+    ) -> str:
+        """Suggest criteria for a test: the smallest configs that agree with which runs are good and bad (two good and a
+        bad one are enough), and the run whose label would tell most. No model is asked and nothing is stored."""
+        judge = ["--from-judge"] if from_judge else []
+        return self._verb("suggest", *judge, *_options("--good", good), *_options("--bad", bad), *_given(test))
 
     def grade(
         self,

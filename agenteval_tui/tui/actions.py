@@ -113,6 +113,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("edit.flips", "flips", "f9", "flips", "List the stored runs that the edit would flip", "edit"),
     Action("edit.relax_now", "relax_now", "A", "smallest edit", "Apply the smallest edit that passes", "edit"),
     Action("edit.relax", "relax", "f7", "smallest edits", "List the smallest edits that pass", "edit"),
+    Action("edit.suggest", "suggest", "alt+s", "suggest", "Suggest criteria from labelled runs", "edit"),
     Action("edit.filter", "filter", "slash", "filter", "Filter the tests by id or name", "edit"),
     Action("edit.editor", "open_editor", "o", "$EDITOR", "Open the suite's file in $EDITOR at the line", "edit"),
     # Run
@@ -221,6 +222,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("inspect.save", "save", "ctrl+s", "save", "Save the edited config to the suite's file", "inspect"),
     Action("inspect.fix", "apply_fix", "f4", "apply fix", "Apply the fix for the problem at the cursor", "inspect"),
     Action("inspect.relax", "relax", "f7", "smallest edits", "List the smallest edits that pass", "inspect"),
+    Action("inspect.suggest", "suggest", "alt+s", "suggest", "Suggest criteria from labelled runs", "inspect"),
     Action("inspect.explain", "explain", "f3", "explain", "Explain the word at the cursor", "inspect"),
     Action("inspect.revert", "revert", "f6", "revert", "Go back to the saved config", "inspect"),
     # Difference
@@ -417,11 +419,13 @@ _PRIORITY = {
     "edit.save",
     "edit.revert",
     "edit.relax",
+    "edit.suggest",
     "inspect.save",
     "inspect.fix",
     "inspect.revert",
     "inspect.flips",
     "inspect.relax",
+    "inspect.suggest",
 }
 
 _KEY_WORDS = {

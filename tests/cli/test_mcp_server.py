@@ -82,6 +82,10 @@ def test_a_failure_is_found_explained_and_an_edit_is_tried_and_saved(folder: Pat
         tried = await said(client, "try_edit", run="where", criterion="1", config=EDIT)
         assert "now   3 failed\nthen  3 passed" in tried
         assert tried.count("failed → passed") == 3
+        runs = [run.id for run in agenteval.History(folder / "h.db", all_projects=True).runs(test="where")]
+        suggested = await said(client, "suggest", good=runs[:1])
+        assert "where: 1 of 3 runs labelled: 1 good, 0 bad" in suggested
+        assert "calls get_order with order_id" in suggested
         broken = await said(
             client, "try_edit", run="where", criterion="1", config='{"metrics": [{"type": "TextMach"}]}'
         )
@@ -117,6 +121,7 @@ def test_nonsense_gets_a_sentence_and_the_server_lives(folder: Path) -> None:
             ("criterion", {"run": "x"}), ("try_edit", {"run": "x", "criterion": "1", "config": "\x1b["}),
             ("grade", {"transcript": "{}", "criteria": []}), ("grade", {"transcript": "hi", "criteria": [{}]}),
             ("failures", {"tests": ["--all"]}), ("compare", {"before": "--json"}), ("why", {"run": 3}),
+            ("suggest", {"test": "where"}), ("suggest", {}), ("suggest", {"good": ["--help"]}),
         ]:  # fmt: skip
             answer = await said(client, tool, **arguments)
             assert answer.startswith("ERROR "), (tool, arguments, answer)

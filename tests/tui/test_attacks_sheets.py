@@ -45,6 +45,7 @@ SHOWN = {
         "quarantine.QuarantineScreen",
         "json_viewer.JsonViewerScreen",
         "criterion_versions.CriterionVersionsScreen",
+        "suggest.SuggestScreen",
     },
     "through_reviewing": {
         "agreement.AgreementScreen",
@@ -208,6 +209,7 @@ def inspect(on: Walk, folder: Path) -> None:
     on.sheet("a", "AddRowScreen", holds="row")
     on.sheet("X", "ExportScreen")
     on.sheet("V", "CriterionVersionsScreen", "j", TAB, "j")
+    on.sheet("\x1bs", "SuggestScreen", "y", "]", holds="good or bad")
     on.copy("y")
     on.copy(TAB, "j", "Y")
     # Its config, relaxed until it passes; what flips then; and a file that was changed meanwhile.

@@ -32,6 +32,7 @@ async def test_a_failed_run_its_evidence_and_edits_that_are_not_saved(fresh: tup
             a_broken_edit_is_an_error_with_a_fix_that_one_key_applies,
             a_draft_follows_its_criterion_through_runs_and_criteria,
             the_smallest_edits_that_pass_are_one_key_away,
+            criteria_that_agree_with_labels_are_added_to_the_test,
         ):
             await settle(pilot)
             await step(pilot, app)
@@ -116,6 +117,22 @@ async def the_smallest_edits_that_pass_are_one_key_away(pilot: Pilot[int], app: 
     await settle(pilot)
     assert "graded with your edit: passed" in text_of(app)
     assert "problems 0" in text_of(app)
+
+
+async def criteria_that_agree_with_labels_are_added_to_the_test(pilot: Pilot[int], app: AgentevalApp) -> None:
+    await go_to(pilot, "order-status")
+    await pilot.press("enter")
+    await settle(pilot)
+    await pilot.press("alt+s")
+    await until(pilot, lambda: "good or bad?" in text_of(app) and "not labelled yet" in text_of(app))
+    await pilot.press("y")
+    await until(pilot, lambda: "enter add to the test" in text_of(app))
+    assert "calls get_order" in text_of(app)
+    await pilot.press("enter")
+    await until(pilot, lambda: type(app.screen).__name__ == "EditorScreen")
+    await settle(pilot)
+    assert "Calls get_order" in text_of(app)
+    assert "1 not saved" in text_of(app)
 
 
 async def test_an_edit_is_saved_in_its_place_and_never_over_what_somebody_else_wrote(tmp_path: Path) -> None:

@@ -22,13 +22,14 @@ from agenteval_tui.analysis.suggest.conditions import (
     graded,
     rank,
 )
-from agenteval_tui.analysis.suggest.examples import Examples, numbers
+from agenteval_tui.analysis.suggest.examples import Example, Examples, numbers
 from agenteval_tui.analysis.suggest.json_values import json_families
 from agenteval_tui.analysis.suggest.shapes import metric_families, shape_families
 from agenteval_tui.analysis.suggest.texts import text_families
 from agenteval_tui.analysis.suggest.tools import tool_families
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.uxon.serialize import to_text
 
 MOST = 6
@@ -114,7 +115,7 @@ def suggest(examples: Examples, most: int = MOST) -> Suggestions:
     ranked = sorted(
         [*(_Choice((one,)) for one in pool), *_together(pool, good, bad)], key=lambda one: one.rank(good, bad)
     )
-    chosen = _different(_checked(examples, ranked), good, bad, most)
+    chosen = _different(examples, ranked, most)
     rivals = _rivals(examples, [*chosen, *ranked[:_RIVALS]])
     return Suggestions(
         tuple(_suggestion(examples, one, rivals) for one in chosen),
@@ -122,6 +123,24 @@ def suggest(examples: Examples, most: int = MOST) -> Suggestions:
         good.bit_count(),
         bad.bit_count(),
         label_next=_next(examples, rivals),
+    )
+
+
+def criteria_of_good_runs(
+    transcripts: Sequence[Transcript], variables: Mapping[str, Any] | None = None, most: int = 3
+) -> tuple[CriterionSpec, ...]:
+    """Criteria for a new test, of what these good runs share: their tool calls with arguments, then what they say of
+    what they were told, then their form. All of them pass. One run will do; () where nothing can be said of it.
+
+    `variables`: the row that all of them are of.
+    """
+    examples = Examples(
+        [Example(str(number), transcript, variables or {}, True) for number, transcript in enumerate(transcripts)]
+    )
+    if not examples.good:
+        return ()
+    return tuple(
+        CriterionSpec(one.name, one.prototype_class, one.config) for one in suggest(examples, most).suggestions
     )
 
 
@@ -303,29 +322,30 @@ def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any] 
 # From choices to suggestions
 
 
-def _checked(examples: Examples, ranked: Sequence[_Choice]) -> Iterator[_Choice]:
-    """The choices whose config grades as they say it does. Others are not lost: as the grader sees them, they may be
-    worse."""
-    for one in ranked:
-        passed, failed = graded(examples, one.spec)
-        if passed == one.passes and not examples.labelled & ~(passed | failed):
-            yield one
+def _holds(examples: Examples, one: _Choice) -> bool:
+    """Whether its config grades as the choice says it does. If not, it would be another choice than the one ranked."""
+    passed, failed = graded(examples, one.spec)
+    return passed == one.passes and not examples.labelled & ~(passed | failed)
 
 
-def _different(choices: Iterator[_Choice], good: int, bad: int, most: int) -> list[_Choice]:
+def _different(examples: Examples, ranked: Sequence[_Choice], most: int) -> list[_Choice]:
     """The best ones, without those that say of the same thing what a better one says, of the same runs. One that
     agrees with fewer labels than another is worth a look only if it is smaller."""
+    good, bad = examples.good, examples.bad
     found: list[_Choice] = []
     least: dict[int, float] = {}
     seen: set[tuple[int, tuple[str, ...]]] = set()
     per_subject: dict[tuple[str, ...], int] = {}
-    for one in choices:
+    for one in ranked:
         about = tuple(sorted({part.about.partition(" ")[0] for part in one.parts}))
         key = one.passes, about
-        if key in seen or per_subject.get(about, 0) >= 2:
-            continue
         right = agreed(one.passes, good, bad)
-        if any(one.cost >= cost for better, cost in least.items() if better > right):
+        if (
+            key in seen
+            or per_subject.get(about, 0) >= 2
+            or any(one.cost >= cost for better, cost in least.items() if better > right)
+            or not _holds(examples, one)
+        ):
             continue
         least[right] = min(least.get(right, one.cost), one.cost)
         seen.add(key)
@@ -445,7 +465,7 @@ def _shared(examples: Examples, families: Sequence[Family], most: int) -> list[_
         if subject == "tools":
             parts += _more_tools(one, ranked, good)
         choice = _Choice(tuple(parts))
-        if next(_checked(examples, [choice]), None) is not None:
+        if _holds(examples, choice):
             chosen.append(choice)
             subjects.add(subject)
         if len(chosen) == most:

@@ -37,25 +37,44 @@ class TestExamples(Struct, frozen=True):
 
 
 def examples_of_test(
-    store: Store, suite_key: str, test_id: str, *, criterion: str = "", from_judge: bool = False
+    store: Store,
+    suite_key: str,
+    test_id: str,
+    *,
+    criterion: str = "",
+    from_judge: bool = False,
+    said: Mapping[str, bool] | None = None,
 ) -> TestExamples:
     """The newest runs of a test with their labels: of the run as a whole, or of a criterion (a number from 1, a name or
     its beginning); or with a judge's verdicts.
 
+    `said`: more labels, by run id, which are not stored and count before those that are.
     Raises AgentevalError for a test without runs, and where it is not clear which judge is meant.
     """
-    return _examples(store, store.runs_of_test(suite_key, test_id, _READ), test_id, criterion, from_judge)
+    return _examples(store, store.runs_of_test(suite_key, test_id, _READ), test_id, criterion, from_judge, said or {})
 
 
 def examples_of_execution(
-    store: Store, execution_id: str, *, criterion: str = "", from_judge: bool = False
+    store: Store,
+    execution_id: str,
+    *,
+    criterion: str = "",
+    from_judge: bool = False,
+    said: Mapping[str, bool] | None = None,
 ) -> TestExamples:
     """The same for the runs of an execution, whatever test they are of: imported runs have often one test each."""
     rows = store.runs_of_execution(execution_id)[::-1][:_READ]
-    return _examples(store, rows, "", criterion, from_judge)
+    return _examples(store, rows, "", criterion, from_judge, said or {})
 
 
-def _examples(store: Store, rows: Sequence[RunRow], test_id: str, criterion: str, from_judge: bool) -> TestExamples:
+def _examples(
+    store: Store,
+    rows: Sequence[RunRow],
+    test_id: str,
+    criterion: str,
+    from_judge: bool,
+    more: Mapping[str, bool],
+) -> TestExamples:
     rows = [row for row in rows if row.status in _ENDED and not row.error_kind]
     if not rows:
         what = f"test {test_id} has" if test_id else "this execution has"
@@ -65,6 +84,9 @@ def _examples(store: Store, rows: Sequence[RunRow], test_id: str, criterion: str
     else:
         criterion = named(_names(store, rows), criterion) if criterion else ""
         said = _labelled(store, rows, criterion)
+    said = {**said, **more}
+    if missing := sorted(set(more) - {row.id for row in rows}):
+        raise AgentevalError(f"run {missing[0]} is none of these runs, or has no answer", mend="label runs of one test")
     labelled = [row for row in rows if row.id in said][:_MOST_LABELLED]
     others = [row for row in rows if row.id not in said][: max(0, MOST_RUNS - len(labelled))]
     kept = {row.id for row in (*labelled, *others)}

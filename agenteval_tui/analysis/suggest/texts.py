@@ -94,12 +94,14 @@ class _Texts:
 
     def _cost(self, text: str) -> float:
         """More for more words, and for short words that say little; less for data that the agent was given."""
-        words = text.count(" ") + 1
-        cost = 1.5 * (words - 1)
         has_digit = any(char.isdigit() for char in text)
-        if has_digit or len(text) > 4:
-            cost -= 1.0 if any(text in self.known[number] for number in numbers(self.examples.good)) else 0.0
-            cost -= 1.0 if has_digit and len(text) > 2 else 0.0
+        told = (has_digit or len(text) > 4) and any(
+            _stands_in(self.known[number], text) for number in numbers(self.examples.good)
+        )
+        # A number with its unit, as a tool gave it, is one thing.
+        cost = (0.2 if told and has_digit else 1.5) * text.count(" ")
+        cost += 0.5 * text.isdigit()  # without its unit, it may be a part of any other number
+        cost -= 1.0 * told + 1.0 * (has_digit and (told or len(text) > 2))
         if all(len(word) <= 3 and not any(char.isdigit() for char in word) for word in text.split()):
             cost += 3.0
         return cost
@@ -147,7 +149,7 @@ class _Texts:
         for text, mask in pieces.items():
             if good & ~mask or len(text) < 2:
                 continue
-            told = len(text) > 3 and all(text in self.known[number] for number in numbers(good))
+            told = len(text) > 3 and all(_stands_in(self.known[number], text) for number in numbers(good))
             data = any(char.isdigit() for char in text)
             words = text.count(" ") + 1
             if not (told and data) and few and not (data and words == 1) and not (told and words > 1):
@@ -273,7 +275,7 @@ class _Texts:
             for text, mask in ranked[:30]:
                 metric = {"type": "TextMatch", name: literally(text)}
                 passes = passing(self.examples, metric, "TextResponse", {})
-                price = cost + 0.5 * text.count(" ") - (2.0 if len(text) == 1 and not text.isalnum() else 0.0)
+                price = cost + 0.5 * text.count(" ") - (1.0 if len(text) == 1 and not text.isalnum() else 0.0)
                 title = f"{said} {quoted(text)}"
                 pool.conditions.append(Condition(title, metric, passes, price, pool, source=mask, about=name))
         for (first, last), mask in sorted(around.items()):
@@ -304,6 +306,17 @@ class _Texts:
             cost = 4.0 + sum(2.0 + 1.5 * text.count(" ") for text in texts)
             pool.conditions.append(Condition(title, metric, passes, cost, pool))
         return pool
+
+
+def _stands_in(known: str, text: str) -> bool:
+    """Whether a text of whole words is a text of whole words there."""
+    at = known.find(text)
+    while at >= 0:
+        end = at + len(text)
+        if not (known[at - 1 : at].isalnum() and text[0].isalnum()) and not known[end : end + 1].isalnum():
+            return True
+        at = known.find(text, at + 1)
+    return False
 
 
 def _tokens(text: str) -> list[tuple[int, int]]:
@@ -389,12 +402,12 @@ def _paragraphs(examples: Examples) -> Family:
             if match is not None:
                 key = place, match[0].lower()
                 found[key] = found.get(key, 0) | 1 << number
-    cost = bits(len(found)) + 3.0
+    cost = bits(len(found)) + 4.0
     ranked = sorted(found.items(), key=lambda one: (-agreed(one[1], examples.good, examples.bad), one[0]))
     for (place, word), mask in ranked[:30]:
         before = f"(?>[\\s\\S]*?\\n[ \\t]*\\n\\s*){{{place}}}" if place else "\\s*"
         metric = {"type": "Regex", "pattern": f"/\\A{before}[^\\p{{L}}\\p{{N}}]{{0,9}}{_bounded(word)}/i"}
-        title = f"paragraph {place + 1} begins with {quoted(word)}"
+        title = f"{f'paragraph {place + 1} ' if place else ''}begins with the word {quoted(word)}"
         passes = passing(examples, metric, "TextResponse", {})
         pool.conditions.append(Condition(title, metric, passes, cost, pool, source=mask, about="paragraphs"))
     return pool

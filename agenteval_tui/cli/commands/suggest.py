@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import click
 
 from agenteval_tui.analysis.suggest.search import MOST, suggest
@@ -16,13 +18,22 @@ from agenteval_tui.views.suggestions import suggestions_view
 @click.argument("reference", metavar="[TEST[/CRITERION]]", default="")
 @click.option("--execution", metavar="REF", help="Of the runs of this execution (an id, or `last`), not of a test.")
 @click.option("--from-judge", is_flag=True, help="Take a judge's stored verdicts as the labels.")
+@click.option("--good", multiple=True, metavar="RUN", help="Count this run as good, without storing a label.")
+@click.option("--bad", multiple=True, metavar="RUN", help="Count this run as bad, without storing a label.")
 @click.option("--most", type=click.IntRange(1, 20), default=MOST, show_default=True, help="How many criteria to print.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @all_projects("--all")
 @common_options
 @pass_invocation
 def command(
-    invocation: Invocation, reference: str, execution: str | None, from_judge: bool, most: int, as_json: bool
+    invocation: Invocation,
+    reference: str,
+    execution: str | None,
+    from_judge: bool,
+    good: tuple[str, ...],
+    bad: tuple[str, ...],
+    most: int,
+    as_json: bool,
 ) -> int:
     """Suggest criteria for TEST: the smallest configs that agree with the labels of its runs, best first.
 
@@ -30,12 +41,15 @@ def command(
     says what these share. Labels of the run as a whole count; with /CRITERION (a number, a name or its beginning) those
     of that criterion. With --from-judge: which criterion would say what the judge says, without asking it.
 
-    TEST is a test's id (FILE::ID where several suites have it), or a run of it. No model is asked, nothing is written.
+    TEST is a test's id (FILE::ID where several suites have it), or a run of it; without it, that of the first --good.
+    No model is asked, nothing is written. `agenteval docs suggest` has more.
     """
-    if bool(reference) == bool(execution):
+    if bool(reference or good) == bool(execution):
         raise click.UsageError("name a test, or an execution by --execution")
     with invocation.store(to_look=True) as store:
-        given = _given(invocation.references(store), reference, execution or "", from_judge)
+        find = invocation.references(store)
+        said = {find.run(run).id: True for run in good} | {find.run(run).id: False for run in bad}
+        given = _given(find, reference or "".join(good[:1]), execution or "", from_judge, said)
         found = suggest(given.examples, most)
     if as_json:
         invocation.out.json(suggested_document(found, given))
@@ -44,8 +58,11 @@ def command(
     return 0
 
 
-def _given(find: References, reference: str, execution: str, from_judge: bool) -> TestExamples:
+def _given(
+    find: References, reference: str, execution: str, from_judge: bool, said: Mapping[str, bool]
+) -> TestExamples:
     if execution:
-        return examples_of_execution(find.store, find.execution(execution).id, from_judge=from_judge)
+        return examples_of_execution(find.store, find.execution(execution).id, from_judge=from_judge, said=said)
     row, criterion = find.address(reference)
-    return examples_of_test(find.store, row.suite_key, row.test_id, criterion=criterion, from_judge=from_judge)
+    key, test = row.suite_key, row.test_id
+    return examples_of_test(find.store, key, test, criterion=criterion, from_judge=from_judge, said=said)

@@ -818,6 +818,22 @@ class InspectScreen(FrameScreen):
         else:
             self.agenteval.edit_test(bench.run.suite_key, bench.run.test_id, starter=starter, run=bench.run.id)
 
+    def action_suggest(self) -> None:
+        """The smallest criteria that agree with the labels of the test's runs; labels can be given there."""
+        bench, name = self.controller.bench, self.controller.criterion_name
+        if bench is None:
+            return
+        run = bench.run
+        screen = sheet("suggest", run.suite_key, run.test_id, run.id, may_add=bench.loaded is not None)
+
+        def chosen(starter: Starter | None) -> None:
+            if starter is not None:
+                self.agenteval.edit_test(run.suite_key, run.test_id, starter=starter, run=run.id)
+            elif getattr(screen, "labelled", False) and self.controller.bench is bench:
+                self._read_run(run.id, criterion=name)
+
+        self.app.push_screen(screen, chosen)
+
     def action_label(self) -> None:
         """What a person thinks of the run, or of the criterion that is shown."""
         state = self.controller

@@ -1,0 +1,101 @@
+"""Criteria from examples, in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from agenteval_tui.analysis.suggest.examples import Example, Examples
+from agenteval_tui.analysis.suggest.search import MOST, Suggestion, Suggestions
+from agenteval_tui.analysis.suggest.search import suggest as smallest_criteria
+from agenteval_tui.analysis.suggest.stored import TestExamples, examples_of_test
+from agenteval_tui.api.grading import transcript_of
+from agenteval_tui.api.runs import File, Run
+from agenteval_tui.api.shown import Shown
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.references import References
+from agenteval_tui.history.store import Store
+from agenteval_tui.suites.model import Criterion
+from agenteval_tui.suites.projects import projects_open
+from agenteval_tui.views.model import View
+from agenteval_tui.views.suggestions import suggestions_view
+
+
+class Suggested(Shown, Struct, frozen=True, eq=False):
+    """Criteria that agree with examples, best first."""
+
+    found: Suggestions
+    given: TestExamples
+
+    @property
+    def criteria(self) -> tuple[Criterion, ...]:
+        """The criteria, ready for `grade` or a suite."""
+        return tuple(
+            Criterion(name=one.name, prototype_class=one.prototype_class, config_uxon=one.config) for one in self
+        )
+
+    @property
+    def label_next(self) -> str:
+        """The run whose label would tell most (of examples: its number, from 0); "" where none would."""
+        return self.found.label_next
+
+    def __iter__(self) -> Iterator[Suggestion]:
+        return iter(self.found.suggestions)
+
+    def __len__(self) -> int:
+        return len(self.found.suggestions)
+
+    def __getitem__(self, place: int) -> Suggestion:
+        return self.found.suggestions[place]
+
+    def __repr__(self) -> str:
+        return f"<Suggested {', '.join(one.title for one in self)}>"
+
+    def view(self) -> View:
+        """Each with its config, what it agrees with, and what to label next."""
+        return suggestions_view(self.found, self.given)
+
+
+def suggest(
+    reference: str | Run = "",
+    *,
+    good: Iterable[Any] = (),
+    bad: Iterable[Any] = (),
+    unlabelled: Iterable[Any] = (),
+    from_judge: bool = False,
+    most: int = MOST,
+    db: File | None = None,
+) -> Suggested:
+    """The smallest criteria that agree with examples. No model is asked, and nothing is stored.
+
+    With `reference` (a test's id, TEST/CRITERION, a run) as `agenteval suggest`: the labels of the test's stored runs,
+    or a judge's stored verdicts. Else `good` and `bad` are the examples, and `unlabelled` more of the same kind: each
+    whatever `grade` takes (a text, chat messages, a server's reply, a `Transcript`), or a `Run`. Raises
+    `AgentevalError` without a good one.
+    """
+    if not reference:
+        if from_judge:
+            raise AgentevalError("a judge's verdicts are of stored runs", mend="name a test")
+        labelled = [(one, True) for one in good] + [(one, False) for one in bad] + [(one, None) for one in unlabelled]
+        examples = Examples([_example(number, one, label) for number, (one, label) in enumerate(labelled)])
+        return Suggested(smallest_criteria(examples, most), TestExamples(examples))
+    listed = [*((one, True) for one in good), *((one, False) for one in bad)]
+    name = reference.id if isinstance(reference, Run) else reference
+    path = reference.db if isinstance(reference, Run) else directories.history_file(db)
+    with Store.open_to_look(path) as store:
+        find = References(store, projects_open())
+        row, criterion = find.address(name)
+        said = {find.run(one.id if isinstance(one, Run) else str(one)).id: label for one, label in listed}
+        given = examples_of_test(
+            store, row.suite_key, row.test_id, criterion=criterion, from_judge=from_judge, said=said
+        )
+    return Suggested(smallest_criteria(given.examples, most), given)
+
+
+def _example(number: int, what: Any, label: bool | None) -> Example:
+    if isinstance(what, Run):
+        return Example(what.id, what.transcript, what.row.variables, label)
+    return Example(str(number), transcript_of(what), {}, label)

@@ -1,0 +1,243 @@
+"""Criteria that agree with a test's labelled runs: the list, the config of each, and the run to label next."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from agenteval_tui.analysis.suggest.search import Suggestion
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading.criterion_templates import Starter
+from agenteval_tui.tui.presenters.config_lines import painted, token_layers, tokens_of
+from agenteval_tui.tui.presenters.sheet_edges import Keys
+from agenteval_tui.tui.presenters.status_style import glyph
+from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.presenters.view_lines import line, view_lines
+from agenteval_tui.tui.presenters.wrapped_lines import shown_line
+from agenteval_tui.tui.screens.suggest_controller import SuggestController, SuggestedState
+from agenteval_tui.tui.services import services
+from agenteval_tui.tui.styled_text import Cell, Line, fit, spread
+from agenteval_tui.tui.terminal.sheet import Sheet
+from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.workers import is_busy, start_worker
+from agenteval_tui.views.model import paragraphs, plain
+from agenteval_tui.views.suggestions import facts_of, labels_text, next_lines
+
+_ANSWER = 400
+"""Characters of the answer that a verdict is asked of."""
+
+
+class _Rows:
+    def __init__(self, suggestions: Sequence[Suggestion]) -> None:
+        self._suggestions = suggestions
+
+    def count(self) -> int:
+        return len(self._suggestions)
+
+    def key(self, index: int) -> str:
+        return self._suggestions[index].title
+
+    def line(self, index: int, width: int, *, focused: bool) -> Line:
+        one = self._suggestions[index]
+        right = one.agrees == one.labelled
+        figures: tuple[Cell, ...] = ((f"agrees {one.agrees} of {one.labelled}", "passed" if right else "error"),)
+        if one.left_out is not None:
+            figures = (*figures, (f", left out {one.left_out}", "dim"))
+        figures = (*figures, (f", passes {one.passes} of {one.runs} ", "dim"))
+        return spread(((" ", ""), (one_line(one.title, 300), "")), figures, width)
+
+
+class SuggestScreen(Sheet[Starter | None]):
+    """Dismissed with the criterion to add, or None. `labelled` says whether labels were given meanwhile."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,alt+s", "dismiss(None)", "close", show=False),
+        Binding("tab", "next_pane", "the other pane", show=False),
+        Binding("y", "say(True)", "good", show=False),
+        Binding("n", "say(False)", "bad", show=False),
+        Binding("u", "take_back", "undo", show=False),
+        Binding("right_square_bracket", "step(1)", "older run", show=False),
+        Binding("left_square_bracket", "step(-1)", "newer run", show=False),
+    ]
+
+    def __init__(self, suite_key: str, test_id: str, run_id: str = "", *, may_add: bool = True) -> None:
+        """`run_id`: the open run, which is labelled first. `may_add`: whether the test is in a file that can get a
+        criterion."""
+        super().__init__()
+        self._about = suite_key, test_id, run_id
+        self._may_add = may_add
+        self._error: AgentevalError | None = None
+        self.controller: SuggestController | None = None
+
+    @property
+    def labelled(self) -> bool:
+        """Whether labels of this sheet are in the history."""
+        return self.controller is not None and bool(self.controller.said)
+
+    def compose(self) -> ComposeResult:
+        with SheetFrame("Criteria from labels", self._keys, subject=one_line(self._about[1], 60), width="large"):
+            yield LineBlock(self._head, id="labels")
+            yield VirtualList(id="suggestions")
+            yield Section("config", id="rule")
+            yield LinesView(id="config")
+            yield Section(self._run_title, id="run-rule")
+            yield LineBlock(self._run, id="run")
+
+    def on_mount(self) -> None:
+        rows = self.query_one("#suggestions", VirtualList)
+        rows.set_empty([((" Looking …", "dim"),)])
+        rows.focus()
+        self.controller = SuggestController(services(self).session.store, *self._about)
+        self._show_config(False)
+        self._work(self.controller.read)
+
+    # What a person does
+
+    def action_say(self, good: bool) -> None:
+        """Label the run that is shown."""
+        controller = self.controller
+        shown = controller.shown if controller is not None else None
+        if controller is not None and shown is not None and not is_busy(self, "suggest"):
+            self._work(partial(controller.say, shown.run, good))
+
+    def action_take_back(self) -> None:
+        """Take the last label back."""
+        if self.controller is not None and self.controller.said and not is_busy(self, "suggest"):
+            self._work(self.controller.take_back)
+
+    def action_step(self, by: int) -> None:
+        """Another run to label."""
+        if self.controller is not None:
+            self.controller.step(by)
+            self._show_run()
+
+    def action_next_pane(self) -> None:
+        """Between the criteria and the config, which may be long."""
+        rows, config = self.query_one("#suggestions"), self.query_one("#config")
+        if config.display:
+            (config if rows.has_focus else rows).focus()
+
+    def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
+        """Another criterion."""
+        self._preview(event.index)
+
+    def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
+        """Add this one to the test."""
+        controller = self.controller
+        if controller is None or event.index >= len(controller.suggestions):
+            return
+        if self._may_add:
+            self.dismiss(controller.starter(event.index))
+        else:
+            services(self).say("This test is in no suite file, so it can't get a criterion.", severity="warning")
+
+    # Reading, in a thread: up to some tenths of a second
+
+    def _work(self, work: Callable[[], SuggestedState | None]) -> None:
+        start_worker(self, partial(self._read, work), group="suggest")
+
+    async def _read(self, work: Callable[[], SuggestedState | None]) -> None:
+        try:
+            await asyncio.to_thread(work)
+            self._error = None
+        except AgentevalError as error:
+            self._error = error
+        self._show()
+
+    # What it looks like
+
+    def _show(self) -> None:
+        rows, controller = self.query_one("#suggestions", VirtualList), self.controller
+        assert controller is not None
+        found = controller.suggestions
+        rows.set_empty([])
+        rows.set_source(_Rows(found))
+        self._show_config(bool(found))
+        self.query_one("#labels", LineBlock).show(self._head)
+        self.query_one(SheetFrame).retell()
+        if found:
+            self._preview(0)
+        self._show_run()
+
+    def _show_config(self, there: bool) -> None:
+        self.query_one("#rule").display = self.query_one("#config").display = there
+
+    def _show_run(self) -> None:
+        self.query_one("#run-rule", Section).retell()
+        self.query_one("#run", LineBlock).show(self._run)
+
+    def _keys(self) -> Keys:
+        controller = self.controller
+        keys: Keys = ()
+        if controller is not None and controller.suggestions:
+            keys = (("enter", "add to the test"), ("tab", "config"))
+        if controller is not None and controller.shown is not None:
+            keys = (*keys, ("y", "good"), ("n", "bad"), ("]", "another run"))
+        if self.labelled:
+            keys = (*keys, ("u", "undo"))
+        return (*keys, ("esc", "close"))
+
+    def _head(self, width: int) -> list[Line]:
+        state = self.controller.state if self.controller is not None else None
+        if self._error is not None:
+            return error_lines(self._error, width)
+        if state is None:
+            return []
+        if state.found is None:
+            words = "Say of two good runs and a bad one what they are: y is good, n is bad. The criteria follow."
+            return paragraph(words, width)
+        words = " ".join(plain(one) for one in next_lines(state.found) if "Label next" not in plain(one))
+        return [fit(((" ", ""), *line(labels_text(state.found, state.given))), width), *paragraph(words, width, "dim")]
+
+    def _preview(self, index: int) -> None:
+        """The config of a criterion, and what it gets wrong."""
+        controller = self.controller
+        state = controller.state if controller is not None else None
+        if controller is None or state is None or state.found is None or index >= len(controller.suggestions):
+            return
+        one, found = controller.suggestions[index], state.found
+        facts = paragraphs(list(facts_of(one, found)), 1)
+
+        def lines(width: int) -> list[Line]:
+            return [*view_lines(facts, width), ((f" {one.prototype_class}", "dim"),), *_config_lines(one.config, width)]
+
+        self.query_one("#config", LinesView).show(lines, keep_place=False)
+
+    def _run_title(self) -> str:
+        shown = self.controller.shown if self.controller is not None else None
+        return "good or bad?" if shown is None else f"good or bad? {shown.run}"
+
+    def _run(self, width: int) -> list[Line]:
+        shown = self.controller.shown if self.controller is not None else None
+        if shown is None:
+            return []
+        said: Line = ((" not labelled yet", "dim"),)
+        if shown.good is not None:
+            name = "passed" if shown.good else "failed"
+            said = ((f" {glyph(name)} {'good' if shown.good else 'bad'}", name),)
+        calls = ", ".join(call.name for call in shown.transcript.tool_calls)
+        made: list[Line] = [said]
+        if calls:
+            made.append(fit(((" calls ", "dim"), (one_line(calls, 200), "")), width))
+        return [*made, *paragraph(one_line(shown.transcript.final_output, _ANSWER) or "no answer", width)[:4]]
+
+
+def _config_lines(text: str, width: int) -> list[Line]:
+    """A config in its colours."""
+    tokens = tokens_of(text)
+    lines: list[Line] = []
+    at = 0
+    for row in text.split("\n"):
+        shown, offsets = shown_line(row)
+        lines.append(fit(((" ", ""), *painted(shown, offsets, token_layers(tokens, at, at + len(row)))), width))
+        at += len(row) + 1
+    return lines

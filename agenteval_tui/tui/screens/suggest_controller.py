@@ -1,0 +1,92 @@
+"""What the sheet of suggested criteria knows: the runs of a test, what was said of them, the criteria that agree."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from agenteval_tui.analysis.labels import LabelSaved, give_label, opinion, remove_label
+from agenteval_tui.analysis.suggest.examples import Example
+from agenteval_tui.analysis.suggest.search import Suggestion, Suggestions, suggest
+from agenteval_tui.analysis.suggest.stored import TestExamples, examples_of_test
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading.criterion_templates import Starter
+from agenteval_tui.history.current_user import current_user
+from agenteval_tui.history.store import Store
+
+
+class SuggestedState(Struct, frozen=True):
+    """What was read: the runs, and the criteria, or why there are none yet."""
+
+    given: TestExamples
+    found: Suggestions | None
+    problem: AgentevalError | None = None
+
+
+class SuggestController:
+    """Of one test. `read`, `say` and `take_back` block: they are called in a thread."""
+
+    def __init__(self, store: Store, suite_key: str, test_id: str, run_id: str = "") -> None:
+        self._store = store
+        self.suite_key, self.test_id = suite_key, test_id
+        self.state: SuggestedState | None = None
+        self.said: list[LabelSaved] = []
+        self._at = run_id
+        """The run that is shown to be labelled; "": the one that would tell most."""
+
+    def read(self) -> SuggestedState:
+        """The runs with their labels, and the criteria that agree with them. Raises AgentevalError without runs."""
+        given = examples_of_test(self._store, self.suite_key, self.test_id)
+        try:
+            self.state = SuggestedState(given, suggest(given.examples))
+        except AgentevalError as problem:
+            self.state = SuggestedState(given, None, problem)
+        return self.state
+
+    @property
+    def suggestions(self) -> tuple[Suggestion, ...]:
+        """The criteria, best first."""
+        found = self.state.found if self.state is not None else None
+        return found.suggestions if found is not None else ()
+
+    @property
+    def shown(self) -> Example | None:
+        """The run that a verdict is asked of: the open one at first, then the one that would tell most."""
+        if self.state is None:
+            return None
+        runs = self.state.given.examples.given
+        found = self.state.found
+        wanted = [self._at, found.label_next if found is not None else ""]
+        for run in filter(None, wanted):
+            for one in runs:
+                if one.run == run:
+                    return one
+        return next((one for one in runs if one.good is None), runs[0] if runs else None)
+
+    def step(self, by: int) -> None:
+        """Show the run that is `by` older."""
+        shown, state = self.shown, self.state
+        if shown is not None and state is not None:
+            runs = state.given.examples.given
+            at = [one.run for one in runs].index(shown.run) + by
+            self._at = runs[min(max(at, 0), len(runs) - 1)].run
+
+    def say(self, run: str, good: bool) -> SuggestedState:
+        """Keep what a person says of a run, and look again. The next run is the one that would tell most then."""
+        label = opinion(run, "", rating=None, passed=good, comment="", who=current_user())
+        self.said.append(give_label(self._store, label))
+        self._at = ""
+        return self.read()
+
+    def take_back(self) -> SuggestedState | None:
+        """Take the last label of this sheet back; None where there is none."""
+        if not self.said:
+            return None
+        last = self.said.pop()
+        remove_label(self._store, last)
+        self._at = last.label.run_id
+        return self.read()
+
+    def starter(self, number: int) -> Starter:
+        """A suggestion as a new criterion."""
+        one = self.suggestions[number]
+        return Starter("", one.name, one.prototype_class, one.config, "made of labelled runs")
