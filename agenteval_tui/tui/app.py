@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual.binding import Binding, BindingType
 from textual.command import Provider
 from textual.events import DescendantFocus, Event, Key
-from textual.filter import LineFilter
+from textual.filter import LineFilter, Monochrome
 from textual.notifications import Notification, Notify
 from textual.screen import Screen
 from textual.theme import Theme
@@ -178,10 +178,10 @@ class AgentevalApp(TerminalApp):
     def get_line_filters(self) -> Sequence[LineFilter]:
         # The last defence: whatever slipped past `displayable` is made visible here.
         filters: list[LineFilter] = [*super().get_line_filters(), DisplaySafe()]
+        if self.theme_controller.colourless:
+            filters = [one for one in filters if not isinstance(one, Monochrome)] + [Colourless()]
         if not UNICODE:
             filters.append(AsciiOnly())
-        if self.theme_controller.colourless:
-            filters.append(Colourless())
         return filters
 
     def get_theme(self, theme_name: str) -> Theme | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
+from shop import app_on
 from textual.app import App, ComposeResult
 from textual.color import Color
 from textual.notifications import Notify
@@ -162,3 +164,18 @@ async def test_a_notification_shows_markup_as_text() -> None:
         assert len(note.message) <= 600
         assert note.severity == "error"
         assert not note.markup
+
+
+def test_without_colours_what_has_a_background_is_turned_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = app_on(tmp_path, tmp_path / "history.db")
+    cells = [
+        Segment("cursor", Style(color="red", bgcolor="blue")),
+        Segment("text", Style(color="red", bgcolor="default", bold=True)),
+        Segment("marked", Style(color="green", reverse=True)),
+    ]
+    for one in app.get_line_filters():
+        cells = one.apply(cells, Color(0, 0, 0))
+    styles = [cell.style for cell in cells if cell.style is not None]
+    assert [(style.color, style.bgcolor) for style in styles] == [(None, None)] * 3
+    assert [bool(style.reverse) for style in styles] == [True, False, True]

@@ -22,7 +22,7 @@ from agenteval_tui.tui.widgets.line_block import Note
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 from agenteval_tui.tui.workers import is_busy, start_worker
 
-_KEYS = (("enter", "save"), ("↑ ↓", "field"), ("esc", "close"))
+_FIELD_KEYS = (("↑ ↓", "field"), ("esc", "close"))
 
 
 class NewTestScreen(Sheet["str | None"]):
@@ -42,7 +42,7 @@ class NewTestScreen(Sheet["str | None"]):
             Field("prompt", "prompt", placeholder="what the agent is asked"),
             Field("id", "id", placeholder="made from the name"),
         ]
-        with SheetFrame("A new test", _KEYS, subject=where):
+        with SheetFrame("A new test", (("enter", "create"), *_FIELD_KEYS), subject=where):
             yield Form(fields, below=True, id="fields")
             yield Note(self._said, id="said")
 
@@ -98,7 +98,7 @@ class TagsScreen(Sheet["tuple[list[str], list[str]] | None"]):
             Field("add", "add", placeholder="smoke, sql"),
             Field("remove", "remove", placeholder=", ".join(self._tags)[:60] or "they have none"),
         ]
-        with SheetFrame(title, _KEYS):
+        with SheetFrame(title, (("enter", "save"), *_FIELD_KEYS)):
             yield Form(fields, below=True, id="fields")
 
     def on_mount(self) -> None:

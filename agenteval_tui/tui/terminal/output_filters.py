@@ -111,7 +111,8 @@ class AsciiOnly(LineFilter):
 class Colourless(LineFilter):
     """For `NO_COLOR`, and terminals that have none: bold, underlined and turned round, and not one colour.
 
-    (The toolkit's own answer to `NO_COLOR` is greys, which are colours that are sent.)
+    What has a background of its own is turned round: it may be all that says where the cursor is. (The toolkit's own
+    answer to `NO_COLOR` is greys, which are colours that are sent.)
     """
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
@@ -124,9 +125,10 @@ class Colourless(LineFilter):
 
 @lru_cache(maxsize=1024)
 def _colourless(style: Style) -> Style:
+    ground = style.bgcolor
     return Style(
         bold=style.bold, dim=style.dim, italic=style.italic, underline=style.underline, strike=style.strike,
-        reverse=style.reverse, meta=style.meta,
+        reverse=style.reverse or (ground is not None and not ground.is_default), meta=style.meta,
     )  # fmt: skip
 
 
