@@ -473,14 +473,14 @@ def test_a_trace_that_failed_is_an_error(imported) -> None:
 def test_tau2_simulations(imported, store: Store) -> None:
     messages = [
         {"role": "assistant", "content": "Hi!", "usage": {"prompt_tokens": 5, "completion_tokens": 1}},
-        {"role": "user", "content": "Weather?"},
+        {"role": "user", "content": "Weather?", "usage": {"prompt_tokens": 30, "completion_tokens": 2}},
         {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "name": "f", "arguments": {"a": 1}}]},
         {"role": "tool", "id": "c1", "content": "no", "error": True},
         {"role": "assistant", "content": "Sorry."},
     ]
     simulations = [
         {"id": "1", "task_id": "7", "trial": 0, "reward_info": {"reward": 0.0, "reward_breakdown": {"DB": 0.0}},
-         "messages": messages, "agent_cost": 0.2, "duration": 2.0, "termination_reason": "user_stop"},
+         "messages": messages, "agent_cost": 0.2, "user_cost": 0.1, "duration": 2.0, "termination_reason": "user_stop"},
         {"id": "2", "task_id": "7", "trial": 1, "reward_info": {"reward": 1.0}, "messages": messages},
         {"id": "3", "task_id": "8", "trial": 0, "messages": messages, "termination_reason": "agent_error"},
         {"id": "4"},
@@ -503,7 +503,10 @@ def test_tau2_simulations(imported, store: Store) -> None:
     assert runs[3][0].started_ms == 1767225600000
     assert runs[0][0].variables["expected_actions"] == [{"name": "f"}]
     assert runs[0][1].tool_calls[0].status == "error"
-    assert runs[0][1].usage.input_tokens == 5
+    # Nor is what it used: both are apart.
+    assert (runs[0][1].usage.input_tokens, runs[0][1].usage.cost, runs[0][0].cost) == (5, 0.2, 0.2)
+    assert (runs[0][1].user_usage.input_tokens, runs[0][1].user_usage.cost) == (30, 0.1)
+    assert [message.simulated for message in runs[0][1].messages] == [False, True, False, False, False]
     assert "nothing for DB" in criterion_sentence(theirs(store, runs[0][0].id)[0])
 
 

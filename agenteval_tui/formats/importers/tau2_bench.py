@@ -199,15 +199,20 @@ def _recording(value: Any, known: _Known) -> Recording:
     messages = [one for given in listed for one in _said(given)]
     notes: list[str] = []
     transcript = transcript_of(messages, notes=notes)
-    usage = Usage()
+    costs = (("assistant", "agent_cost"), ("user", "user_cost"))
+    used = {role: Usage(cost=number(value.get(key))) for role, key in costs}
     for message in messages:
-        if isinstance(message, Mapping) and message.get("role") == "assistant":
-            usage += usage_from(message.get("usage"))
-    cost, duration = number(value.get("agent_cost")), number(value.get("duration"))
+        if isinstance(message, Mapping) and message.get("role") in used:
+            used[message["role"]] += replace(usage_from(message.get("usage")), cost=None)
+    duration = number(value.get("duration"))
+    if used["user"] != Usage():  # it was a model, and is known as one
+        simulated = (replace(one, simulated=True) if one.role == "user" else one for one in transcript.messages)
+        transcript = replace(transcript, messages=tuple(simulated))
     reason = plain_text(value.get("termination_reason"))
     transcript = replace(
         transcript,
-        usage=replace(usage, cost=cost),
+        usage=used["assistant"],
+        user_usage=used["user"],
         model=agent,
         finish_reason=reason,
         timing=Timing(total_ms=None if duration is None else duration * 1000),
