@@ -42,6 +42,7 @@ _USER_IN_URL = re.compile(r"(?<=://)[^/@\s]*@")
 _QUERY_IN_URL = re.compile(r"(https?://[^\s?]*)\?\S*")
 _FLAG = re.compile(r"(--?[\w-]*(?:key|token|secret|passw)[\w-]*(?:=|\s+))(?!\$\{)\S+", re.IGNORECASE)
 HIDDEN = "(not shown)"
+_NEWEST = 100  # executions among which "last" is looked for: others may be forks
 _WITHOUT = ("queued", "running", "grading", "cancelled")
 
 
@@ -186,12 +187,17 @@ def make_configured(
     )
 
 
-def recordings_of(store: Store, reference: str) -> Mapping[str, Sequence[Transcript]]:
+def recordings_of(store: Store, reference: str, within: str = "") -> Mapping[str, Sequence[Transcript]]:
     """The transcripts of the execution that `reference` names ("last", an id), by test, in order of repetition.
+    `within`: the id of the execution that asks; "last" is the one before it.
 
     Raises `AgentevalError` when there is no such execution.
     """
-    rows = [row for row in store.runs_of_execution(store.execution(reference).id) if row.status not in _WITHOUT]
+    execution = store.execution(reference)
+    if reference == "last" and execution.id == within:
+        newest = store.execution_rows(store.execution_ids()[:_NEWEST])
+        execution = next((one for one in newest if one.id != within and one.kind != "fork"), execution)
+    rows = [row for row in store.runs_of_execution(execution.id) if row.status not in _WITHOUT]
     rows.sort(key=lambda row: (row.variation != "", row.position))
     transcripts = dict(store.transcripts([row.id for row in rows]))
     found: dict[str, list[Transcript]] = {}

@@ -140,7 +140,7 @@ def _made(agent: AgentPlan, plan: Plan, store: Store, env: Mapping[str, str]) ->
         base_dir=agent.base_dir,
         env=env,
         permission=plan.permission,
-        transcripts=lambda reference: recordings_of(store, reference),
+        transcripts=lambda reference: recordings_of(store, reference, plan.execution_id),
     )
 
 

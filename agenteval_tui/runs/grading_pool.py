@@ -132,7 +132,7 @@ class GradingPool:
                 self._plan.respondents,
                 env=self._env,
                 known=self._store.known_reply,
-                transcripts=lambda reference: recordings_of(self._store, reference),
+                transcripts=lambda reference: recordings_of(self._store, reference, self._plan.execution_id),
                 permission=self._plan.permission,
                 retry_base_s=self._retry_base_s,
             )

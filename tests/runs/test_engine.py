@@ -609,3 +609,28 @@ async def test_what_is_told_again_is_shown_once(execution: Execute, scripts: Any
     run = one.view.runs[one.engine.plan.runs[0].ref.run]
     assert [(part.kind, part.text) for part in run.parts if part.kind == "text"] == [("text", "hello")]
     assert [part.kind for part in run.parts] == ["tool", "text"]
+
+
+HELLO = """
+name: Greetings
+agent: bot
+agents:
+  bot: {kind: scripted}
+tests:
+  - id: hello
+    prompt: Say hello
+    criteria:
+      - name: Greets
+        prototype_class: TextResponse
+        config_uxon: '{"metrics": [{"type": "TextMatch", "contains": "hello"}]}'
+"""
+
+
+async def test_the_last_execution_that_is_replayed_is_not_the_one_that_replays_it(
+    execution: Callable[..., Any], scripts: Any
+) -> None:
+    await execution(HELLO).run()
+    replayed = execution(HELLO.replace("{kind: scripted}", "{kind: replay, execution: last}"))
+    await replayed.run()
+    assert replayed.statuses() == {"hello#1": "passed"}
+    assert len(scripts.requests) == 1
