@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 from msgspec import Struct, field
 
 from agenteval_tui.agents.permission import NOTHING, Permission
-from agenteval_tui.transcripts.model import Message, Note, RunError, ToolCall, Transcript, Usage
+from agenteval_tui.transcripts.model import Attachment, Message, Note, RunError, ToolCall, Transcript, Usage
 
 SIMULATED_USER = "simulated_user"
 """The key of a request's `context` with the brief of a simulated user: an agent that finds it plays the user."""
@@ -105,6 +105,12 @@ class TextDelta(Struct, frozen=True):
     text: str
 
 
+class Attached(Struct, frozen=True):
+    """An image or a file in the answer. Its mark is part of the message's text."""
+
+    attachment: Attachment
+
+
 class ReasoningDelta(Struct, frozen=True):
     """More of the model's thinking."""
 
@@ -193,6 +199,7 @@ class Failed(Struct, frozen=True):
 AgentEvent = (
     PromptSent
     | TextDelta
+    | Attached
     | ReasoningDelta
     | ToolCallStarted
     | ToolArgumentsDelta

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.base import (
     AgentEvent,
+    Attached,
     Done,
     Failed,
     LogLine,
@@ -29,6 +30,7 @@ from agenteval_tui.agents.base import (
 )
 from agenteval_tui.transcripts.codec import decode_arguments
 from agenteval_tui.transcripts.model import (
+    Attachment,
     CallStatus,
     Message,
     Note,
@@ -66,6 +68,7 @@ class _Turn(Struct):
     text: list[str] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
     calls: list[_Call] = field(default_factory=list)
+    attachments: list[Attachment] = field(default_factory=list)
     ended_ms: float | None = None
 
 
@@ -121,6 +124,10 @@ class Recorder:
             case TextDelta(text):
                 if text:
                     self._token().text.append(text)
+            case Attached(attachment):
+                turn = self._token()
+                turn.text.append(f"\n{attachment.mark}" if turn.text else attachment.mark)
+                turn.attachments.append(attachment)
             case ReasoningDelta(text):
                 if text:
                     self._token().reasoning.append(text)
@@ -291,6 +298,7 @@ class Recorder:
                 content="".join(turn.text),
                 reasoning="".join(turn.reasoning),
                 tool_calls=tuple(range(first, first + len(turn.calls))),
+                attachments=tuple(turn.attachments),
             )
         )
         for call in turn.calls:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.base import (
     AgentEvent,
+    Attached,
     Done,
     Failed,
     LogLine,
@@ -72,6 +73,8 @@ class EventRedactor:
                 return LogLine(clean(text))
             case PromptSent(messages):
                 return PromptSent(self._redactor.transcript(Transcript(messages)).messages)
+            case Attached(attachment):
+                return Attached(self._redactor.attachment(attachment))
             case Recorded(transcript):
                 return Recorded(self._redactor.transcript(transcript))
         return event

@@ -212,6 +212,7 @@ def _test(
         yield _at(loaded, node, "cannot-fail", message, _CAN_FAIL, "warning")
     yield from gate_problems(loaded, suite, test)
     yield from conversation_problems(loaded, test)
+    yield from attachment_problems(loaded, test, datasets)
     yield from datasets.problems(test)
     columns = datasets.columns(test)
     if columns is not None:
@@ -385,6 +386,41 @@ def user_problems(
         yield _at(loaded, _child(owner, "agent") or owner, "user-has-tools", message, fix, "warning")
 
 
+def attachment_problems(loaded: LoadedSuite, test: Test, datasets: Datasets) -> Iterator[Problem]:
+    """Images and files in messages that can't be read, or that lead outside of the folder, which is not trusted. A path
+    with variables in it is read with each row."""
+    parts = [part for message in test.messages or () if isinstance(message.content, list) for part in message.content]
+    if not any(part.image or part.file for part in parts):
+        return
+    from agenteval_tui.suites.message_files import attached, is_address  # few suites have any
+
+    for part in parts:
+        given = part.image or part.file
+        if given is None or "{{" in given or "{%" in given:
+            continue
+        try:
+            if not is_address(given) and datasets.leads_outside(given) and not datasets.trusts(given):
+                mend = "copy it beside the suite, or trust this folder"
+                raise AgentevalError(f"{given} is outside of the suite's folder", mend=mend)
+            kind = "image" if part.image else "file"
+            attached(datasets.folder, kind, given, media_type=part.media_type or "")
+        except AgentevalError as error:
+            node = _content_node(loaded, test, given)
+            yield loaded.problem("attachment", node.start, node.end, error.what, error.mend or None)
+
+
+def _content_node(loaded: LoadedSuite, test: Test, given: str) -> Node:
+    """Where a path or an address is named."""
+    top = loaded.node(test.id)
+    for message in _items(_child(top, "messages")):
+        for part in _items(_child(message, "content")):
+            for key in ("image", "file"):
+                real = resolve(node) if (node := _child(part, key)) is not None else None
+                if isinstance(real, ScalarNode) and real.text == given:
+                    return real
+    return resolve(top)
+
+
 def conversation_problems(loaded: LoadedSuite, test: Test) -> Iterator[Problem]:
     """Calls without results, results without calls: no server takes such messages."""
     if not test.messages or not any(message.tool_calls or message.role == "tool" for message in test.messages):
@@ -468,22 +504,29 @@ class Datasets:
         key = (dataset.file, dataset.limit, dataset.row_id, dataset.split)
         found = self._checks.get(key)
         if found is None:
-            path = Path(self._loaded.path)
-            # A suite that is a link has its files where it really is; else they are called as the suite was.
-            folder = path.resolve().parent if path.is_symlink() else path.parent
-            found = check_dataset(dataset, folder, trusted=self._trusts(dataset, folder))
+            found = check_dataset(dataset, self.folder, trusted=self.trusts(dataset.file))
             self._checks[key] = found
         return found
 
-    def _trusts(self, dataset: Dataset, folder: Path) -> bool:
-        """Whether the folder's datasets may be anywhere. Asked only where it matters: it reads the whole folder."""
+    @property
+    def folder(self) -> Path:
+        """Where the suite's files are: of one that is a link, where it really is."""
+        path = Path(self._loaded.path)
+        return path.resolve().parent if path.is_symlink() else path.parent
+
+    def leads_outside(self, given: str) -> bool:
+        """Whether a path leads out of the suite's folder. False for one that can't be followed: reading it says why."""
         try:
-            if (folder / dataset.file).resolve().is_relative_to(folder.resolve()):
-                return False
+            return not (self.folder / given).resolve().is_relative_to(self.folder.resolve())
         except (OSError, RuntimeError, ValueError):
-            return False  # reading it says why
+            return False
+
+    def trusts(self, given: str) -> bool:
+        """Whether this file may be anywhere. Asked only where it matters: it reads the whole folder."""
+        if not self.leads_outside(given):
+            return False
         if self._trusted is None:
-            self._trusted = Trust.load().is_trusted(folder)
+            self._trusted = Trust.load().is_trusted(self.folder)
         return self._trusted
 
     def _named(self, test: Test, problem: Problem) -> Problem:
@@ -514,7 +557,7 @@ def needles(test: Test) -> Iterator[tuple[str, set[str]]]:
 
 def _askers(test: Test) -> Iterator[tuple[str, set[str]]]:
     """Who can't do without which variables: the prompt and the criteria's configs."""
-    texts = [test.prompt, *(test.turns or ()), *(message.content for message in test.messages or ())]
+    texts = [test.prompt, *(test.turns or ()), *(text for message in test.messages or () for text in message.templates)]
     for message in test.messages or ():
         for call in message.tool_calls:
             inner = call.get("function", call) if isinstance(call, dict) else None

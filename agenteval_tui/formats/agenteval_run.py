@@ -23,9 +23,9 @@ from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.runs.fork.model import ForkOrigin, read_origin
-from agenteval_tui.transcripts.codec import VERSION, from_json, to_json
+from agenteval_tui.transcripts.codec import VERSION, from_json, read_attachments, stored_attachments, to_json
 from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import RunError, Transcript, last_answer
+from agenteval_tui.transcripts.model import Message, RunError, Transcript, last_answer
 
 KEY = "agenteval"
 RUN_FIELDS = ("name", "agent", "variables", "started")
@@ -58,6 +58,13 @@ def own_fields(row: RunRow, transcript: Transcript, results: Sequence[CriterionR
     times = [[call.started_ms, call.duration_ms] for call in transcript.tool_calls]
     if any(moment is not None for pair in times for moment in pair):
         rest["tool_times"] = times
+    attached = {
+        str(number): to_builtins(stored_attachments(message))
+        for number, message in enumerate(transcript.messages)
+        if message.attachments
+    }
+    if attached:
+        rest["attachments"] = attached
     more = {"results": [result_to_json(result) for result in results]} if results else {}
     return {**ending_fields(row), "transcript": {key: value for key, value in rest.items() if value}, **more}
 
@@ -190,12 +197,26 @@ def _transcript(messages: Transcript, given: Any) -> Transcript:
     if isinstance(times, list) and len(times) == len(calls):
         calls = tuple(_timed(call, pair) for call, pair in zip(calls, times, strict=True))
     final = given.get("final_output")
+    said = _attached(messages.messages, given.get("attachments"))
     return replace(
         rest,
-        messages=messages.messages,
+        messages=said,
         tool_calls=calls,
-        final_output=final if isinstance(final, str) else last_answer(messages.messages),
+        final_output=final if isinstance(final, str) else last_answer(said),
     )
+
+
+def _attached(messages: tuple[Message, ...], given: Any) -> tuple[Message, ...]:
+    """The messages with the images and files that they had. Raises `AgentevalError` where that can't be read."""
+    if not isinstance(given, Mapping) or not given:
+        return messages
+    made = list(messages)
+    try:
+        for number, listed in given.items():
+            made[int(number)] = replace(made[int(number)], attachments=read_attachments(listed))
+    except (TypeError, ValueError, LookupError) as error:
+        raise AgentevalError(f"its attachments can't be read: {error}") from None
+    return tuple(made)
 
 
 def _timed(call: Any, pair: Any) -> Any:

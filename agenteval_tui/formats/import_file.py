@@ -225,6 +225,9 @@ def _runs(
         yield planned, run_end(planned.id, one)
 
 
+_NO_BYTES = "of images and files their kind, size and hash are kept; the bytes stay in the file"
+
+
 class _Tally:
     """Counts what an importer leaves out while its recordings pass by."""
 
@@ -241,6 +244,9 @@ class _Tally:
         for part in parts:
             if isinstance(part, Recording):
                 number += 1
+                messages = part.transcript.messages
+                if any(one.sha256 for message in messages for one in message.attachments):
+                    self._note(_NO_BYTES, f"run {number} ({part.test_name or part.test_id})")
                 for note in part.notes:
                     self._note(note, f"run {number} ({part.test_name or part.test_id})")
                 self._unread.look(part)

@@ -18,9 +18,21 @@ from msgspec.structs import replace
 from agenteval_tui.core.ids import criterion_names
 from agenteval_tui.core.quick_json import encoder
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
-from agenteval_tui.transcripts.model import Message, Note, RunError, Step, Timing, ToolCall, Transcript, Usage
+from agenteval_tui.transcripts.model import (
+    Attachment,
+    Message,
+    Note,
+    RunError,
+    Step,
+    Timing,
+    ToolCall,
+    Transcript,
+    Usage,
+)
 
 _LAYOUT = 1
+_LAYOUT_WITH_ATTACHMENTS = 2
+"""Of transcripts with images or files, so that a program that knows none of them does not read them without."""
 _RESULTS_LAYOUT = 2
 """Of results: 1 held sentences, and no codes."""
 _PLAIN = 400  # bytes; what is shorter is kept as it is: compressing it costs more time than it saves space
@@ -127,9 +139,11 @@ def pack_transcript(transcript: Transcript) -> tuple[bytes, bytes]:
     timing, usage, error = transcript.timing, transcript.usage, transcript.error
     text = _encode(
         [
-            _LAYOUT,
+            _LAYOUT_WITH_ATTACHMENTS if any(m.attachments for m in transcript.messages) else _LAYOUT,
             [
-                (m.role, m.content, m.reasoning, m.tool_calls, m.tool_call, m.tool_call_id, m.name, True)
+                _message_with_attachments(m)
+                if m.attachments
+                else (m.role, m.content, m.reasoning, m.tool_calls, m.tool_call, m.tool_call_id, m.name, True)
                 if m.simulated
                 else (m.role, m.content, m.reasoning, m.tool_calls, m.tool_call, m.tool_call_id, m.name)
                 if m.reasoning
@@ -171,6 +185,19 @@ def _rest(transcript: Transcript) -> tuple[object, ...]:
     return rest[: 3 if simulated else 2 if notes else 1]
 
 
+def _message_with_attachments(m: Message) -> tuple[object, ...]:
+    attachments = [
+        (one.media_type, one.size, one.sha256, one.name, one.description, one.url, one.mark) for one in m.attachments
+    ]
+    return (m.role, m.content, m.reasoning, m.tool_calls, m.tool_call, m.tool_call_id, m.name, m.simulated, attachments)
+
+
+def _message(m: list[Any]) -> Message:
+    simulated = len(m) > 7 and bool(m[7])
+    attachments = tuple([Attachment(*one) for one in m[8]]) if len(m) > 8 else ()
+    return Message(m[0], m[1], m[2], tuple(m[3]), m[4], m[5], m[6], simulated, attachments)
+
+
 def _error(error: RunError | None) -> tuple[object, ...] | None:
     if error is None:
         return None
@@ -187,17 +214,10 @@ def unpack_transcript(data: bytes) -> Transcript:
     """The transcript that `pack_transcript` packed. Raises ValueError when the bytes are something else."""
     try:
         layout, messages, calls, timing, usage, model, finish, final, error, *more = json.loads(_decompress(data))
-        if layout != _LAYOUT:
+        if layout not in (_LAYOUT, _LAYOUT_WITH_ATTACHMENTS):
             raise ValueError(f"layout {layout} is not known")
         return Transcript(
-            messages=tuple(
-                [
-                    Message(m[0], m[1])
-                    if len(m) == 2
-                    else Message(m[0], m[1], m[2], tuple(m[3]), m[4], m[5], m[6], len(m) > 7)
-                    for m in messages
-                ]
-            ),
+            messages=tuple([Message(m[0], m[1]) if len(m) == 2 else _message(m) for m in messages]),
             tool_calls=tuple([ToolCall(*call) for call in calls]),
             timing=Timing(timing[0], timing[1], tuple([Step(*step) for step in timing[2]])),
             usage=Usage(*usage),

@@ -14,8 +14,10 @@ from agenteval_tui.agents.base import (
     Agent,
     AgentEvent,
     AgentRequest,
+    Attached,
     Done,
     Failed,
+    Noted,
     Prepared,
     Recorded,
     Restarted,
@@ -23,7 +25,9 @@ from agenteval_tui.agents.base import (
     UsageReported,
 )
 from agenteval_tui.agents.recorder import Recorder
+from agenteval_tui.agents.registry import is_model
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.numbers import count
 from agenteval_tui.core.timespan import spoken_seconds
 from agenteval_tui.history.records import FailedAttempt
 from agenteval_tui.runs.events import AttemptFailed, RunStarted, Tell, TurnStarted
@@ -305,6 +309,10 @@ class RunAttempts:
         return None if said.ends else message
 
     async def _turn(self, request: AgentRequest, recorder: Recorder) -> Failed | None:
+        files = sum(len(message.attachments) for message in request.messages)
+        if files and not is_model(request.config.get("kind")):
+            said = f"{count(files, 'attachment')}: agents of this kind get their marks only"
+            recorder.apply(Noted(Note("left_out", said)))
         try:
             events = self._agent.run(request)
             if hasattr(events, "aclose"):
@@ -317,7 +325,7 @@ class RunAttempts:
             return Failed(self._error)
 
     async def _consume(self, events: AsyncIterator[AgentEvent], recorder: Recorder) -> Failed | None:
-        count = 0
+        taken = 0
         async for event in events:
             if self.stop:
                 return None
@@ -327,6 +335,8 @@ class RunAttempts:
             recorder.apply(event)
             if kind is TextDelta:
                 self._stream.text(cast(TextDelta, event).text)
+            elif kind is Attached:
+                self._stream.text(cast(Attached, event).attachment.mark)
             elif kind is Done:
                 self._settle_price(cast(Done, event).model, recorder)
                 return None
@@ -341,8 +351,8 @@ class RunAttempts:
                 self._replayed(cast(Recorded, event).transcript)
             else:
                 self._stream.other(event)
-            count += 1
-            if count % YIELD_EVERY == 0:
+            taken += 1
+            if taken % YIELD_EVERY == 0:
                 await asyncio.sleep(0)
         if not self.stop:
             self._error = RunError(

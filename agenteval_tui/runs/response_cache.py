@@ -19,6 +19,7 @@ from agenteval_tui.core.entry_points import is_local_agent
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import canonical_json, content_hash
 from agenteval_tui.suites.tool_files import load_tools
+from agenteval_tui.transcripts.model import known_by
 
 # These say how the agent is asked and what it is called, not what it is asked.
 _WITHOUT = ("concurrency", "max_attempts", "timeouts", "description", "price", "error_on_finish")
@@ -53,6 +54,8 @@ def request_hash(agent: str, request: AgentRequest, turns: tuple[str, ...], *, v
     asked = [agent, messages, calls, turns, request.context, request.seed]
     if variables and request.variables:
         asked.append(request.variables)
+    if attached := known_by(request.messages):
+        asked.append(attached)
     try:
         return content_hash(asked)
     except TypeError:  # a date in the context, as YAML has them

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import NODEFAULT, Struct
-from msgspec.structs import fields
+from msgspec.structs import asdict, fields
 
 from agenteval_tui.agents.inline_secrets import without_keys
 from agenteval_tui.core.errors import AgentevalError
@@ -25,7 +25,7 @@ from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.model import Plan, RunPlan, StopRule
 from agenteval_tui.runs.plan.user import UserBrief, UserPlan
 from agenteval_tui.suites.model import AgentConfig, Suite
-from agenteval_tui.transcripts.model import Message, ToolCall
+from agenteval_tui.transcripts.model import Attachment, Message, ToolCall
 
 VERSION = 1
 """Of the layout of tasks and setups. A program refuses one that it doesn't know."""
@@ -238,9 +238,12 @@ def _configs(agents: Mapping[str, AgentConfig]) -> dict[str, Any]:
 
 
 def _message(data: Mapping[str, Any]) -> Message:
+    made = dict(data)
     if "tool_calls" in data:
-        return Message(**{**data, "tool_calls": tuple(data["tool_calls"])})
-    return Message(**data)
+        made["tool_calls"] = tuple(data["tool_calls"])
+    if "attachments" in data:
+        made["attachments"] = tuple(Attachment(**one) for one in data["attachments"])
+    return Message(**made)
 
 
 _MESSAGE = tuple((one.name, one.default) for one in fields(Message))
@@ -253,5 +256,5 @@ def _lean(value: Message | ToolCall) -> dict[str, Any]:
     for name, default in _MESSAGE if isinstance(value, Message) else _CALL:
         own = getattr(value, name)
         if default is NODEFAULT or own != default or type(own) is not type(default):
-            made[name] = own
+            made[name] = [asdict(one) for one in own] if name == "attachments" else own
     return made

@@ -81,6 +81,9 @@ def _uses_of(plan: Plan, *, own: Mapping[str, AgentConfig] | None = None) -> tup
         for spec in run.specs:
             if new("spec", suite_key, id(spec)):
                 uses += _of_spec(respondents, suite_key, spec, users)
+        for file in run.files:
+            if leads_outside(file, folder := respondents.base_dir(suite_key)) and new("file", suite_key, file):
+                uses.append(Use(folder, (f"sends the file {file}",)))
         if run.ref.row and new("rows", suite_key, run.ref.test):
             uses.append(Use(respondents.base_dir(suite_key), tuple(_dataset(plan, suite_key, run.ref.test))))
     return tuple(uses)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validat
 from pydantic_core import PydanticCustomError
 
 from agenteval_tui.core.ids import criterion_names
-from agenteval_tui.core.schema_rules import NAME_CHARACTERS, at_least_one, given, where, without
+from agenteval_tui.core.schema_rules import NAME_CHARACTERS, at_least_one, exactly_one, given, where, without
 
 Category = Literal["happy_path", "edge_case", "negative"]
 CriterionSeverity = Literal["error", "warning", "info"]
@@ -172,14 +172,73 @@ def _tool_dict(tool: SampleTool) -> dict[str, Any]:
     return out
 
 
-class InputMessage(_Strict):
+class ContentPart(_Checked):
+    """A part of a message: a text, an image or a file. A text that an agent reads is a template over `variables`, and
+    so are addresses and paths."""
+
+    model_config = ConfigDict(json_schema_extra={"allOf": [exactly_one("text", "image", "file")]})
+
+    text: str | None = Field(default=None, description="A text.")
+    image: str | None = Field(default=None, description="An image: a file in the suite's folder, or a URL.")
+    file: str | None = Field(default=None, description="A file, such as a PDF: in the suite's folder, or a URL.")
+    description: str | None = Field(
+        default=None, description="What the image or file shows; it is graded as this text."
+    )
+    media_type: str | None = Field(
+        default=None, min_length=1, description="What it is, as in HTTP. By default the file's ending tells."
+    )
+
+    @classmethod
+    def complaints(cls, data: Mapping[str, Any]) -> Iterator[LoadWarning]:
+        told = [key for key in ("text", "image", "file") if data.get(key) is not None]
+        if len(told) != 1:
+            said = f"a part is one of them: it has {' and '.join(told)}" if told else "a part is a text, image or file"
+            yield LoadWarning("missing-required", said, fix="write one of `text`, `image` and `file`")
+        elif told == ["text"]:
+            for key in ("description", "media_type"):
+                if data.get(key) is not None:
+                    yield LoadWarning("wrong-value", f"a text has no {key}", at=key, fix=f"remove `{key}`")
+
+
+class InputMessage(_Checked):
     """A message of the conversation that a test starts with."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"] = Field(description="Who says it.")
-    content: str = Field(default="", description="What is said. A Jinja2 template over `variables`.")
+    content: str | list[ContentPart] = Field(
+        default="",
+        description="What is said: a Jinja2 template over `variables`, or a list of texts, images and files.",
+    )
     name: str | None = Field(default=None, description="The speaker's name; of a tool's result, the tool's.")
     tool_calls: list[Any] = Field(default_factory=_no_items, description="As OpenAI chat messages have them.")
     tool_call_id: str | None = Field(default=None, description="The id of the call that this is the result of.")
+
+    @property
+    def texts(self) -> str:
+        """What is said, with each image and file as what it is called in the suite."""
+        if isinstance(self.content, str):
+            return self.content
+        return "\n".join(
+            part.text if part.text is not None else f"[{part.description or part.image or part.file}]"
+            for part in self.content
+        )
+
+    @property
+    def templates(self) -> list[str]:
+        """The texts of its content that are templates."""
+        if isinstance(self.content, str):
+            return [self.content]
+        told = [(part.text, part.image, part.file, part.description) for part in self.content]
+        return [text for texts in told for text in texts if text is not None]
+
+    @classmethod
+    def complaints(cls, data: Mapping[str, Any]) -> Iterator[LoadWarning]:
+        content = data.get("content")
+        if data.get("role") != "user" and isinstance(content, list):
+            for part in content:
+                if _field(part, "image") or _field(part, "file"):
+                    said = "only messages of the user hold images and files"
+                    yield LoadWarning("wrong-value", said, at="content", fix="put it into a message of the user")
+                    return
 
 
 class Variation(_Strict):

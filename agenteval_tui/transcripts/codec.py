@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -12,7 +13,9 @@ from msgspec.structs import asdict, replace
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.document import Count, Document, one_of
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.transcripts.content_parts import attachments_in
 from agenteval_tui.transcripts.model import (
+    Attachment,
     Message,
     Note,
     RunError,
@@ -25,7 +28,20 @@ from agenteval_tui.transcripts.model import (
 )
 
 VERSION: Literal[1] = 1
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _T = TypeVar("_T")
+
+
+class StoredAttachment(Document, frozen=True, kw_only=True):
+    """An image or a file of a message. Its bytes are not in the transcript."""
+
+    media_type: str | UnsetType = UNSET
+    size: Annotated[Count | UnsetType, Meta(description="in bytes; absent where only an address is known")] = UNSET
+    sha256: Annotated[str | UnsetType, Meta(description="of its bytes, in hex")] = UNSET
+    name: str | UnsetType = UNSET
+    description: Annotated[str | UnsetType, Meta(description="what it shows, in words")] = UNSET
+    url: str | UnsetType = UNSET
+    mark: Annotated[str | UnsetType, Meta(description="the text in its place in the message's content")] = UNSET
 
 
 class StoredMessage(Document, frozen=True, kw_only=True):
@@ -41,6 +57,7 @@ class StoredMessage(Document, frozen=True, kw_only=True):
     tool_call_id: str | UnsetType = UNSET
     name: str | UnsetType = UNSET
     simulated: Annotated[bool | UnsetType, Meta(description="a simulated user wrote it")] = UNSET
+    attachments: tuple[StoredAttachment, ...] | UnsetType = UNSET
 
 
 class StoredToolCall(Document, frozen=True, kw_only=True):
@@ -208,6 +225,15 @@ def _stored_message(message: Message) -> StoredMessage:
         tool_call_id=message.tool_call_id or UNSET,
         name=message.name or UNSET,
         simulated=message.simulated or UNSET,
+        attachments=stored_attachments(message) or UNSET,
+    )
+
+
+def stored_attachments(message: Message) -> tuple[StoredAttachment, ...]:
+    """The images and files of a message."""
+    return tuple(
+        StoredAttachment(**{name: value for name, value in asdict(one).items() if value not in (None, "")})
+        for one in message.attachments
     )
 
 
@@ -280,10 +306,20 @@ def from_openai_messages(raw: Iterable[Any]) -> Transcript:
                 tool_call=answered,
                 tool_call_id=call_id if isinstance(call_id, str) else None,
                 name=name if isinstance(name, str) else None,
+                attachments=_attachments(item),
             )
         )
     done = tuple(messages)
     return Transcript(messages=done, tool_calls=tuple(calls), final_output=last_answer(done))
+
+
+def _attachments(item: Mapping[str, Any]) -> tuple[Attachment, ...]:
+    """Those among its parts; an importer that has read the parts itself gives them under `attachments`."""
+    content, given = item.get("content"), item.get("attachments")
+    found = attachments_in(content) if isinstance(content, list) else ()
+    if isinstance(given, list):
+        found += tuple(one for one in given if isinstance(one, Attachment))
+    return found
 
 
 class OpenAIFunction(Document, frozen=True, kw_only=True):
@@ -465,6 +501,7 @@ def _read(data: Mapping[str, Any]) -> Transcript:
             tool_call_id=item.get("tool_call_id"),
             name=item.get("name"),
             simulated=bool(item.get("simulated", False)),
+            attachments=read_attachments(item.get("attachments")),
         )
         for item in data["messages"]
     )
@@ -501,6 +538,20 @@ def _read(data: Mapping[str, Any]) -> Transcript:
         notes=tuple(Note(str(one["code"]), str(one["what"])) for one in data.get("notes") or ()),
         user_usage=Usage(**(data.get("user_usage") or {})),
     )
+
+
+def read_attachments(given: Any) -> tuple[Attachment, ...]:
+    """What `stored_attachments` gave as plain data, or a person wrote so. Raises TypeError for something else."""
+    found = []
+    for one in given or ():
+        made = Attachment(**one)
+        texts = (made.media_type, made.sha256, made.name, made.description, made.url, made.mark)
+        if not all(isinstance(text, str) for text in texts) or not (made.size is None or type(made.size) is int):
+            raise TypeError("the fields of an attachment are texts, and `size` a number")
+        if made.sha256 and not _SHA256.fullmatch(made.sha256):
+            raise TypeError("`sha256` of an attachment is 64 digits from 0 to f")
+        found.append(made)
+    return tuple(found)
 
 
 def _error(data: Mapping[str, Any]) -> RunError:

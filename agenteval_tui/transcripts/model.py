@@ -6,7 +6,7 @@ whoever builds a transcript (an agent's recorder, an importer, `codec.from_json`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeVar
 
 from msgspec import Struct, field
@@ -17,8 +17,25 @@ from agenteval_tui.transcripts.error_codes import ErrorCode
 CallStatus = Literal["ok", "error", "pending"]
 
 
+class Attachment(Struct, frozen=True):
+    """An image or a file of a message. What is graded is its `mark`, the text in its place in the message's content.
+
+    `media_type` as in HTTP ("" where nobody said it), `size` in bytes and `sha256` (hex) of its bytes: None and ""
+    where only its `url` is known. The bytes are not here: `core.attachment_files` has them by their hash.
+    `name` and `description` are somebody's words; no file is opened by that name.
+    """
+
+    media_type: str = ""
+    size: int | None = None
+    sha256: str = ""
+    name: str = ""
+    description: str = ""
+    url: str = ""
+    mark: str = ""
+
+
 class Message(Struct, frozen=True):
-    """One message. `content` is text ("" when there is none).
+    """One message. `content` is text ("" when there is none), with the marks of its `attachments` where they stood.
 
     `tool_calls` holds indices into `Transcript.tool_calls`, in the order in which the message made them.
     `tool_call` is, for a `tool` message, the index of the call that it answers (None when it answers none known).
@@ -33,6 +50,12 @@ class Message(Struct, frozen=True):
     tool_call_id: str | None = None
     name: str | None = None
     simulated: bool = False
+    attachments: tuple[Attachment, ...] = ()
+
+
+def known_by(messages: Iterable[Message]) -> list[list[str]]:
+    """What tells the images and files of messages apart; [] for messages without any."""
+    return [[one.mark, one.media_type, one.sha256, one.url] for message in messages for one in message.attachments]
 
 
 class ToolCall(Struct, frozen=True):

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.fingerprint import fingerprint
 from agenteval_tui.core.redaction import SHORTEST, SHORTEST_IN_ERRORS, STAND_IN, Redactor
-from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
+from agenteval_tui.transcripts.model import Attachment, Message, RunError, ToolCall, Transcript
 
 
 class TranscriptRedactor(Redactor):
@@ -85,6 +85,7 @@ class TranscriptRedactor(Redactor):
         parts: list[str | None] = [transcript.model, transcript.finish_reason, transcript.log]
         for message in transcript.messages:
             parts += (message.content, message.reasoning, message.role, message.tool_call_id, message.name)
+            parts += [text for one in message.attachments for text in _texts(one)]
         for call in transcript.tool_calls:
             parts += (call.id, call.name, call.result)
         if transcript.final_output not in parts:
@@ -112,7 +113,17 @@ class TranscriptRedactor(Redactor):
             self._note(changed, "reasoning", message.reasoning)
         for name in ("role", "tool_call_id", "name"):
             self._note(changed, name, getattr(message, name))
+        attachments = tuple([self.attachment(one) for one in message.attachments])
+        if attachments != message.attachments:
+            changed["attachments"] = attachments
         return replace(message, **changed) if changed else message
+
+    def attachment(self, one: Attachment) -> Attachment:
+        """An image or file without secrets in what is said of it; the same object where there are none."""
+        changed: dict[str, Any] = {}
+        for name in _TEXTS:
+            self._note(changed, name, getattr(one, name))
+        return replace(one, **changed) if changed else one
 
     def _call(self, call: ToolCall) -> ToolCall:
         changed: dict[str, Any] = {}
@@ -128,6 +139,13 @@ class TranscriptRedactor(Redactor):
     def _note(self, changed: dict[str, Any], name: str, value: str | None) -> None:
         if value and (text := self.cut(self.text(value))) is not value:
             changed[name] = text
+
+
+_TEXTS = ("media_type", "name", "description", "url", "mark")
+
+
+def _texts(one: Attachment) -> list[str]:
+    return [getattr(one, name) for name in _TEXTS]
 
 
 NOTHING = TranscriptRedactor()

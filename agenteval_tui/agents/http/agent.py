@@ -265,7 +265,9 @@ def _with_calls(messages: tuple[Message, ...], request: AgentRequest) -> tuple[M
     return tuple(
         message
         if all(index < count for index in message.tool_calls) and (message.tool_call or 0) < max(count, 1)
-        else Message(message.role, message.content, message.reasoning, name=message.name)
+        else Message(
+            message.role, message.content, message.reasoning, name=message.name, attachments=message.attachments
+        )
         for message in messages
     )
 

@@ -11,6 +11,7 @@ from agenteval_tui.agents.base import AgentEvent, ReasoningDelta, ToolCallFinish
 from agenteval_tui.agents.http.errors import error_in
 from agenteval_tui.agents.http.sse import ServerEvent
 from agenteval_tui.agents.models.anthropic_options import AnthropicOptions
+from agenteval_tui.agents.models.attachments import SentFile, parts_of, refuse
 from agenteval_tui.agents.models.loop import ModelAgent
 from agenteval_tui.agents.models.message_mapping import CallIds, ProviderMessage, arguments_object
 from agenteval_tui.agents.models.stream import (
@@ -33,6 +34,7 @@ _INVALID = "INVALID_JSON"
 # Why an answer ended, in the words of Chat Completions where there is one that says exactly that. The others
 # (stop_sequence, pause_turn, model_context_window_exceeded, ...) stay as they are.
 _REASONS = {"end_turn": "stop", "max_tokens": "length", "tool_use": "tool_calls", "refusal": "content_filter"}
+_TEXTS = ("application/json", "application/xml", "application/yaml")
 _COUNTS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 # A piece of a block -> the field of the block that it continues.
 _GROWS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
@@ -107,7 +109,7 @@ class MessagesDialogue:
         self._add("user", answers)
 
     def _tell(self, message: ProviderMessage) -> None:
-        blocks: list[dict[str, Any]] = [{"type": "text", "text": message.text}] if message.text else []
+        blocks = [_block(part) for part in parts_of(message)]
         answers: list[dict[str, Any]] = []
         for call in message.calls:
             call_id = self._id(call.id)
@@ -127,6 +129,26 @@ class MessagesDialogue:
 
     def _id(self, wanted: str) -> str:
         return self._ids.fresh(_NOT_IN_IDS.sub("_", wanted))
+
+
+def _block(part: str | SentFile) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    if part.is_image:
+        return {"type": "image", "source": _source(part)}
+    title = {"title": part.name} if part.name else {}
+    if part.media_type == "application/pdf" or part.url:
+        return {"type": "document", "source": _source(part), **title}
+    if part.media_type.startswith("text/") or part.media_type in _TEXTS:
+        text = part.data.decode("utf-8", "replace")
+        return {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": text}, **title}
+    raise refuse(part, "the Messages API", "give an image, a PDF or a text")
+
+
+def _source(part: SentFile) -> dict[str, Any]:
+    if part.url:
+        return {"type": "url", "url": part.url}
+    return {"type": "base64", "media_type": part.media_type, "data": part.base64}
 
 
 def _input(arguments: str) -> dict[str, Any]:

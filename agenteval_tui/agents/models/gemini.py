@@ -8,6 +8,7 @@ from typing import Any
 from agenteval_tui.agents.base import AgentEvent, Noted, ReasoningDelta, ToolCallFinished, ToolSpec
 from agenteval_tui.agents.http.errors import error_in, is_error, words_in
 from agenteval_tui.agents.http.sse import ServerEvent
+from agenteval_tui.agents.models.attachments import SentFile, parts_of, received, refuse
 from agenteval_tui.agents.models.gemini_options import GeminiOptions
 from agenteval_tui.agents.models.loop import ModelAgent
 from agenteval_tui.agents.models.message_mapping import ProviderMessage, arguments_object
@@ -95,7 +96,7 @@ class GeminiDialogue:
         self._add("user", answers)
 
     def _tell(self, message: ProviderMessage) -> None:
-        parts: list[dict[str, Any]] = [{"text": message.text}] if message.text else []
+        parts = [_part(part) for part in parts_of(message)]
         answers: list[dict[str, Any]] = []
         for call in message.calls:
             given = arguments_object(call.arguments)
@@ -114,6 +115,17 @@ class GeminiDialogue:
             self._contents[-1]["parts"] += parts
         else:
             self._contents.append({"role": role, "parts": parts})
+
+
+def _part(part: str | SentFile) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"text": part}
+    if part.url:
+        known = part.media_type if "*" not in part.media_type else ""
+        if not known:
+            raise refuse(part, "the Gemini API", "write its `media_type`: image/png, image/jpeg, application/pdf, ...")
+        return {"fileData": {"mimeType": known, "fileUri": part.url}}
+    return {"inlineData": {"mimeType": part.media_type, "data": part.base64}}
 
 
 def _result(given_id: str, name: str, text: str, error: bool) -> dict[str, Any]:
@@ -177,8 +189,11 @@ class GeminiReply(ModelReply):
         text = text_at(part, "text")
         if text or set(part) - {"text", "thought"}:
             self.parts.append(part)
-        for kind in part.keys() - _READ:
-            yield Noted(Note("unread", kind))
+        for kind in sorted(part.keys() - _READ):
+            if kind in ("inlineData", "inline_data", "fileData", "file_data"):
+                yield from received(part, "image" if _is_image(part[kind]) else "file")
+            else:
+                yield Noted(Note("unread", kind))
         if part.get("thought") is True:
             if text:
                 yield ReasoningDelta(text)
@@ -202,6 +217,11 @@ class GeminiReply(ModelReply):
             cached_tokens=self.figures.tokens(raw, "cachedContentTokenCount"),
             reasoning_tokens=thought,
         )
+
+
+def _is_image(given: Any) -> bool:
+    told = given.get("mimeType", given.get("mime_type")) if isinstance(given, Mapping) else ""
+    return string(told).startswith("image/")
 
 
 def _sum(one: int | None, other: int | None) -> int | None:

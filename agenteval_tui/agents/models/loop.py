@@ -103,9 +103,12 @@ class ModelAgent(ABC, Generic[Options]):
             if toolbox.sources:
                 yield Prepared("start of tool servers", (time.perf_counter() - began) * 1000)
             protocol = self._protocol(options)
-            dialogue = protocol.begin(
-                provider_messages(given, request.tool_calls, CallIds()), toolbox.specs(), request.seed
-            )
+            told = provider_messages(given, request.tool_calls, CallIds())
+            try:
+                dialogue = protocol.begin(told, toolbox.specs(), request.seed)
+            except AgentevalError as error:  # an image or file that can't be sent
+                yield wire.server.told("bad_request", error.what, error.mend)
+                return
             events = converse(wire, protocol.path, dialogue, toolbox, options.max_steps)
             await stack.enter_async_context(aclosing(events))
             async for event in events:

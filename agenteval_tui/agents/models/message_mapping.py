@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agenteval_tui.agents.base import AgentRequest
 from agenteval_tui.transcripts.codec import arguments_text
-from agenteval_tui.transcripts.model import Message, ToolCall
+from agenteval_tui.transcripts.model import Attachment, Message, ToolCall
 
 # Protocols demand a result for each call. This replaces one that was never recorded.
 NO_RESULT = "(no result was recorded)"
@@ -36,6 +37,7 @@ class ProviderMessage(Struct, frozen=True):
     text: str
     name: str | None = None
     calls: tuple[ToolCallDraft, ...] = ()
+    attachments: tuple[Attachment, ...] = ()
 
 
 class CallIds(Struct):
@@ -79,7 +81,7 @@ def provider_messages(messages: Sequence[Message], calls: Sequence[ToolCall], id
             continue
         own = [index for index in message.tool_calls if 0 <= index < len(calls)]
         told = tuple(_made(calls[index], results.get(index), ids) for index in own)
-        made.append(ProviderMessage(message.role, message.content, message.name, told))
+        made.append(ProviderMessage(message.role, message.content, message.name, told, message.attachments))
     return made
 
 
@@ -137,7 +139,7 @@ def with_system(request: AgentRequest, system: str | None) -> tuple[Message, ...
     if data is not None and request.turn == 1 and messages and messages[-1].role == "user":
         text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
         last = messages[-1]
-        messages = (*messages[:-1], Message("user", f"{last.content}\n\n{text}", name=last.name))
+        messages = (*messages[:-1], replace(last, content=f"{last.content}\n\n{text}"))
     return messages
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agenteval_tui.agents.base import AgentEvent, ReasoningDelta, TextDelta, ToolCallFinished, ToolSpec
+from agenteval_tui.agents.base import AgentEvent, Attached, ReasoningDelta, TextDelta, ToolCallFinished, ToolSpec
 from agenteval_tui.agents.http.errors import error_in, is_error, words_in
 from agenteval_tui.agents.http.sse import ServerEvent
+from agenteval_tui.agents.models.attachments import SentFile, parts_of, received, refuse
 from agenteval_tui.agents.models.message_mapping import CallIds, ProviderMessage
 from agenteval_tui.agents.models.openai_options import OpenAIOptions
 from agenteval_tui.agents.models.stream import (
@@ -24,8 +25,10 @@ from agenteval_tui.agents.models.stream import (
     mappings,
     string,
 )
+from agenteval_tui.transcripts.content_parts import attachment_of
 
 _JOINED = ("text", "summary", "data")
+_AUDIO = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 _BY_ITSELF = ("stop", "tool_calls", "function_call")
 # Nearly all pieces of a stream are a text and nothing else; the whole look at one takes twice as long.
 _CHOICE_KEYS = frozenset(("index", "delta", "finish_reason", "logprobs"))
@@ -81,6 +84,8 @@ class ChatDialogue:
 
 def _told(message: ProviderMessage) -> Iterable[dict[str, Any]]:
     told: dict[str, Any] = {"role": message.role, "content": message.text}
+    if message.attachments and message.role == "user":
+        told["content"] = [_part(part) for part in parts_of(message)]
     if message.name is not None:
         told["name"] = message.name
     if message.calls:
@@ -89,6 +94,18 @@ def _told(message: ProviderMessage) -> Iterable[dict[str, Any]]:
     yield told
     for call in message.calls:
         yield _result(call.id, call.result)
+
+
+def _part(part: str | SentFile) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    if part.is_image:
+        return {"type": "image_url", "image_url": {"url": part.address}}
+    if part.url:
+        raise refuse(part, "Chat Completions", "write it into a file beside the suite, or use `api: responses`")
+    if part.media_type in _AUDIO:
+        return {"type": "input_audio", "input_audio": {"data": part.base64, "format": _AUDIO[part.media_type]}}
+    return {"type": "file", "file": {"filename": part.name or "file", "file_data": part.address}}
 
 
 def _call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
@@ -206,9 +223,13 @@ class ChatReply(ModelReply):
                 break
         self.details.extend(mappings(delta.get("reasoning_details")))
         for event in _content(delta.get("content")):
+            self.usable = self.usable or isinstance(event, Attached)
             if isinstance(event, TextDelta):
                 self.text.append(event.text)
             yield event
+        for image in listed(delta, "images"):  # OpenRouter
+            self.usable = True
+            yield from received(image, "image")
         yield from self.add_text(string(delta.get("refusal")))
         for part in listed(delta, "tool_calls"):
             yield from self._take_call(part, whole=whole)
@@ -299,7 +320,7 @@ def _has_name(part: Mapping[str, Any]) -> bool:
     return isinstance(function, Mapping) and bool(function.get("name"))
 
 
-def _content(content: Any) -> Iterator[TextDelta | ReasoningDelta]:
+def _content(content: Any) -> Iterator[AgentEvent]:
     """Text, or a list of parts: text and thinking (which may be a list of parts itself)."""
     if isinstance(content, str):
         if content:
@@ -327,6 +348,8 @@ def _content(content: Any) -> Iterator[TextDelta | ReasoningDelta]:
                 raise EmptyResponseError(f"the text of a part of `content` is {kind_of(text)}")
             if text:
                 yield TextDelta(text)
+        elif attachment_of(part) is not None:
+            yield from received(part, str(part.get("type", "file"))[:40])
         else:
             unread.append(str(part.get("type", "no type"))[:40])
     if unread and len(unread) == len(content):

@@ -8,6 +8,7 @@ from typing import Any
 from agenteval_tui.agents.base import AgentEvent, ReasoningDelta, ToolCallFinished, ToolSpec
 from agenteval_tui.agents.http.errors import error_in
 from agenteval_tui.agents.http.sse import ServerEvent
+from agenteval_tui.agents.models.attachments import SentFile, image_of_base64, parts_of, received
 from agenteval_tui.agents.models.message_mapping import CallIds, ProviderMessage
 from agenteval_tui.agents.models.openai_options import OpenAIOptions
 from agenteval_tui.agents.models.stream import (
@@ -90,11 +91,22 @@ class ResponsesDialogue:
 
 def _told(message: ProviderMessage) -> Iterable[dict[str, Any]]:
     if message.text or not message.calls:
-        yield {"role": message.role, "content": message.text}
+        parts = message.attachments and message.role == "user"
+        yield {"role": message.role, "content": [_part(one) for one in parts_of(message)] if parts else message.text}
     for call in message.calls:
         yield _call(call.id, call.name, call.arguments)
     for call in message.calls:
         yield _result(call.id, call.result)
+
+
+def _part(part: str | SentFile) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "input_text", "text": part}
+    if part.is_image:
+        return {"type": "input_image", "image_url": part.address}
+    if part.url:
+        return {"type": "input_file", "file_url": part.url}
+    return {"type": "input_file", "filename": part.name or "file", "file_data": part.address}
 
 
 def _call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
@@ -199,6 +211,9 @@ class ResponsesReply(ModelReply):
                 text = text_at(part, "text") or text_at(part, "refusal")
                 yield from self._text(place, "text" if "text" in part else "refusal", text, whole=True, last=False)
             self._said |= {(place, "text"), (place, "refusal")}
+        elif kind == "image_generation_call":
+            told = f"image/{string(item.get('output_format')) or 'png'}"
+            yield from received(image_of_base64(item.get("result"), told), "image")
         elif kind == "reasoning" and (place, "reasoning") not in self._said:
             parts = [string(part.get("text")) for key in ("summary", "content") for part in mappings(item.get(key))]
             said = "\n\n".join(part for part in parts if part)

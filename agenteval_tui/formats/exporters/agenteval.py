@@ -7,6 +7,7 @@ from typing import Any
 
 from agenteval_tui.formats.agenteval_run import KEY, ending_fields
 from agenteval_tui.formats.exporters.exporter import (
+    ATTACHED,
     LABELS,
     Exporter,
     ExportRun,
@@ -17,7 +18,7 @@ from agenteval_tui.formats.exporters.exporter import (
 from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.transcripts.codec import to_json
 
-LOSSES = (LABELS,)
+LOSSES = (LABELS, ATTACHED)
 
 
 def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:

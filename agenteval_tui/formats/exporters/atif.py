@@ -6,12 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from agenteval_tui.formats.agenteval_run import KEY
-from agenteval_tui.formats.exporters.exporter import LABELS, Exporter, ExportRun, chat_messages, json_line, own
+from agenteval_tui.formats.exporters.exporter import (
+    ATTACHED,
+    LABELS,
+    Exporter,
+    ExportRun,
+    chat_messages,
+    json_line,
+    own,
+)
 from agenteval_tui.transcripts.codec import decode_arguments
 from agenteval_tui.transcripts.model import Transcript, Usage
 
 VERSION = "ATIF-v1.4"
-LOSSES = (LABELS,)
+LOSSES = (LABELS, ATTACHED)
 _SOURCES = {"system": "system", "user": "user", "assistant": "agent"}
 _PLAIN = frozenset({"role", "content", "tool_calls", "reasoning_content"})
 

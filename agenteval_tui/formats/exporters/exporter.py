@@ -41,6 +41,13 @@ LABELS = Loss(
 )
 
 
+ATTACHED = Loss(
+    "attached_bytes",
+    "the bytes of images and files: the file says what they are, with size and hash",
+    lambda run: any(one.sha256 for message in run.transcript.messages for one in message.attachments),
+)
+
+
 class Exporter(Struct, frozen=True, kw_only=True):
     """A format to write (entry point group `agenteval.exporters`); it yields the pieces of its text for runs, one after
     another.

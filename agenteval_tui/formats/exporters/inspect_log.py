@@ -9,14 +9,22 @@ from itertools import chain
 from typing import Any
 
 from agenteval_tui.formats.agenteval_run import KEY
-from agenteval_tui.formats.exporters.exporter import LABELS, Exporter, ExportRun, chat_messages, json_line, own
+from agenteval_tui.formats.exporters.exporter import (
+    ATTACHED,
+    LABELS,
+    Exporter,
+    ExportRun,
+    chat_messages,
+    json_line,
+    own,
+)
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.grading.explain import why
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.transcripts.codec import decode_arguments
 from agenteval_tui.transcripts.model import Transcript, Usage
 
-LOSSES = (LABELS,)
+LOSSES = (LABELS, ATTACHED)
 _ROLES = ("system", "user", "assistant", "tool")
 _PLAIN = frozenset({"role", "content", "tool_calls", "reasoning_content", "tool_call_id", "is_error"})
 _STOPS = {

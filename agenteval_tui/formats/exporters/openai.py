@@ -7,6 +7,7 @@ from typing import Any
 
 from agenteval_tui.formats.agenteval_run import KEY, error_fields
 from agenteval_tui.formats.exporters.exporter import (
+    ATTACHED,
     LABELS,
     Exporter,
     ExportRun,
@@ -17,7 +18,7 @@ from agenteval_tui.formats.exporters.exporter import (
 )
 from agenteval_tui.transcripts.model import last_answer
 
-LOSSES = (LABELS,)
+LOSSES = (LABELS, ATTACHED)
 
 
 def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:

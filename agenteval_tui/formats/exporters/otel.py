@@ -9,6 +9,7 @@ from typing import Any
 
 from agenteval_tui.formats.agenteval_run import own_fields
 from agenteval_tui.formats.exporters.exporter import (
+    ATTACHED,
     LABELS,
     Exporter,
     ExportRun,
@@ -22,7 +23,7 @@ from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.transcripts.model import Message, Step, ToolCall, Transcript
 
-LOSSES = (LABELS,)
+LOSSES = (LABELS, ATTACHED)
 _INTERNAL, _CLIENT, _ERROR = 1, 3, 2
 
 

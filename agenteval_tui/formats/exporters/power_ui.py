@@ -48,7 +48,7 @@ def _prompt(test: Test) -> str | None:
     if test.dataset is not None or test.user is not None:
         return None
     told = test.prompt
-    if told is None and test.messages and len(test.messages) == 1:
+    if told is None and test.messages and len(test.messages) == 1 and isinstance(test.messages[0].content, str):
         told = test.messages[0].content
     if told is None and test.turns and len(test.turns) == 1:
         told = test.turns[0]

@@ -9,6 +9,7 @@ from typing import Any
 
 from agenteval_tui.formats.agenteval_run import KEY
 from agenteval_tui.formats.exporters.exporter import (
+    ATTACHED,
     LABELS,
     Exporter,
     ExportRun,
@@ -20,7 +21,7 @@ from agenteval_tui.formats.exporters.exporter import (
 from agenteval_tui.formats.exporters.tau_bench import reward_of
 from agenteval_tui.formats.timestamps import iso
 
-LOSSES = (LABELS,)
+LOSSES = (LABELS, ATTACHED)
 
 
 def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from agenteval_tui.formats.agenteval_run import KEY
 from agenteval_tui.formats.exporters.exporter import (
+    ATTACHED,
     LABELS,
     Exporter,
     ExportRun,
@@ -15,7 +16,7 @@ from agenteval_tui.formats.exporters.exporter import (
     own,
 )
 
-LOSSES = (LABELS,)
+LOSSES = (LABELS, ATTACHED)
 
 
 def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:

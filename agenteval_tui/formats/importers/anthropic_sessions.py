@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agenteval_tui.formats.importers.format import Format, by_value
-from agenteval_tui.formats.importers.message_formats import plain_text, transcript_of
+from agenteval_tui.formats.importers.message_formats import plain_text, transcript_of, with_attachments
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text, skipped_element
 from agenteval_tui.formats.importers.usage_import import moment_ms, usage_from
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
@@ -85,7 +85,7 @@ def _take(session: _Session, event: Mapping[str, Any]) -> None:
         _time(session, plain_text(event.get("id")), what, event, moment)
     if what == "message" and who in ("user", "agent"):
         role = "user" if who == "user" else "assistant"
-        session.messages.append({"role": role, "content": content_text(content)})
+        session.messages.append(with_attachments({"role": role, "content": content_text(content)}, content))
     elif who == "agent" and what == "thinking" and content:
         session.messages.append({"type": "reasoning", "summary": content})
     elif who == "agent" and what.endswith("tool_use"):
@@ -93,7 +93,7 @@ def _take(session: _Session, event: Mapping[str, Any]) -> None:
         session.messages.append({"type": "function_call", **call})
     elif what.endswith("tool_result"):
         answer = {"role": "tool", "tool_call_id": _answered(event), "content": content_text(content)}
-        session.messages.append({**answer, "is_error": bool(event.get("is_error"))})
+        session.messages.append(with_attachments({**answer, "is_error": bool(event.get("is_error"))}, content))
     elif what == "model_request_end":
         session.usage += usage_from(event.get("model_usage"), input_excludes_cache=True)
     elif what == "error":

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.format import Format, by_value
-from agenteval_tui.formats.importers.message_formats import as_list, plain_text
+from agenteval_tui.formats.importers.message_formats import as_list, plain_text, with_attachments
 from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element
 from agenteval_tui.formats.importers.session_log import Session, session_recording
 from agenteval_tui.formats.importers.usage_import import usage_from
@@ -96,8 +96,13 @@ def _messages(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     more = {"reasoning": content_text(thought)} if thought else {}
     if results:
         for one in results:
-            answer = {"role": "tool", "tool_call_id": one.get("call_id"), "content": content_text(one.get("content"))}
-            yield {**answer, "name": one.get("name"), "is_error": one.get("is_error") is True}
+            answer: dict[str, Any] = {
+                "role": "tool",
+                "tool_call_id": one.get("call_id"),
+                "content": content_text(one.get("content")),
+            }
+            answer |= {"name": one.get("name"), "is_error": one.get("is_error") is True}
+            yield with_attachments(answer, one.get("content"))
     elif calls:
         made = [
             {"id": one.get("id"), "function": {"name": one.get("name"), "arguments": one.get("arguments")}}
@@ -107,9 +112,10 @@ def _messages(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     elif kind == "SystemMessage":
         yield {"role": "system", "content": content_text(content)}
     elif kind == "UserMessage" or (source.casefold() in ("user", "human") and kind != "AssistantMessage"):
-        yield {"role": "user", "content": content_text(content)}
+        yield with_attachments({"role": "user", "content": content_text(content)}, content)
     elif kind not in _NOT_SAID:
-        yield {"role": "assistant", "content": content_text(content), "name": source, **more}
+        said = {"role": "assistant", "content": content_text(content), "name": source, **more}
+        yield with_attachments(said, content)
 
 
 FORMAT = Format(

@@ -33,6 +33,7 @@ from agenteval_tui.formats.unread_texts import texts_of
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.transcripts.codec import content_text, from_openai_messages
+from agenteval_tui.transcripts.content_parts import attachment_of
 from agenteval_tui.transcripts.model import CallStatus, RunError, Step, Timing, Transcript, Usage
 
 KNOWN = 3
@@ -556,6 +557,8 @@ def _as_openai(one: Any) -> dict[str, Any]:
         thoughts = [_thought(part) for part in content if _kind(part) == "reasoning"]
         content = [part for part in content if _kind(part) != "reasoning"]
     made: dict[str, Any] = {"role": one["role"], "content": content}
+    if isinstance(one.get("attachments"), list):  # from `_without_media`
+        made["attachments"] = one["attachments"]
     if isinstance(one.get("reasoning"), str):  # as it was before 2025
         thoughts.append(one["reasoning"])
     if any(thoughts):
@@ -636,13 +639,16 @@ def _kind(part: Any) -> str:
 
 
 def _without_media(message: Any, left_out: Counter[str]) -> Any:
-    """The message with `[image]` for an image: nothing here shows it, and it may have megabytes."""
+    """The message with `[image]` for an image, which may have megabytes: what it is is kept."""
     content = message.get("content") if isinstance(message, Mapping) else None
     if not isinstance(content, list):
         return message
-    left_out.update(_kind(one) for one in content if _kind(one) in _MEDIA)
+    found = [attachment_of(one, f"[{_kind(one)}]") if _kind(one) in _MEDIA else None for one in content]
+    pairs = list(zip(content, found, strict=True))
+    left_out.update(_kind(one) for one, known in pairs if _kind(one) in _MEDIA and known is None)
     kept = [{"type": "text", "text": f"[{_kind(one)}]"} if _kind(one) in _MEDIA else one for one in content]
-    return {**message, "content": kept}
+    attachments = [known for known in found if known is not None]
+    return {**message, "content": kept, **({"attachments": attachments} if attachments else {})}
 
 
 def _references(value: Any) -> set[str]:

@@ -22,7 +22,8 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.usage_import import usage_from
 from agenteval_tui.formats.unread_texts import has_words
 from agenteval_tui.transcripts.codec import content_text, from_openai_messages
-from agenteval_tui.transcripts.model import Transcript, Usage
+from agenteval_tui.transcripts.content_parts import attachment_of, attachments_in
+from agenteval_tui.transcripts.model import Attachment, Transcript, Usage
 
 LANGCHAIN_ROLES = {
     "human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "system": "system", "developer": "system",
@@ -213,14 +214,18 @@ class _Conversation:
         texts: list[str] = []
         thoughts: list[str] = []
         calls: list[dict[str, Any]] = []
+        attached: list[Attachment] = []
 
         def flush() -> None:
             if texts or thoughts or calls:
                 more: dict[str, Any] = {"reasoning": _joined(*thoughts)} if thoughts else {}
+                if attached:
+                    more["attachments"] = list(attached)
                 self.say(role, "".join(texts), **more, **({"tool_calls": list(calls)} if calls else {}))
             texts.clear()
             thoughts.clear()
             calls.clear()
+            attached.clear()
 
         for block in _blocks(one.get("content")):
             kind = _block_kind(block)
@@ -234,13 +239,16 @@ class _Conversation:
                     content_text(result),
                     tool_call_id=block.get("tool_use_id"),
                     is_error=bool(block.get("is_error")),
+                    attachments=list(attachments_in(result)),
                 )
             elif kind in _THOUGHT_BLOCKS:
                 thoughts.append(_thought(block))
             elif isinstance(block.get("text"), str):
                 texts.append(block["text"])
             else:
-                texts.append(f"[{kind or 'part'}]")
+                texts.append(mark := f"[{kind or 'part'}]")
+                if (found := attachment_of(block, mark)) is not None:
+                    attached.append(found)
         flush()
 
     def _langchain(self, one: Mapping[str, Any]) -> None:
@@ -269,6 +277,8 @@ class _Conversation:
             more |= {"tool_call_id": fields.get("tool_call_id"), "is_error": fields.get("status") == "error"}
         if isinstance(fields.get("name"), str):
             more["name"] = fields["name"]
+        if attached := attachments_in(content):
+            more["attachments"] = list(attached)
         self.say(role, content_text(content), **more)
         if role == "assistant":
             about = fields["response_metadata"] if isinstance(fields.get("response_metadata"), Mapping) else {}
@@ -287,11 +297,13 @@ class _Conversation:
             return
         for part in _maps(one["parts"]):
             kind, content = part.get("part_kind"), content_text(part.get("content"))
+            attached = list(attachments_in(part.get("content")))
             if kind == "tool-return" or (kind == "retry-prompt" and part.get("tool_name")):
                 failed = kind == "retry-prompt" or part.get("outcome") in ("failed", "denied", "error")
-                self.say("tool", content, tool_call_id=part.get("tool_call_id"), is_error=failed)
+                call_id = part.get("tool_call_id")
+                self.say("tool", content, tool_call_id=call_id, is_error=failed, attachments=attached)
             else:
-                self.say("system" if kind == "system-prompt" else "user", content)
+                self.say("system" if kind == "system-prompt" else "user", content, attachments=attached)
 
     def _pydantic_response(self, parts: list[Mapping[str, Any]]) -> None:
         message = self.say("assistant")
@@ -345,6 +357,12 @@ def _langchain_fields(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
 def _is_anthropic(block: Mapping[str, Any]) -> bool:
     kind = _block_kind(block)
     return kind in CALLS or kind.endswith("tool_result") or kind == "thinking"
+
+
+def with_attachments(message: dict[str, Any], content: Any) -> dict[str, Any]:
+    """A chat message whose text was made of `content`, with the images and files that are parts of it."""
+    found = attachments_in(content)
+    return {**message, "attachments": list(found)} if found else message
 
 
 def _thought(block: Mapping[str, Any]) -> str:
@@ -433,6 +451,7 @@ class _Parts:
         self._thoughts: list[str] = []
         self._calls: list[dict[str, Any]] = []
         self._answers: list[dict[str, Any]] = []
+        self._attached: list[Attachment] = []
         self.called: set[Any] = set()
 
     def take(self, part: Any) -> None:
@@ -458,7 +477,11 @@ class _Parts:
             self._thoughts.append(_text(part) or "")
         else:
             said = _text(part)
-            self._say(f"[{kind or 'part'}]" if said is None else said)
+            mark = f"[{kind or 'part'}]"
+            found = attachment_of(part, mark)
+            self._say(mark if said is None or found is not None else said)
+            if found is not None:
+                self._attached.append(found)
 
     def _say(self, text: str) -> None:
         if self._answers:
@@ -513,12 +536,14 @@ class _Parts:
                 made["reasoning"] = "\n\n".join(filter(None, self._thoughts))
             if self._calls:
                 made["tool_calls"] = list(self._calls)
+            if self._attached:
+                made["attachments"] = list(self._attached)
             # The tool results in a user's message come before the user's text.
             self._messages += [made, *self._answers] if self._calls or self._role == "assistant" else [
                 *self._answers, made]  # fmt: skip
         else:
             self._messages += self._answers
-        self._texts, self._thoughts, self._calls, self._answers = [], [], [], []
+        self._texts, self._thoughts, self._calls, self._answers, self._attached = [], [], [], [], []
 
     def ended(self) -> list[dict[str, Any]]:
         self._flush()

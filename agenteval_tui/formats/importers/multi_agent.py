@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format, by_value
-from agenteval_tui.formats.importers.message_formats import plain_text
+from agenteval_tui.formats.importers.message_formats import plain_text, with_attachments
 from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element
 from agenteval_tui.formats.importers.session_log import Session, session_recording
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
@@ -94,8 +94,8 @@ def _message(message: Mapping[str, Any]) -> dict[str, Any]:
     if said in _KNOWN or said.casefold() in ("human", "user"):  # an agent may be called Assistant
         # Where agents have names, `user` is whoever did not speak as the model: a tool's terminal, say.
         role = {"model": "assistant", "ai": "assistant", "human": "user"}.get(said.casefold(), said.casefold())
-        return {**message, "role": role, "content": content}
-    return {"role": "assistant", "content": content, "name": said}
+        return with_attachments({**message, "role": role, "content": content}, message.get("content"))
+    return with_attachments({"role": "assistant", "content": content, "name": said}, message.get("content"))
 
 
 def _results(about: Mapping[str, Any]) -> Iterator[CriterionResult]:

@@ -162,10 +162,19 @@ class _Conversation:
         if not messages:
             return []
         try:
-            return to_openai_messages(transcript_of(list(_readable(messages)), notes=self._notes))
+            return _as_messages(transcript_of(list(_readable(messages)), notes=self._notes))
         except AgentevalError as error:
             self._notes.append(error.what)
             return []
+
+
+def _as_messages(transcript: Transcript) -> list[dict[str, Any]]:
+    """The messages of a transcript with their images and files, for `transcript_of`."""
+    raw = to_openai_messages(transcript)
+    for message, made in zip(transcript.messages, raw, strict=True):
+        if message.attachments:
+            made["attachments"] = list(message.attachments)
+    return raw
 
 
 def _readable(messages: Sequence[Any]) -> Iterator[Any]:
@@ -328,7 +337,7 @@ def _answered_in_place(transcript: Transcript, calls: Sequence[ToolCall]) -> Tra
     if not fresh:
         return replace(transcript, tool_calls=tuple(calls))
     messages: list[dict[str, Any]] = []
-    raw = to_openai_messages(transcript)
+    raw = _as_messages(transcript)
     for message, made in zip(transcript.messages, raw, strict=True):
         if message.reasoning:
             made["reasoning"] = message.reasoning

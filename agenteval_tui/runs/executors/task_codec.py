@@ -20,7 +20,7 @@ from agenteval_tui.core.version import __version__
 from agenteval_tui.grading.spec import json_like
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.transcripts import codec
-from agenteval_tui.transcripts.model import Message, Note, RunError, ToolCall, Usage
+from agenteval_tui.transcripts.model import Attachment, Message, Note, RunError, ToolCall, Usage
 
 _PLAIN = {
     kind.__name__: kind
@@ -91,16 +91,22 @@ def event_data(event: AgentEvent) -> list[Any]:
         return [name, asdict(event)]
     match event:
         case agents.PromptSent(messages):
-            return [name, [asdict(message) for message in messages]]
+            return [name, [_message_data(message) for message in messages]]
         case agents.UsageReported(usage):
             return [name, asdict(usage)]
         case agents.Noted(note):
             return [name, asdict(note)]
+        case agents.Attached(attachment):
+            return [name, asdict(attachment)]
         case agents.Recorded(transcript):
             return [name, codec.to_json(transcript)]
         case agents.Failed(error, retry, retry_after_s):
             return [name, [asdict(error), retry, retry_after_s]]
     raise TypeError(f"the agent yielded a {name}, which is not an event")
+
+
+def _message_data(message: Message) -> dict[str, Any]:
+    return {**asdict(message), "attachments": [asdict(one) for one in message.attachments]}
 
 
 def read_event(data: Any) -> AgentEvent:
@@ -116,6 +122,8 @@ def read_event(data: Any) -> AgentEvent:
             return agents.UsageReported(Usage(**fields))
         case "Noted":
             return agents.Noted(Note(**fields))
+        case "Attached":
+            return agents.Attached(Attachment(**fields))
         case "Recorded":
             return agents.Recorded(codec.from_json(fields))
         case "Failed":
@@ -125,4 +133,5 @@ def read_event(data: Any) -> AgentEvent:
 
 
 def _message(data: Mapping[str, Any]) -> Message:
-    return Message(**{**data, "tool_calls": tuple(data["tool_calls"])})
+    attachments = tuple(Attachment(**one) for one in data.get("attachments") or ())
+    return Message(**{**data, "tool_calls": tuple(data["tool_calls"]), "attachments": attachments})

@@ -54,6 +54,10 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
     check_step(transcript, last)
     end = end_of_step(transcript, last)
     later = [message for message in messages[end + 1 :] if message.role == "user"]
+    if any(message.attachments for message in later):
+        raise ForkError(
+            "the user sent an image or a file later, which can't be asked again", mend="choose a step behind it"
+        )
     made = dict(enumerate(messages[: end + 1]))
     results = {message.tool_call: number for number, message in made.items() if message.tool_call is not None}
     changed = list(calls)

@@ -27,7 +27,7 @@ from agenteval_tui.runs.resume import StoredPlan, stored_plan
 from agenteval_tui.runs.trust_check import check_trust
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.suites.model import AgentConfig
-from agenteval_tui.transcripts.model import Message, Transcript
+from agenteval_tui.transcripts.model import Message, Transcript, known_by
 
 ANSWERS = ("passed", "failed", "needs_review")
 """How a run ended that answered its question. After an error it is asked again."""
@@ -167,6 +167,8 @@ def question_of(source: Source, conversation: Conversation) -> str:
     version = agent_version(agent.config, agent.base_dir, _environment(agent))
     criteria = [spec.hash for spec in run.specs]
     asked = [version, messages, calls, conversation.turns, source.context, run.variables, criteria, run.seed]
+    if attached := known_by(conversation.messages):
+        asked.append(attached)
     return content_hash(_plain(asked))[:16]
 
 

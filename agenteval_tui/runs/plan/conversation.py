@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.core.attachment_files import keep
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.plan.user import UserBrief
 from agenteval_tui.suites.datasets import messages_of, prompt_of
-from agenteval_tui.suites.model import Test
+from agenteval_tui.suites.message_files import attached, is_address
+from agenteval_tui.suites.model import ContentPart, Test
 from agenteval_tui.suites.templates import MAX_RENDERED, is_template, render
 from agenteval_tui.transcripts.codec import from_openai_messages
-from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+from agenteval_tui.transcripts.content_parts import attachment_and_bytes
+from agenteval_tui.transcripts.model import Attachment, Message, ToolCall, Transcript
 
 _NAME = re.compile(r"\{\{ *([A-Za-z_][A-Za-z0-9_]*) *\}\}")
 # Names that mean something to Jinja itself, whatever the variables are.
@@ -30,12 +34,13 @@ _RESERVED = frozenset(
 
 class Conversation(Struct, frozen=True):
     """`messages` are what the agent answers first, with the calls in them; `turns` are sent after that, and then a
-    simulated user with the brief `user` speaks."""
+    simulated user with the brief `user` speaks. `files`: those that were read for it, as the suite names them."""
 
     messages: tuple[Message, ...]
     tool_calls: tuple[ToolCall, ...] = ()
     turns: tuple[str, ...] = ()
     user: UserBrief | None = None
+    files: tuple[str, ...] = ()
 
 
 class Conversations:
@@ -45,8 +50,9 @@ class Conversations:
     any other end the first turn, or what a simulated user says, is what the agent answers.
     """
 
-    def __init__(self, test: Test) -> None:
-        """Raises `AgentevalError` when the test's messages are not a conversation."""
+    def __init__(self, test: Test, folder: Path) -> None:
+        """`folder`: where the paths of images and files begin. Raises `AgentevalError` when the test's messages are not
+        a conversation."""
         given = conversation_of([one.model_dump(exclude_unset=True) for one in test.messages or ()])
         messages, turns = given.messages, tuple(test.turns or ())
         if test.prompt is not None:
@@ -54,6 +60,12 @@ class Conversations:
         elif turns and not answers_last(messages):
             messages, turns = (*messages, Message("user", turns[0])), turns[1:]
         user = None if test.user is None else UserBrief(**test.user.model_dump(exclude={"agent"}))
+        self._files = _Files(folder)
+        self._parts = {
+            place: [_Part(part) for part in one.content]
+            for place, one in enumerate(test.messages or ())
+            if isinstance(one.content, list)
+        }
         self._given = Conversation(messages, given.tool_calls, turns, user)
         self._messages = [(message, Text(message.content)) for message in messages]
         self._turns = [Text(turn) for turn in turns]
@@ -62,6 +74,7 @@ class Conversations:
         texts = [*self._turns, *(text for _, text in self._messages)]
         self._constant_user = user is None or not any(map(is_template, strings_in(user.as_dict())))
         self._constant = self._constant_calls and self._constant_user and all(text.constant for text in texts)
+        self._made: Conversation | None = None  # of parts without variables: files are read once
 
     def of(self, variables: Mapping[str, Any], row: Mapping[str, Any] | None = None) -> Conversation:
         """The conversation with `variables` put in; where the test asks nothing itself, what `row` asks.
@@ -73,17 +86,69 @@ class Conversations:
             user = UserBrief(**_rendered_value(user.as_dict(), variables))
         if not self._given.messages:
             return _of_row(row or {}, user)
-        if self._constant:
+        if self._constant and not self._parts:
             return self._given
+        if self._made is not None:
+            return self._made
         calls = self._given.tool_calls
-        return Conversation(
-            tuple(
-                [message if text.constant else _with(message, text.of(variables)) for message, text in self._messages]
-            ),
+        told = [message if text.constant else _with(message, text.of(variables)) for message, text in self._messages]
+        files: set[str] = set()
+        for place, parts in self._parts.items():
+            content, attachments = self._files.content(parts, variables, files)
+            told[place] = replace(told[place], content=content, attachments=attachments)
+        made = Conversation(
+            tuple(told),
             calls if self._constant_calls else tuple([_rendered_call(call, variables) for call in calls]),
             tuple([turn.of(variables) for turn in self._turns]),
             user,
+            tuple(sorted(files)),
         )
+        if self._constant and all(part.constant for parts in self._parts.values() for part in parts):
+            self._made = made
+        return made
+
+
+class _Part:
+    """A part of a message's content, taken apart once."""
+
+    def __init__(self, part: ContentPart) -> None:
+        self.text = None if part.text is None else Text(part.text)
+        self.kind = "image" if part.image is not None else "file"
+        self.place = Text(part.image or part.file or "")
+        self.description = Text(part.description or "")
+        self.media_type = part.media_type or ""
+        self.constant = all(one.constant for one in (self.text, self.place, self.description) if one is not None)
+
+
+class _Files:
+    """The images and files of a test's messages. Each is read once, and its bytes are kept for who sends them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._read: dict[tuple[str, str, str], Attachment] = {}
+
+    def content(
+        self, parts: Sequence[_Part], variables: Mapping[str, Any], files: set[str]
+    ) -> tuple[str, tuple[Attachment, ...]]:
+        """The content of a message, and its attachments; the paths that were read are added to `files`."""
+        texts: list[str] = []
+        found: list[Attachment] = []
+        for part in parts:
+            if part.text is not None:
+                texts.append(part.text.of(variables))
+                continue
+            given, words = part.place.of(variables), part.description.of(variables)
+            known = self._read.get(key := (part.kind, given, words))
+            if known is None:
+                known, data = attached(self._folder, part.kind, given, description=words, media_type=part.media_type)
+                if data is not None:
+                    known = replace(known, sha256=keep(data))
+                self._read[key] = known
+            if not is_address(given):
+                files.add(given)
+            texts.append(known.mark)
+            found.append(known)
+        return "\n".join(texts), tuple(found)
 
 
 def conversation_of(messages: Sequence[Mapping[str, Any]]) -> Transcript:
@@ -130,6 +195,11 @@ def _of_row(row: Mapping[str, Any], user: UserBrief | None) -> Conversation:
     messages = messages_of(row)
     if messages is not None:
         given = conversation_of(messages)
+        for one in messages:
+            for part in one["content"] if isinstance(one.get("content"), list) else ():
+                data = attachment_and_bytes(part)[1]
+                if data is not None:
+                    keep(data)
         if user is None and not answers_last(given.messages):
             raise AgentevalError(
                 f"the row's messages end with one of the {given.messages[-1].role}, and the agent answers the last one",
@@ -168,6 +238,8 @@ def _with(message: Message, content: str) -> Message:
         message.tool_call,
         message.tool_call_id,
         message.name,
+        message.simulated,
+        message.attachments,
     )
 
 

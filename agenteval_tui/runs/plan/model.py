@@ -113,6 +113,8 @@ class RunPlan(Struct, frozen=True):
     fork: ForkOrigin | None = None
     """The run that it continues; None: it begins at the beginning."""
     user: UserPlan | None = None
+    files: tuple[str, ...] = ()
+    """Images and files in its messages that were read, as the suite names them."""
 
     @property
     def base_dir(self) -> Path:

@@ -125,7 +125,7 @@ class TestRuns:
     def _ready(self, cases: Iterable[RunSpec]) -> Sequence[_Ready]:
         test, ready = self.chosen.test, []
         try:
-            conversations = Conversations(test)
+            conversations = Conversations(test, self.chosen.folder)
         except AgentevalError as error:
             raise self._placed(error, RunSpec()) from error
         for case in cases:
@@ -202,6 +202,7 @@ class _Maker:
                 turns=asked.turns,
                 stop=self._stop,
                 user=user,
+                files=asked.files,
             )
 
 

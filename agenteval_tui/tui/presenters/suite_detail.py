@@ -179,7 +179,7 @@ def _prompt(test: Test) -> str:
     if test.turns:
         return " ⏎ ".join(str(turn) for turn in test.turns)
     if test.messages:
-        return " ⏎ ".join(f"{message.role}: {message.content}" for message in test.messages)
+        return " ⏎ ".join(f"{message.role}: {message.texts}" for message in test.messages)
     return "none" if test.user is None else f"simulated user: {test.user.goal}"
 
 

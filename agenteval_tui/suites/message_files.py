@@ -1,0 +1,94 @@
+"""Images and files in the messages of a suite: read from the suite's folder; addresses are passed on, never fetched."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from agenteval_tui.core.attachment_files import LARGEST, said_too_large
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.phrasing import on_one_line
+from agenteval_tui.core.private_files import read_small_bytes
+from agenteval_tui.transcripts.model import Attachment
+
+_TYPES = {
+    ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
+    ".pdf": "application/pdf", ".txt": "text/plain", ".md": "text/markdown", ".csv": "text/csv", ".html": "text/html",
+    ".json": "application/json", ".xml": "application/xml", ".yaml": "application/yaml", ".yml": "application/yaml",
+    ".py": "text/x-python", ".wav": "audio/wav", ".mp3": "audio/mpeg", ".mp4": "video/mp4",
+    ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+}  # fmt: skip
+_IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_SHOWN = 500  # characters of a description in a mark
+
+
+def is_address(given: str) -> bool:
+    """Whether an image or file is meant by its address."""
+    return "://" in given or given.startswith("data:")
+
+
+def attached(
+    folder: Path, kind: str, given: str, *, description: str = "", media_type: str = ""
+) -> tuple[Attachment, bytes | None]:
+    """The image or file (`kind`) at a path relative to `folder`, and its bytes; of an address: no bytes, no hash.
+
+    Raises `AgentevalError`: it can't be read, is too large, or its kind can't be told.
+    """
+    if is_address(given):
+        if not given.startswith(("http://", "https://")):
+            said = f"the address of this {kind} is not one of the web: {on_one_line(given, 60)}"
+            raise AgentevalError(said, mend="give http:// or https://, or write the bytes into a file beside the suite")
+        name = unquote(urlsplit(given).path.rpartition("/")[2])
+        told = media_type or _TYPES.get(Path(name).suffix.lower(), "image/*" if kind == "image" else "")
+        return _attachment(kind, told, None, name, description, given), None
+    path = folder / given
+    data = _read(path, kind)
+    told = media_type or media_type_of(data) or _TYPES.get(path.suffix.lower(), "")
+    if kind == "image" and told not in _IMAGES:
+        said = f"this is not an image that models take, but {told or 'something unknown'}"
+        raise AgentevalError(said, where=str(path), mend="give a .png, .jpg, .gif or .webp file, or write `file: ...`")
+    if not told:
+        said = f"nobody knows what kind of file this is: {path.suffix or 'its name has no ending'}"
+        raise AgentevalError(said, where=str(path), mend="write its `media_type`, as in HTTP")
+    return _attachment(kind, told, len(data), path.name, description, ""), data
+
+
+def media_type_of(data: bytes) -> str:
+    """What bytes are by their first ones: an image that models take, or a PDF; "" for anything else."""
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if data.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if data.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return "application/pdf" if data.startswith(b"%PDF-") else ""
+
+
+def _attachment(kind: str, media_type: str, size: int | None, name: str, description: str, url: str) -> Attachment:
+    words = on_one_line(description, _SHOWN) or on_one_line(name, _SHOWN)
+    mark = f"[{kind}: {words}]" if words else f"[{kind}]"
+    return Attachment(media_type, size, "", name, description, url, mark)
+
+
+def _read(path: Path, kind: str) -> bytes:
+    where = str(path)
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise AgentevalError(f"this {kind} is not a regular file", where=where, mend="name a file")
+        if found.st_size > LARGEST:
+            raise AgentevalError(said_too_large(found.st_size), where=where, mend="make it smaller")
+        data = read_small_bytes(path, f"this {kind}", LARGEST)
+    except (OSError, ValueError, RuntimeError) as error:  # a NUL in the name, a loop of links
+        said = getattr(error, "strerror", None) or str(error)
+        raise AgentevalError(
+            f"this {kind} can't be read: {said}", where=repr(where)[1:-1], mend="check the path"
+        ) from None
+    if not data:
+        raise AgentevalError(f"this {kind} is empty", where=where, mend="check the path")
+    return data
