@@ -63,8 +63,9 @@ def _table(model: type[BaseModel]) -> str:
 
 def _of_models(annotation: Any, links: list[str]) -> str:
     words = str(annotation)
+    texts = ["text"] if str in get_args(annotation) else []
     kinds = [word for mark, word in (("list[", "list"), ("dict[str", "by name")) if mark in words]
-    return " or ".join(links) + (f" ({' or '.join(kinds)})" if kinds else "")
+    return " or ".join([*texts, *links]) + (f" ({' or '.join(kinds)})" if kinds else "")
 
 
 def anchor(model: type[BaseModel]) -> str:
@@ -79,6 +80,7 @@ def label(model: type[BaseModel]) -> str:
 
 LABELS = {
     "AgentConfig": "agent",
+    "ContentPart": "part",
     "InputMessage": "message",
     "RequestResponse": "pair",
     "SampleTool": "mock tool",
@@ -91,6 +93,7 @@ HEADINGS = {
     "AgentConfig": "`agents`",
     "Test": "`tests`",
     "InputMessage": "`messages`",
+    "ContentPart": "Images and files",
     "SimulatedUser": "`user`",
     "Criterion": "`criteria`",
     "Variation": "`variations`",

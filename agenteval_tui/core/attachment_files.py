@@ -60,6 +60,19 @@ def kept(sha256: str) -> bytes | None:
     return data
 
 
+def media_type_of(data: bytes) -> str:
+    """What bytes are by their first ones: an image that models take, or a PDF; "" for anything else."""
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if data.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if data.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return "application/pdf" if data.startswith(b"%PDF-") else ""
+
+
 def said_too_large(size: int) -> str:
     """What is said of an image or file of so many bytes."""
     return f"this has {size / 1e6:,.1f} MB; an image or file in a message may have {LARGEST / 1e6:,.0f} MB"

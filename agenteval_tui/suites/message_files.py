@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from agenteval_tui.core.attachment_files import LARGEST, said_too_large
+from agenteval_tui.core.attachment_files import LARGEST, media_type_of, said_too_large
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.core.private_files import read_small_bytes
@@ -54,19 +54,6 @@ def attached(
         said = f"nobody knows what kind of file this is: {path.suffix or 'its name has no ending'}"
         raise AgentevalError(said, where=str(path), mend="write its `media_type`, as in HTTP")
     return _attachment(kind, told, len(data), path.name, description, ""), data
-
-
-def media_type_of(data: bytes) -> str:
-    """What bytes are by their first ones: an image that models take, or a PDF; "" for anything else."""
-    if data.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if data.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if data.startswith((b"GIF87a", b"GIF89a")):
-        return "image/gif"
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return "application/pdf" if data.startswith(b"%PDF-") else ""
 
 
 def _attachment(kind: str, media_type: str, size: int | None, name: str, description: str, url: str) -> Attachment:

@@ -209,6 +209,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("inspect.flips", "flips", "f9", "flips", "List the runs that the edit would flip", "inspect"),
     Action("inspect.copy", "copy_address", "y", "copy", "Copy the run's address (OSC 52)", "inspect"),
     Action("inspect.copy_text", "copy_text", "Y", "copy text", "Copy the selection, or this block (OSC 52)", "inspect"),
+    Action("inspect.attachment", "open_attachment", "o", "open file", "Open the image or file of a message", "inspect"),
     Action("inspect.label", "label", "L", "label", "Label the run or criterion: 1 to 5, passed, why", "inspect"),
     Action(
         "inspect.replies", "replies", "quotation_mark", "replies", "Show judges' replies and failed attempts", "inspect"

@@ -146,6 +146,7 @@ class AgentevalApp(TerminalApp):
         self.new_suite = navigation.new_suite
         self.watch_live = navigation.watch_live
         self.open_editor = self.programs.open_editor
+        self.open_attachment = self.programs.open_attachment
         self.copy = self.programs.copy
 
     @cached_property

@@ -5,12 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
+import shutil
 import subprocess
+import sys
+import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
 from agenteval_tui.core import directories
+from agenteval_tui.core.atomic_write import PRIVATE, write_whole
+from agenteval_tui.core.attachment_files import kept, media_type_of
 from agenteval_tui.core.clipboard import TMUX_COMMAND, clipboard_sequence, said_of_copy, way_to_clipboard
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import make_private
@@ -18,7 +25,15 @@ from agenteval_tui.tui.notifications import Notifier
 from agenteval_tui.tui.terminal.terminal_app import TerminalApp
 from agenteval_tui.tui.workers import start_worker
 
+if TYPE_CHECKING:  # a first screen shows no transcript
+    from agenteval_tui.transcripts.model import Attachment
+
 TMUX_S = 2.0  # so long may tmux take
+_DAY_S = 86_400.0
+_ENDINGS = {
+    "image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp", "application/pdf": ".pdf",
+}  # fmt: skip
+_TEXTS = frozenset(("text/plain", "text/csv", "text/markdown", "application/json"))
 
 
 class ExternalPrograms:
@@ -81,6 +96,81 @@ class ExternalPrograms:
                 say(said_of_copy("terminal"))
 
         start_worker(self._app, copy_in_tmux, group="copy", exclusive=False)
+
+    def open_attachment(self, one: Attachment) -> None:
+        """An image or file of a message in the program that this machine has for it; a sentence where that can't be."""
+
+        async def open_it() -> None:
+            try:
+                path = await asyncio.to_thread(copy_to_open, one)
+            except AgentevalError as error:
+                self._notifier.say_error(error)
+                return
+            program = opener(os.environ, sys.platform)
+            if program is None:
+                self._notifier.say(f"No program can show it here. It is in {path}")
+                return
+            try:
+                await asyncio.to_thread(_start, program, path)
+            except OSError as error:
+                said = f"{program} can't be started"
+                self._notifier.say_error(AgentevalError(said, where=str(path), mend=error.strerror or str(error)))
+                return
+            self._notifier.say(f"Opened: {path}")
+
+        start_worker(self._app, open_it, group="attachment", exclusive=False)
+
+
+def _start(program: str, path: Path) -> None:
+    """Start a program on a file and forget it. Raises OSError."""
+    quiet = subprocess.DEVNULL
+    subprocess.Popen(  # noqa: S603  the system's own, on a file of ours
+        [program, str(path)], stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True
+    )
+
+
+def opener(environ: Mapping[str, str], platform: str) -> str | None:
+    """The program that opens a file as a double click does; None where there is none, or no screen for it."""
+    if platform == "darwin":
+        return shutil.which("open")
+    if not (environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY")):
+        return None
+    return shutil.which("xdg-open")
+
+
+def copy_to_open(one: Attachment) -> Path:
+    """A copy of the bytes under a name of ours, with the ending of what they really are. Names and types that came with
+    them are somebody else's, and decide nothing. Raises `AgentevalError`: the bytes are not here, or are of a kind that
+    is not opened.
+    """
+    data = kept(one.sha256) if one.sha256 else None
+    if data is None and one.url:
+        raise AgentevalError("only its address is known", where=one.url, mend="open it in a browser if you trust it")
+    if data is None:
+        mend = "run the test again, or look into the file that was imported"
+        raise AgentevalError("the bytes of this are not on this machine", mend=mend)
+    ending = _ENDINGS.get(media_type_of(data)) or (".txt" if one.media_type in _TEXTS and _is_text(data) else "")
+    if not ending:
+        raise AgentevalError("this is of a kind that is not opened", mend="images, PDFs and plain texts are opened")
+    folder = directories.cache_dir() / "opened"
+    path = folder / f"{one.sha256[:16]}{ending}"
+    try:
+        make_private(folder)
+        for old in folder.iterdir():
+            if old.stat().st_mtime < time.time() - _DAY_S:
+                old.unlink(missing_ok=True)
+        write_whole(path, (data,), mode=PRIVATE, durable=False)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise AgentevalError("it can't be written where programs can read it", where=str(folder), mend=why) from error
+    return path
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        return "\0" not in data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
 
 
 def _copied_by_tmux(text: str) -> bool:

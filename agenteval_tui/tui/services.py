@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agenteval_tui.runs.live_registry import Live
     from agenteval_tui.runs.plan.model import PlanOptions
     from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.transcripts.model import Attachment
     from agenteval_tui.tui.inspect_target import InspectTarget
     from agenteval_tui.tui.presenters.run_rows import Expected
     from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
@@ -159,6 +160,9 @@ class Services(Protocol):
 
     def copy(self, text: str, what: str = "") -> None:
         """Give `text`, which may be shown, to the clipboard; with `what` it is, say how far it came."""
+
+    def open_attachment(self, one: Attachment) -> None:
+        """Open an image or file of a message in a program of this machine, or say why not."""
 
     def open_editor(self, path: Path, line: int) -> None:
         """Open the person's own editor on a file at a line; the app waits for it."""

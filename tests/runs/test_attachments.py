@@ -21,7 +21,7 @@ from agenteval_tui.runs.plan.model import Plan, PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.runs.response_cache import request_hash
 from agenteval_tui.runs.task_payload import Tasks, _message
-from agenteval_tui.runs.trust_check import needs_of
+from agenteval_tui.runs.trust_check import NotTrustedError, needs_of
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.transcripts import codec
 from agenteval_tui.transcripts.model import Attachment, Message, Transcript
@@ -90,7 +90,7 @@ def test_a_picture_of_a_suite_is_read_and_kept(folder: Path, picture: str) -> No
         ("note.txt", "this is not an image that models take, but text/plain"),
         ("empty.png", "this image is empty"),
         ("wrong.png", "this is not an image that models take, but application/pdf"),
-        ("large.png", "this has 20.0 MB; an image or file in a message may have 20.0 MB"),
+        ("large.png", "this has 20.0 MB; an image or file in a message may have 20 MB"),
         ("data:image/png;base64,AAAA", "not one of the web"),
         ("file:///etc/passwd", "not one of the web"),
     ],
@@ -116,7 +116,9 @@ def test_a_picture_outside_of_the_folder_needs_trust(folder: Path, outside: str)
     path = write(folder, outside)
     (problem,) = [one for one in check_suite(load_suite(path), {}) if one.code == "attachment"]
     assert problem.message == f"{outside} is outside of the suite's folder"
-    (need,) = needs_of(planned(folder, outside))
+    with pytest.raises(NotTrustedError) as error:
+        planned(folder, outside)
+    (need,) = error.value.needs
     assert need.what == (f"sends the file {outside}",)
     assert needs_of(planned(folder, "cat.png")) == ()
 

@@ -20,6 +20,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.codec import arguments_text, stored_transcript
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.views.attachment import attachment_text
 from agenteval_tui.views.causes import causes_in_short
 from agenteval_tui.views.cost import spent_lines, user_usage_text
 from agenteval_tui.views.difference import difference_view
@@ -115,6 +116,8 @@ def print_transcript(out: Output, transcript: Transcript) -> None:
             _indented(out, message.content[:_LONGEST_RESULT] + ("…" if cut else ""), dim=True)
         elif message.content:
             _indented(out, message.content)
+        for one in message.attachments:
+            out.line((f"   {attachment_text(one)}", "dim"))
         for index in message.tool_calls:
             call = transcript.tool_calls[index]
             failed = "  (failed)" if call.status == "error" else ""

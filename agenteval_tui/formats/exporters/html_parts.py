@@ -8,6 +8,7 @@ from html import escape
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.transcripts.codec import arguments_text
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.views.attachment import attachment_text
 from agenteval_tui.views.model import Column, Table, Text, sentence
 
 MARK = '<meta name="generator" content="agenteval">'
@@ -85,6 +86,8 @@ def transcript_html(transcript: Transcript) -> Iterator[str]:
             yield f'<pre class="dim">{block_html(message.reasoning)}</pre>'
         if message.content:
             yield f"<pre>{block_html(message.content)}</pre>"
+        for one in message.attachments:
+            yield f'<p class="dim">{line_html(attachment_text(one))}</p>'
         for index in message.tool_calls:
             call = transcript.tool_calls[index]
             failed = ' <span class="bad">failed</span>' if call.status == "error" else ""

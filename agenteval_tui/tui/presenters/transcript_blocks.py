@@ -16,11 +16,11 @@ from agenteval_tui.tui.presenters.number_format import duration
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.tool_results import is_formatted, result_body
 from agenteval_tui.tui.styled_text import Cell
+from agenteval_tui.views.attachment import attachment_text
 
 BlockKey = tuple[str, int]
-"""("message", index), ("reasoning", index), ("call", index), ("result", call), ("log", 0), ("error", 0),
-("ending", 0), ("setup", 0),
-("raw", index)."""
+"""("message", index), ("reasoning", index), ("call", index), ("result", call), ("attachment", number), ("log", 0),
+("error", 0), ("ending", 0), ("setup", 0), ("raw", index). Attachments are numbered through the transcript."""
 
 # Rows that a long block shows before someone unfolds it. None: as many as it has.
 _FOLDED: dict[str, int | None] = {"result": 8, "system": 6, "reasoning": 8, "call": 24, "log": 8, "raw": 400}
@@ -75,10 +75,20 @@ def blocks_of(transcript: Transcript, first: int = 0) -> Iterator[tuple[int, Blo
     made: set[int] = set()
     for index in range(len(messages)):
         made.update(messages[index].tool_calls)
+    attached = sum(len(message.attachments) for message in messages[:first])
     for index in range(first, len(messages)):
         message = messages[index]
         for block in _message(index, message, turns.get(index)):
             yield index, block
+        for one in message.attachments:
+            text = attachment_text(one)
+            yield (
+                index,
+                Block(
+                    ("attachment", attached), "file", "dim", "dim", None, _size(text), text, is_step=False, source=one
+                ),
+            )
+            attached += 1
         for number in message.tool_calls:
             if number < len(calls):
                 for block in _call(number, calls[number], answers.get(number), messages):

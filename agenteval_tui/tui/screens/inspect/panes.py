@@ -19,7 +19,7 @@ from textual.widgets import Input
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.criterion_templates import Starter, text_starter, tools_starter
-from agenteval_tui.transcripts.model import ToolCall, Transcript
+from agenteval_tui.transcripts.model import Attachment, ToolCall, Transcript
 from agenteval_tui.tui import draft_store
 from agenteval_tui.tui.actions import key_of, with_keys
 from agenteval_tui.tui.presenters.editor_rows import EDITED
@@ -162,6 +162,14 @@ class TranscriptPane(TitledPane[None]):
             self.hits = hits
             self.retitle()
             self.post_message(self.HitsChanged())
+
+    def attachment(self) -> Attachment | None:
+        """The image or file under the cursor, else the next one below, else the first; None: there is none."""
+        view = self.view
+        found = [(place, one.source) for place, one in enumerate(view.document.blocks) if one.key[0] == "attachment"]
+        below = [source for place, source in found if place >= view.cursor]
+        chosen = below[0] if below else found[0][1] if found else None
+        return chosen if isinstance(chosen, Attachment) else None
 
     # New criteria
 

@@ -917,6 +917,14 @@ class InspectScreen(FrameScreen):
         what = "what is selected" if selected else "this block"
         self.agenteval.copy(displayable(found), f"{what}, {len(found):,} characters.")
 
+    def action_open_attachment(self) -> None:
+        """The image or file under the cursor, else the next one below, else the first."""
+        found = self.transcript.attachment()
+        if found is None:
+            self._say("No message of this run has an image or a file.")
+        else:
+            self.agenteval.open_attachment(found)
+
     def action_copy_address(self) -> None:
         """The command that opens this run at this criterion."""
         address = self.controller.address()
