@@ -43,7 +43,7 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     "M": ("mark to here", "mark to here"),
     "n": ("next that matters", "next failure", "next", "next run", "divergence", "failed"),
     "N": ("notices", "notices"),
-    "o": ("open outside", "$EDITOR"),
+    "o": ("open outside", "$EDITOR", "open file"),
     "O": ("the original, as JSON", "JSON"),
     "p": ("previous that matters", "previous", "previous run"),
     "P": ("plan a run", "plan a run…"),

@@ -63,7 +63,7 @@ def _table(model: type[BaseModel]) -> str:
 
 def _of_models(annotation: Any, links: list[str]) -> str:
     words = str(annotation)
-    texts = ["text"] if str in get_args(annotation) else []
+    texts = ["text"] if words.startswith("str | ") else []
     kinds = [word for mark, word in (("list[", "list"), ("dict[str", "by name")) if mark in words]
     return " or ".join([*texts, *links]) + (f" ({' or '.join(kinds)})" if kinds else "")
 
