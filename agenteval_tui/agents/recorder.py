@@ -69,6 +69,7 @@ class _Turn(Struct):
     reasoning: list[str] = field(default_factory=list)
     calls: list[_Call] = field(default_factory=list)
     attachments: list[Attachment] = field(default_factory=list)
+    behind_mark: bool = False  # what is said next is on a line of its own
     ended_ms: float | None = None
 
 
@@ -123,11 +124,15 @@ class Recorder:
         match event:
             case TextDelta(text):
                 if text:
-                    self._token().text.append(text)
+                    turn = self._token()
+                    if turn.behind_mark:
+                        text, turn.behind_mark = f"\n{text}", False
+                    turn.text.append(text)
             case Attached(attachment):
                 turn = self._token()
                 turn.text.append(f"\n{attachment.mark}" if turn.text else attachment.mark)
                 turn.attachments.append(attachment)
+                turn.behind_mark = True
             case ReasoningDelta(text):
                 if text:
                     self._token().reasoning.append(text)

@@ -130,10 +130,15 @@ async def test_why_an_answer_ended(run_agent: Any, reply: dict[str, Any], reason
 
 
 async def test_what_is_not_read_of_an_answer_is_said(run_agent: Any) -> None:
+    code = {"executableCode": {"language": "PYTHON", "code": "1 + 1"}}
     image = {"inlineData": {"mimeType": "image/png", "data": "aGk="}}
-    ran, _ = await ask(run_agent, stream_of(chunk(image, {"text": "there"}, end="STOP"), done=False))
-    assert ran.transcript.messages[-1].content == "there"
-    assert [(note.code, note.what) for note in ran.transcript.notes] == [("unread", "inlineData")]
+    ran, _ = await ask(run_agent, stream_of(chunk(code, image, {"text": "there"}, end="STOP"), done=False))
+    last = ran.transcript.messages[-1]
+    assert (last.content, [(one.media_type, one.size) for one in last.attachments]) == (
+        "[image]\nthere",
+        [("image/png", 2)],
+    )
+    assert [(note.code, note.what) for note in ran.transcript.notes] == [("unread", "executableCode")]
 
 
 def refusal(status: int, code: str, message: str, reason: str = "") -> Answer:
