@@ -145,7 +145,7 @@ class Workbench:
         if all(criterion.derived for criterion in criteria):
             spec = CriterionSpec(name="scratch", prototype_class="TextResponse", config=SCRATCH_CONFIG)
             criteria = (*criteria, WorkCriterion(spec, SCRATCH_CONFIG, None, scratch=True))
-            note = note or "No criterion of our own: try one here on every run of this execution."
+            note = note or "It has no criteria of its own: try one here on every run of this execution."
         return cls(store, run, transcript, stored, criteria, loaded, note)
 
     def with_changes(self, *, run_id: str = "", criteria: tuple[WorkCriterion, ...] = ()) -> Workbench:

@@ -279,7 +279,7 @@ def _set_baseline(out: Output, store: Store, execution: ExecutionRow, *, success
     """Make a successful execution the baseline of its tests, and say so."""
     if not success:
         out.line(("the baseline stays as it is: ", "warn"), "it is set after a success only")
-        out.line(("set it all the same: ", "dim"), "agenteval baseline set last")
+        out.line(("set it anyway: ", "dim"), "agenteval baseline set last")
         return
     made = set_baseline(store, execution.id, who=current_user())
     out.line(("baseline set ", "good"), f"for {count(len(made.tests), 'test')}: execution {short_id(execution.id)}")

@@ -61,7 +61,7 @@ class _Rows:
         when = "same execution" if here else date_time(row.started_ms)
         agent = (right(one_line(row.agent, 18), 20), "dim")
         end = (
-            (right(when, 18), "dim"),
+            *([(right(when, 18), "dim")] if width >= 48 else []),
             *([agent] if width >= 90 else []),
             (right(duration(row.duration_ms), 8), "dim"),
         )

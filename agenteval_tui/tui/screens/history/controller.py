@@ -439,7 +439,7 @@ class HistoryController:
             (),
             (("  Nothing was run yet.", ""),),
             (("  {go.suites} goes to the suites; {suites.run} runs what is selected there.", "dim"),),
-            (("  {history.import} brings in recordings of other tools.", "dim"),),
+            (("  {history.import} imports recordings of other tools.", "dim"),),
         ]
 
     def heading(self) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
