@@ -25,7 +25,7 @@ Piece = tuple[int, Strip, int]
 UNKNOWN: Cell = ("\0", "")
 DOUBTFUL = 0x1F000  # emoji begin here
 ERASED = 12  # more spaces than these are erased in one go: to say so and to go past them costs ten bytes
-BRIDGE = 4  # this many equal cells are written again rather than skipped: a jump costs as much
+BRIDGE = 4  # bytes: equal cells that cost no more are written again rather than skipped, which costs as much
 
 
 class Mirror:
@@ -75,7 +75,7 @@ class _Pen:
     def __init__(self, erases: bool) -> None:
         self._out: list[str] = []
         self._erases = erases
-        self._look = ""
+        self._look = PLAIN
         self.at = -1
 
     def draw(self, x: int, y: int, cells: Sequence[Cell]) -> None:
@@ -87,11 +87,15 @@ class _Pen:
         end = len(cells)
         at = here = 0  # the cell that is written next, and the one where the cursor is
         while at < end:
-            text, look = cells[at]
-            if look != self._look and not (text == " " and _of_blank(self._look) == look):
+            text, name = cells[at]
+            look = _parts(name)
+            is_blank = text == " " and not look[0]
+            if is_blank:
+                look = self._look_of_blank(cells, at, look)
+            if look != self._look:
                 self._out.append(_change(self._look, look))
                 self._look = look
-            if text == " " and self._erases and (spaces := _spaces(cells, at)) > ERASED and not _parts(look)[0]:
+            if is_blank and self._erases and (spaces := _spaces(cells, at)) > ERASED:
                 self._go(at - here)
                 self._out.append(f"\x1b[{spaces}X")
                 here, at = at, at + spaces
@@ -100,6 +104,17 @@ class _Pen:
             self._out.append(text)
             at = here = at + 1
         self.at = x + here
+
+    def _look_of_blank(self, cells: Sequence[Cell], at: int, blank: Look) -> Look:
+        """The style to set for a space, which shows its background only: the one that is set, or that of the text
+        behind it, where they have that background."""
+        attributes, colour, background = self._look
+        if background == blank[2] and not _SEEN_ON_BLANKS.intersection(attributes):
+            return self._look
+        behind = next((_parts(name) for text, name in cells[at:] if text != " "), blank)
+        if behind[2] == blank[2] and not _SEEN_ON_BLANKS.intersection(behind[0]):
+            return behind
+        return tuple(one for one in attributes if one not in _SEEN_ON_BLANKS), colour, blank[2]
 
     def _go(self, cells: int) -> None:
         if cells:
@@ -117,9 +132,9 @@ class _Pen:
         return "".join(self._out)
 
     def _plain(self) -> None:
-        if self._look:
+        if self._look != PLAIN:
             self._out.append("\x1b[0m")
-            self._look = ""
+            self._look = PLAIN
 
 
 def _spaces(cells: Sequence[Cell], start: int) -> int:
@@ -182,7 +197,7 @@ def _runs(before: Sequence[Cell], after: Sequence[Cell]) -> list[tuple[int, int]
         start = index - 1 if not new[0] and index else index
         if runs:
             first, end = runs[-1]
-            if start <= end or (start - end <= BRIDGE and len({look for _, look in after[end - 1 : start + 1]}) == 1):
+            if start <= end or (start - end <= BRIDGE and _is_bridge(after[end - 1 : start + 1])):
                 runs[-1] = (first, index + 1)
                 continue
         runs.append((start, index + 1))
@@ -190,8 +205,27 @@ def _runs(before: Sequence[Cell], after: Sequence[Cell]) -> list[tuple[int, int]
     return [(start, end + 1 if end < len(after) and not after[end][0] else end) for start, end in runs]
 
 
+def _is_bridge(cells: Sequence[Cell]) -> bool:
+    """Whether the cells between the first and the last are cheap to write again: few bytes, in a style that is set
+    there anyway."""
+    gap = cells[1:-1]
+    if sum(len(text.encode()) for text, _ in gap) > BRIDGE:
+        return False
+    edges = [_parts(look) for _, look in (cells[0], cells[-1])]
+    looks = {_parts(look) for text, look in gap if text != " "}
+    blanks = {_parts(look) for text, look in gap if text == " "}
+    if len(looks) > 1 or not looks.issubset(edges):
+        return False
+    return all(not blank[0] and all(edge[2] == blank[2] for edge in edges) for blank in blanks) or (
+        len(blanks) == 1 and not looks and blanks.issubset(edges)
+    )
+
+
 Look = tuple[tuple[str, ...], str, str]
+PLAIN: Look = ((), "", "")
 _SEEN_ON_BLANKS = frozenset({"4", "5", "6", "7", "9", "21", "51", "52", "53"})
+_OFF = {"1": "22", "2": "22", "3": "23", "4": "24", "5": "25", "6": "25", "7": "27", "9": "29"}
+"""What ends an attribute; others end with all of them."""
 
 
 @lru_cache(maxsize=4096)
@@ -224,17 +258,20 @@ def _of_blank(look: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _change(before: str, after: str) -> str:
-    """What to write to go from one style to another."""
-    if not after:
+def _change(before: Look, after: Look) -> str:
+    """What to write to go from one style to another: what differs, or all of it anew where that is shorter."""
+    if after == PLAIN:
         return "\x1b[0m"
-    old, old_colour, old_background = _parts(before)
-    new, colour, background = _parts(after)
-    if new[: len(old)] != old:
-        return f"\x1b[0;{after}m"
-    codes = list(new[len(old) :])
+    (old, old_colour, old_background), (new, colour, background) = before, after
+    anew = ";".join(["0", *new, *filter(None, (colour, background))])
+    gone = [one for one in old if one not in new]
+    if not all(one in _OFF for one in gone):
+        return f"\x1b[{anew}m"
+    ends = dict.fromkeys(_OFF[one] for one in gone)
+    # Bold and faint end together: the one that stays is set again.
+    codes = [*ends, *(one for one in new if one not in old or _OFF.get(one) in ends)]
     if colour != old_colour:
         codes.append(colour or "39")
     if background != old_background:
         codes.append(background or "49")
-    return f"\x1b[{';'.join(codes)}m" if codes else ""
+    return f"\x1b[{min(';'.join(codes), anew, key=len)}m" if codes else ""
