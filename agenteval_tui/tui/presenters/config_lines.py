@@ -132,7 +132,8 @@ def problem_layers(
 
 
 def moved(problems: Sequence[Diagnostic], old: str, new: str) -> tuple[Diagnostic, ...]:
-    """The problems of `old` where their text is in `new`; those of what was edited are left out, and all fixes."""
+    """The problems of `old` where their text is in `new`, without their fixes. One of a text that was edited within is
+    on all of what that became; what was edited more than that has none until it was checked."""
     from msgspec.structs import replace
 
     start = common_start(old, new)
@@ -144,6 +145,8 @@ def moved(problems: Sequence[Diagnostic], old: str, new: str) -> tuple[Diagnosti
             kept.append(replace(problem, fix=None))
         elif problem.start >= end:
             kept.append(replace(problem, start=problem.start + shift, end=problem.end + shift, fix=None))
+        elif problem.start <= start and end <= problem.end and problem.end + shift > problem.start:
+            kept.append(replace(problem, end=problem.end + shift, fix=None))
     return tuple(kept)
 
 

@@ -452,8 +452,10 @@ class ConfigEditor(QuietTextArea):
         shown, offsets = shown_line(text)
         cells = (*gutter, (" " * indent, ""), *painted(shown + " ", offsets, layers))
         segments = [Segment(text, base + palette.style(style)) for text, style in cells if text]
-        segments.append(Segment(" " * max(width - width_of(cells), 0), base))
-        return minimal_strip(segments, width)
+        wide = width_of(cells)
+        segments.append(Segment(" " * max(width - wide, 0), base))
+        # Before its size is told for the first time, the lines are not wrapped.
+        return minimal_strip(segments, max(wide, width)).crop(0, width)
 
     def _gutter(self, line: int, part: int) -> tuple[Cell, ...]:
         if part:
