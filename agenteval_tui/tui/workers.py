@@ -41,8 +41,8 @@ def is_busy(node: DOMNode, group: str) -> bool:
 async def until_painted(node: DOMNode) -> None:
     """Wait until the screen shows what it has now: a thread takes half of the processor from painting.
 
-    A screen that a sheet covers meanwhile paints nothing until the sheet is closed: it is not waited for longer than
-    any frame takes.
+    A node whose messages wait, as behind one that opened a sheet and wants its answer, says so only when they are done:
+    it is not waited for longer than any frame takes.
     """
     shown = asyncio.Event()
     node.call_after_refresh(shown.set)

@@ -15,6 +15,7 @@ from textual.app import App
 from textual.screen import Screen
 
 import agenteval_tui.tui
+from agenteval_tui.tui import workers
 from agenteval_tui.tui.workers import start_worker, until_painted
 
 __all__ = ["fresh", "samples"]  # fixtures
@@ -76,11 +77,16 @@ def test_all_work_is_begun_in_this_way() -> None:
     assert found == ["screen", "panes", "workers"]
 
 
-async def test_a_screen_under_a_sheet_is_not_waited_for_until_the_sheet_closes() -> None:
-    """It paints nothing meanwhile, and what it asked for comes all the same."""
+async def test_a_screen_under_a_sheet_is_not_waited_for_until_the_sheet_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its messages wait behind the one that opened the sheet, and what it asked for comes all the same."""
+    monkeypatch.setattr(workers, "_LONGEST_FRAME_S", 0.05)
     app: App[None] = App()
     async with app.run_test() as pilot:
-        below = app.screen
+        below, closed = app.screen, asyncio.Event()
         app.push_screen(Screen())
         await pilot.pause()
-        await asyncio.wait_for(until_painted(below), 60)
+        below.call_later(closed.wait)
+        waits = asyncio.create_task(until_painted(below))
+        done, _ = await asyncio.wait([waits], timeout=10)
+        closed.set()
+        assert done
