@@ -78,6 +78,15 @@ def test_a_terminal_that_never_answered_keeps_nobody_waiting() -> None:
     assert questions == MISSES
 
 
+def test_a_line_is_slow_after_three_late_answers_until_one_comes_soon() -> None:
+    arrival = Arrival()
+    for number, slow in enumerate((False, False, True, True)):
+        assert arrival.answered(*asked(arrival, 10.0 * number), 10.0 * number + 0.4)
+        assert arrival.is_slow is slow
+    assert arrival.answered(*asked(arrival, 50.0), 50.1)
+    assert not arrival.is_slow
+
+
 def test_a_slow_line_is_given_the_time_it_takes() -> None:
     arrival = Arrival()
     first = asked(arrival, 0.0)

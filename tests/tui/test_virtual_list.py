@@ -150,6 +150,24 @@ async def test_a_row_is_cut_with_an_ellipsis_before_the_scrollbar() -> None:
         assert text == "▌" + "x" * 37 + "…"
 
 
+async def test_the_cursors_row_is_as_wide_as_its_list_and_short_on_a_slow_line() -> None:
+    class Slow(ListApp):
+        is_slow_line = False
+
+    def tinted() -> int:
+        row = app.list.render_line(app.list.cursor)
+        colours = [s.style.bgcolor if s.style else None for s in row for _ in s.text]
+        return sum(colour == colours[0] for colour in colours)
+
+    app = Slow(Numbers(9))
+    async with app.run_test(size=(120, 10)) as pilot:
+        assert tinted() == 120
+        app.is_slow_line = True
+        await pilot.press("j")
+        assert tinted() == 48
+        assert len({s.style.bgcolor for s in app.list.render_line(0) if s.style}) == 1
+
+
 async def test_keys_are_found_without_a_finder() -> None:
     app = ListApp(Numbers(100))
     async with app.run_test(size=(40, 10)) as pilot:
@@ -173,8 +191,8 @@ async def test_the_theme_may_change() -> None:
 
 
 SOURCE = """
-from textual.app import App
 from agenteval_tui.tui.styled_text import spread
+from agenteval_tui.tui.terminal.terminal_app import TerminalApp
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 class Runs:
@@ -186,7 +204,7 @@ class Runs:
         start = (("✗ ", "error"), (f"customers-germany {index} ", ""), ("sql-assistant run 3 of 5", "dim"))
         return spread(start, (("40 %", "bold"), (" ▂▂▅▂▂", "accent"), (" 1.4 s", "dim")), width)
 
-class ListApp(App):
+class ListApp(TerminalApp):
     def compose(self):
         yield VirtualList(Runs())
 
@@ -195,7 +213,9 @@ ListApp().run()
 
 
 @pytest.mark.e2e
-def test_a_cursor_move_costs_less_than_500_bytes_and_idle_nothing(run_in_terminal: Callable[..., Any]) -> None:
+def test_a_cursor_move_with_a_full_row_costs_less_than_500_bytes_and_idle_nothing(
+    run_in_terminal: Callable[..., Any],
+) -> None:
     with run_in_terminal(SOURCE, columns=120, rows=40) as terminal:
         terminal.wait_for("customers-germany 39 ")
         terminal.settle()

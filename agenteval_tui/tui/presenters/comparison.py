@@ -138,10 +138,6 @@ class CompareRows(Struct):
             cells += [(" ", ""), cell(shown.divergence, "dim")]
         return fit(cells, width)
 
-    def cells_to_figures(self, width: int) -> int:
-        """Cells of a row up to who changed it: what the cursor's background covers."""
-        return min(3 + self._name_width(width) + _figures(width) + 2 + _WHO, width)
-
     def _name_width(self, width: int) -> int:
         """Names have what they need, as far as the first divergence has room beside them."""
         room = width - 3 - _figures(width) - 2 - _WHO

@@ -25,7 +25,6 @@ from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 COMPARE = "compare:"
-CURSOR = 52  # cells up to how many of its runs passed
 
 
 def show_versions(
@@ -114,7 +113,7 @@ class CriterionVersionsScreen(Sheet[str]):
         with SheetFrame(count(len(found.versions), "version"), keys, subject=subject, width="large"):
             if found.was_named or found.current not in {version.hash for version in found.versions}:
                 yield LineBlock(self._about, id="about")
-            yield VirtualList(_Rows(self._found), cursor_width=CURSOR, id="versions")
+            yield VirtualList(_Rows(self._found), id="versions")
             yield Section(self._shown, id="shown")
             yield LinesView(id="text")
 

@@ -16,6 +16,9 @@ PATIENCE_S = 1.0
 MOST_PATIENCE_S = 12.0
 QUICK_S = 0.03
 """A line whose answers take no longer does not tear a key's sequence apart either."""
+SLOW_S = 0.25
+"""A line on which `SLOW_ANSWERS` answers after each other took longer is slow; one that came sooner ends that."""
+SLOW_ANSWERS = 3
 MISSES = 2
 """After this many unanswered questions, no more are asked."""
 MOST_OPEN = 8
@@ -38,11 +41,13 @@ class Arrival:
         self._answers = False
         self.is_quick = False
         """Whether the last answer came at once."""
+        self._slow = 0  # answers in a row that took long
 
     def forget(self) -> None:
         """The terminal has changed (its size, or another program used it): its state is unknown."""
         self._open.clear()
         self._last, self._misses, self._arrived = None, 0, self._sent
+        self._slow = 0
         self.is_quick = False
 
     def sending(self, size: int, columns: int, rows: int, now: float) -> str:
@@ -72,9 +77,15 @@ class Arrival:
         self._arrived = max(self._arrived, sent)
         self._answers, self._misses = True, 0
         self.is_quick = now - at <= QUICK_S
+        self._slow = self._slow + 1 if now - at > SLOW_S else 0
         # A slow line does not mean a line that loses data.
         self._patience = min(max(2 * (now - at), PATIENCE_S), MOST_PATIENCE_S)
         return True
+
+    @property
+    def is_slow(self) -> bool:
+        """Have the last answers taken long?"""
+        return self._slow >= SLOW_ANSWERS
 
     def is_behind(self, now: float) -> bool:
         """Has the terminal more to take than it should, as far as it says so?"""

@@ -33,6 +33,11 @@ class TerminalApp(App[int]):
         """Is an answer on its way, that is not too late already? It would be typed to whoever has the terminal next."""
         return self.minimal_redraw.awaits_terminal
 
+    @property
+    def is_slow_line(self) -> bool:
+        """Does what is sent take long to arrive?"""
+        return self.minimal_redraw.arrival.is_slow
+
     def keep_clipboard(self, text: str, sequence: str = "") -> None:
         """What is pasted in our own fields is `text` from now on; `sequence` gives it to the terminal."""
         self._clipboard = text

@@ -30,11 +30,8 @@ from agenteval_tui.tui.terminal.strips import joined
 CURSOR = "▌" if UNICODE else ">"  # the sign of the cursor's row: colour never says it alone
 GUTTER = 1  # cells left of each row, for that sign
 
-# Bytes are what a slow line feels. A background over a wide, colourful row costs a kilobyte a cursor move, so in lists
-# wider than this the cursor's background covers the row's start only (where names are).
-WIDEST_CURSOR = 64
+# Bytes are what a slow line feels: there the cursor's background covers only the row's start, where names are.
 SHORT_CURSOR = 48
-WHOLE_ROW = 10_000  # as `cursor_width`: the cursor's row is as wide as its list
 
 
 @runtime_checkable
@@ -133,23 +130,17 @@ class VirtualList(ScrollView, can_focus=True):
         source: RowSource | None = None,
         *,
         empty: Sequence[Line] = (),
-        cursor_width: int | None = None,
         name: str | None = None,
         id: str | None = None,
         classes: str | None = None,
         disabled: bool = False,
     ) -> None:
-        """`empty` is what is shown while there are no rows: say what to do next.
-
-        `cursor_width`: cells that the cursor's background covers (the sign's cell is the first of them); None: the
-        whole row in narrow lists, its start in wide ones; below 0: all but this many cells at the row's end.
-        """
+        """`empty` is what is shown while there are no rows: say what to do next."""
         super().__init__(name=name, id=id, classes=classes, disabled=disabled)
         self._source: RowSource = source or Rows()
         # Told of a click on row and column before it chooses: True when there was a sign that means something else.
         self.on_sign: Callable[[int, int], bool] | None = None
         self._count = self._source.count()
-        self.cursor_width = cursor_width
         self._empty = tuple(empty)
         self._palette: Palette | None = None
         self._base: Style | None = None
@@ -360,19 +351,14 @@ class VirtualList(ScrollView, can_focus=True):
         return Strip([*shown, *joined((text, on(base, token)) for text, token in tail)], width)
 
     def _span(self, width: int) -> int:
-        if self.cursor_width is not None:
-            return max(GUTTER, min(self.cursor_width if self.cursor_width >= 0 else width + self.cursor_width, width))
-        return width if width <= WIDEST_CURSOR else min(width, SHORT_CURSOR)
+        """Cells of the cursor's background."""
+        return min(width, SHORT_CURSOR) if getattr(self.app, "is_slow_line", False) else width
 
     def _refresh_row(self, index: int) -> None:
         if not 0 <= index < self._count:
             return
         width = self.scrollable_content_region.width
-        span = self._span(width)
-        look = self._source.line(index, width - GUTTER, focused=True)
-        if look != self._source.line(index, width - GUTTER, focused=False):
-            span = width
-        self.refresh(Region(0, index - self.scroll_offset.y, span, 1))
+        self.refresh(Region(0, index - self.scroll_offset.y, width, 1))
 
     def _reveal(self) -> bool:
         """Scroll the cursor's row into sight; True when that scrolled."""

@@ -48,7 +48,7 @@ from agenteval_tui.tui.screens.select_dialog import Choice, SelectScreen
 from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
-from agenteval_tui.tui.widgets.virtual_list import GUTTER, VirtualList
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 EXECUTIONS = 200
 WIDE = 180  # columns from which a change is shown in full beside the list
@@ -99,14 +99,6 @@ class CompareScreen(FilteredScreen):
     def on_resize(self, event: Resize) -> None:
         self.set_class(event.size.width < self.NARROW, "narrow")
         self.set_class(event.size.width >= WIDE, "wide")
-        self.call_after_refresh(self._fit_cursor)
-
-    def _fit_cursor(self) -> None:
-        """The row under the cursor is one to its figures, and to whose doing it was."""
-        rows = self.controller.rows
-        if rows is not None:
-            self._list.cursor_width = GUTTER + rows.cells_to_figures(self._list.size.width - GUTTER)
-            self._list.refresh()  # its rows end their background there
 
     @property
     def _list(self) -> VirtualList:
@@ -290,7 +282,6 @@ class CompareScreen(FilteredScreen):
             view.set_empty(self.controller.empty())
             view.set_source(rows, keep_key=view.cursor_key)
             self.set_class(not rows.count(), "nothing")
-            self._fit_cursor()
             self.query_one("#keys", LineBlock).show(self._key_lines)
             self.retitle()
             self._detail()

@@ -45,7 +45,7 @@ from agenteval_tui.tui.screens.history.controller import (
 from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.titled_pane import PaneTitle
-from agenteval_tui.tui.widgets.virtual_list import WHOLE_ROW, VirtualList
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class HistoryScreen(FrameScreen):
                 classes="filter",
             )
             yield LineBlock(id="what")
-            yield VirtualList(cursor_width=WHOLE_ROW, id="list")
+            yield VirtualList(id="list")
             with Vertical(id="below"):
                 yield PaneTitle(self.controller.tests_heading, id="tests-title")
                 yield LineBlock(self._test_lines, id="tests")

@@ -34,7 +34,7 @@ from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.titled_pane import PaneTitle
-from agenteval_tui.tui.widgets.virtual_list import GUTTER, WHOLE_ROW, VirtualList
+from agenteval_tui.tui.widgets.virtual_list import GUTTER, VirtualList
 from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class SuitesScreen(FrameScreen):
             with Vertical(id="left", classes="pane"):
                 yield Input(placeholder=FILTER_HINT, id="filter", classes="filter")
                 yield PaneTitle(self._list_heading, id="tree-title")
-                yield VirtualList(cursor_width=WHOLE_ROW, id="tree")
+                yield VirtualList(id="tree")
             with Vertical(id="right", classes="pane"):
                 yield PaneTitle(self._detail_heading, id="detail-title")
                 yield LinesView(id="detail")
