@@ -181,6 +181,15 @@ class Recorded(Struct, frozen=True):
     transcript: Transcript
 
 
+class Captured(Struct, frozen=True):
+    """What the agent's models were really asked and answered, as a proxy kept it: what is stored of the run is made of
+    it. The conversation that later turns continue stays what the agent told. `tape`: the exchanges as JSON, without
+    keys."""
+
+    transcript: Transcript
+    tape: tuple[Mapping[str, Any], ...] = ()
+
+
 class Done(Struct, frozen=True):
     """The agent has finished by itself."""
 
@@ -211,6 +220,7 @@ AgentEvent = (
     | Noted
     | LogLine
     | Recorded
+    | Captured
     | Done
     | Failed
 )

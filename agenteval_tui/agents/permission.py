@@ -256,8 +256,10 @@ def leads_outside(given: str, folder: Path) -> bool:
 def _files(config: Mapping[str, Any], base_dir: Path) -> list[str]:
     """Files outside of the agent's folder that would be read: recordings, tools."""
     found = []
-    for key, what in (("file", "recordings"), ("tools", "tools")):
+    for key, what in (("file", "recordings"), ("tools", "tools"), ("cassette", "recordings")):
         given = config.get(key)
+        if key == "cassette" and isinstance(given, Mapping):
+            given = given.get("file")
         if not isinstance(given, str) or given.startswith("builtin:"):
             continue
         if key == "file" and config.get("kind") != "replay":

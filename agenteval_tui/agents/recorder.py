@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from agenteval_tui.agents.base import (
     AgentEvent,
     Attached,
+    Captured,
     Done,
     Failed,
     LogLine,
@@ -110,6 +111,7 @@ class Recorder:
         self._finish = ""
         self._error: RunError | None = None
         self._recorded: Transcript | None = None
+        self._captured: Transcript | None = None
         self._log = ""
         self._setup: list[Step] = []
         self._notes: list[Note] = []
@@ -162,6 +164,8 @@ class Recorder:
                 self._log = f"{self._log}{text}"[-LOG_KEPT:]
             case Recorded(transcript):
                 self._recorded = transcript
+            case Captured(transcript):
+                self._captured = transcript
             case Done(reason, model):
                 self._end_turn()
                 self._ended, self._finish = self._now, reason
@@ -191,6 +195,39 @@ class Recorder:
         """Something that the run must say, once; the first `NOTES_KEPT` are kept."""
         if note not in self._notes and len(self._notes) < NOTES_KEPT:
             self._notes.append(note)
+
+    def stored(self) -> Transcript:
+        """What is kept of the run: what its models were asked, where that was captured, with what the agent itself said
+        of its answer, its time and its error; else as `transcript`."""
+        told, found = self.transcript(), self._captured
+        if found is None or not found.messages:
+            return told
+        paused = sum(step.duration_ms for step in self._setup)  # the clock that measured the requests did not stop
+
+        def at(moment: float | None) -> float | None:
+            return None if moment is None else max(0.0, moment - paused)
+
+        calls = tuple([replace(call, started_ms=at(call.started_ms)) for call in found.tool_calls])
+        steps = [replace(step, started_ms=at(step.started_ms) or 0.0) for step in found.timing.steps]
+        first = told.timing.first_token_ms
+        messages, final = found.messages, found.final_output
+        if told.final_output.strip() not in ("", final.strip()):
+            final = told.final_output
+            messages = (*messages, Message("assistant", final))
+        return replace(
+            told,
+            messages=messages,
+            tool_calls=calls,
+            timing=Timing(
+                at(found.timing.first_token_ms) if first is None else first,
+                told.timing.total_ms,
+                (*self._setup, *steps),
+            ),
+            model=found.model or told.model,
+            finish_reason=found.finish_reason or told.finish_reason,
+            final_output=final,
+            notes=(*found.notes, *told.notes),
+        )
 
     def transcript(self) -> Transcript:
         """The transcript so far. A run that was not told to have ended has the time of its last event as its total."""

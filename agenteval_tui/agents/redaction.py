@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from agenteval_tui.agents.base import (
     AgentEvent,
     Attached,
+    Captured,
     Done,
     Failed,
     LogLine,
@@ -75,6 +76,8 @@ class EventRedactor:
                 return PromptSent(self._redactor.transcript(Transcript(messages)).messages)
             case Attached(attachment):
                 return Attached(self._redactor.attachment(attachment))
+            case Captured(transcript, tape):
+                return Captured(self._redactor.transcript(transcript), tuple(self._redactor.data(list(tape))))
             case Recorded(transcript):
                 return Recorded(self._redactor.transcript(transcript))
         return event

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agenteval_tui.agents.options import AgentOptions
+from agenteval_tui.agents.options import AgentOptions, read_options
 from agenteval_tui.agents.options import option_problems as problems_of
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.core import entry_points
@@ -51,13 +51,20 @@ def make_agent(
 
     permission.require_agent(config, base_dir, env)
     full = expand(dict(config), env)
-    agent = _class_of(name, full.get("kind"))(AgentSetup(name, full, base_dir, env, transcripts, permission, config))
+    setup = AgentSetup(name, full, base_dir, env, transcripts, permission, config)
+    agent = _class_of(name, full.get("kind"))(setup)
     if not isinstance(agent, Agent):
         raise AgentevalError(
             f"kind {config['kind']!r} gives a {type(agent).__name__} that is not an agent",
             where=f"agent {name!r}",
             mend="an agent has `run`, `check` and `close` (see agents/base.py)",
         )
+    if full.get("capture") or full.get("cassette"):
+        # 100 ms, for httpx and the protocols of models.
+        from agenteval_tui.agents.recording.capture import CapturingAgent
+
+        model = options_model(str(full.get("kind")))
+        return agent if model is None else CapturingAgent(agent, setup, read_options(model, name, full))
     return agent
 
 

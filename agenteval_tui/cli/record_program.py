@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.agents.permission import NotTrustedError
+from agenteval_tui.agents.recording.capture import NOTHING_SEEN
 from agenteval_tui.agents.recording.cassette import Cassette, read, write
 from agenteval_tui.agents.recording.matching import Volatile
 from agenteval_tui.agents.recording.providers import upstreams
@@ -31,7 +32,6 @@ from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.recorded_program import (
-    NOT_SEEN,
     Program,
     Recording,
     agent_config,
@@ -243,7 +243,7 @@ def _report(
     if len(recording.misses) > _MISSES:
         out.line((f"and {len(recording.misses) - _MISSES} more", "dim"))
     if not asked:
-        out.line(("no request was seen: ", "warn"), NOT_SEEN)
+        out.line(("no request was seen: ", "warn"), NOTHING_SEEN.what)
     if recording.unpriced:
         invocation.note(f"the price of {one_line(', '.join(recording.unpriced), 200)} is not known")
     for part in written.volatile:

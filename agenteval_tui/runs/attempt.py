@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Container, Iterator
+from collections.abc import AsyncIterator, Container, Iterator, Mapping
 from contextlib import aclosing
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ from agenteval_tui.agents.base import (
     AgentEvent,
     AgentRequest,
     Attached,
+    Captured,
     Done,
     Failed,
     Noted,
@@ -75,6 +76,8 @@ class RunAttempts:
         self.duration_ms = 0.0
         self.stop = ""
         """Empty, "timeout" or "cancelled"."""
+        self.tape: tuple[Mapping[str, Any], ...] = ()
+        """What the agent's models were asked and answered in the last attempt, where that was captured."""
         self.refused: Failed | None = None
         """The failure with which the server sent the run back into the line."""
         self.refusals = 0
@@ -213,7 +216,7 @@ class RunAttempts:
         elif self._recorder is None:
             transcript = self.bare()
         else:
-            transcript = self._recorder.transcript()
+            transcript = self._recorder.stored()
         error = self._error
         if self.stop == "timeout":
             limit = f"{self.plan.timeout_s:g} s"
@@ -258,6 +261,7 @@ class RunAttempts:
         """One attempt with all turns; gives how it failed, or None when the agent was done."""
         request = self.request
         self._recorder = recorder = Recorder(request.messages, tool_calls=request.tool_calls)
+        self.tape = ()
         self._stream.begin()
         self._priced = Priced(self._price) if self._price is not None else None
         self.usage = _NO_USAGE
@@ -347,6 +351,9 @@ class RunAttempts:
                 # For watchers it starts again: the text streamed until now is not part of the answer.
                 self._stream.begin()
                 self._tell(RunStarted, self.run, self.attempt, now_ms())
+            elif kind is Captured:
+                tape = list(cast(Captured, event).tape)
+                self.tape = tuple(self._withheld.data(tape) if self._withheld else tape)
             elif kind is Recorded:
                 self._replayed(cast(Recorded, event).transcript)
             else:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.prices import Prices
+from agenteval_tui.agents.recording.capture import NOTHING_SEEN
 from agenteval_tui.agents.recording.cassette import Cassette, documents, of_documents
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import Exchange
@@ -41,13 +42,8 @@ from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import AgentConfig
 from agenteval_tui.suites.slugs import slug
 from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import Note, RunError, Transcript
+from agenteval_tui.transcripts.model import RunError, Transcript
 
-NOT_SEEN = (
-    "it does not read OPENAI_BASE_URL, ANTHROPIC_BASE_URL or GOOGLE_GEMINI_BASE_URL; "
-    "give its client `base_url=os.environ[...]`"
-)
-"""Why a program may have asked nothing, and what helps."""
 _NAME = 60
 
 
@@ -113,7 +109,13 @@ def permission_of(program: Program) -> Permission:
 def agent_config(program: Program) -> dict[str, object]:
     """The agent that a suite would have for this program. It is not told of a conversation, so nobody can ask it to
     continue one."""
-    return {"kind": "command", "command": list(program.argv), "input": "text", "output": "text"}
+    return {
+        "kind": "command",
+        "command": list(program.argv),
+        "input": "text",
+        "output": "text",
+        "capture": "model",
+    }
 
 
 async def record(program: Program, permission: Permission, *, answers: Answers | None = None) -> Recording:
@@ -336,7 +338,7 @@ def test_of(recording: Recording, test_id: str) -> dict[str, object]:
     where none was, an answer. Raises `AgentevalError` where nothing was asked."""
     prompt = recording.prompt
     if not prompt:
-        raise AgentevalError("there is no test to be made: the program asked no model", mend=NOT_SEEN)
+        raise AgentevalError("there is no test to be made: the program asked no model", mend=NOTHING_SEEN.what)
     names = list(dict.fromkeys(call.name for call in recording.transcript.tool_calls))
     criterion: dict[str, object]
     if names:
@@ -387,5 +389,5 @@ def _transcript(exchanges: Sequence[Exchange], session: Session, code: int, took
         error = RunError("program", said, "run it by hand to see why", ErrorCode.EXIT, {"status": code})
     notes = found.notes
     if not exchanges:
-        notes = (*notes, Note("no_requests", NOT_SEEN))
+        notes = (*notes, NOTHING_SEEN)
     return replace(found, usage=usage, error=error, notes=notes, timing=replace(found.timing, total_ms=took_ms))

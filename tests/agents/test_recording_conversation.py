@@ -162,7 +162,7 @@ def test_a_conversation_that_takes_another_way_repeats_nothing() -> None:
     talk.ask([*said, user("b")], made("left way"))
     talk.ask([*said, user("c")], made("right way"))
     assert talk.told == ["user: a", "assistant: first answer of it", "user: b", "assistant: left way",
-                         "agent 2 user: c", "agent 2 assistant: right way"]  # fmt: skip
+                         "user: c", "assistant: right way"]  # fmt: skip
 
 
 def test_a_model_that_fails_at_the_end_is_said() -> None:

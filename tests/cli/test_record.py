@@ -227,6 +227,20 @@ def test_a_run_is_replayed_up_to_the_change_and_goes_live_from_there(cli: Any, m
     assert "shipped" in cli("show", first["run"], "--transcript").out
 
 
+def test_a_run_of_an_agent_that_is_captured_is_replayed(cli: Any, model: Any, tmp_path: Path) -> None:
+    words = json.dumps([sys.executable, "-I", "-S", "agent.py", "Where is my order #W1?"])
+    suite = SUITE.replace('{kind: command, command: ["false"]}', f"{{kind: command, command: {words}, capture: model}}")
+    (tmp_path / "captured.suite.yaml").write_text(suite, "utf-8")
+    ran = cli("run", "captured.suite.yaml", "--test", "status", "--trust", "--json", "-").json("results")
+    (run,) = ran["runs"]
+    assert run["outcome"] == "passed"
+    assert [one["name"] for one in run["tool_calls"]] == ["get_order"]
+    assert run["usage"]["cost"] == pytest.approx(0.007)
+    (tmp_path / "agent.py").write_text(PROGRAM.replace('"shipped"', '"lost"'), "utf-8")
+    done = cli("replay", "--json", "--volatile", "number", "--volatile", "hex", "status", *agent()).json("record")
+    assert (done["outcome"], done["live"], done["step"]) == ("passed", 1, 2)
+
+
 def test_a_recording_without_a_test_is_replayed_too(cli: Any, model: Any) -> None:
     first = cli("record", "--json", *agent()).json("record")
     model.requests.clear()

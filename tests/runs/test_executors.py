@@ -11,6 +11,7 @@ import pytest
 from agenteval_tui.agents.base import (
     AgentEvent,
     AgentRequest,
+    Captured,
     CheckReport,
     Done,
     Failed,
@@ -56,6 +57,7 @@ EVENTS: list[AgentEvent] = [
     Noted(Note("unread", "Thing")),
     LogLine("a warning"),
     Recorded(Transcript((Message("assistant", "yes"),), final_output="yes")),
+    Captured(Transcript((Message("assistant", "yes"),), final_output="yes"), ({"agenteval_cassette": 1},)),
     Failed(RunError("busy", "later", "wait"), True, 3.0),
     Done("stop", "m"),
 ]

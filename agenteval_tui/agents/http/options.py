@@ -17,6 +17,7 @@ from agenteval_tui.agents.network_options import (
     names_a_key,
 )
 from agenteval_tui.agents.options import AgentOptions, OptionGroup
+from agenteval_tui.agents.recording.options import Capture, CassetteOption
 from agenteval_tui.core.schema_rules import given, where
 from agenteval_tui.grading.json_paths import PathError, compile_path
 from agenteval_tui.suites.templates import template_problems
@@ -78,6 +79,7 @@ class HttpOptions(AgentOptions):
                 KEY_RULE,
                 {"properties": {name: {"pattern": r"\S"} for name in _PATHS}},
                 {"properties": {"url": {"pattern": r"^[hH][tT][tT][pP][sS]?://(?![^/?#]*\{[{%#])[^/?#]"}}},
+                where({"anyOf": [given("capture"), given("cassette")]}, given("capture_port")),
                 where(given("delta"), {"required": ["stream"], "properties": {"stream": {"not": {"const": "none"}}}}),
             ]
         }
@@ -124,6 +126,16 @@ class HttpOptions(AgentOptions):
         description="JMESPath of more text in each event of a stream. Without it, an event that is no JSON is text.",
     )
     done: str = Field("[DONE]", description="The data, or the name, of the event that ends a stream.")
+    capture: Capture
+    cassette: CassetteOption
+    capture_port: int | None = Field(
+        None,
+        ge=1,
+        le=65535,
+        description="With `capture` or `cassette`: the proxy's port. Start the server with OPENAI_BASE_URL="
+        "http://127.0.0.1:PORT/openai/v1 (or ANTHROPIC_BASE_URL=http://127.0.0.1:PORT/anthropic, "
+        "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:PORT/gemini). Its runs go one after another.",
+    )
 
     _names_a_key = model_validator(mode="after")(names_a_key)
 
@@ -134,6 +146,12 @@ class HttpOptions(AgentOptions):
             return "continues a session of its server, which can't go back to an earlier step"
         told = str([self.url, self.query, self.headers, self.body])
         return "" if "messages" in told else "is told the last prompt only: no template of its request has `messages`"
+
+    @model_validator(mode="after")
+    def _captured_where(self) -> Self:
+        if (self.capture or self.cassette) and self.capture_port is None:
+            raise ValueError("`capture` of a server needs `capture_port`: the port that the server asks its model at")
+        return self
 
     @model_validator(mode="after")
     def _right_address(self) -> Self:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from agenteval_tui.agents.options import AgentOptions, OptionGroup
+from agenteval_tui.agents.recording.options import Capture, CassetteOption
 from agenteval_tui.core.schema_rules import NAME_CHARACTERS, Rule, set_to, where
 from agenteval_tui.suites.tool_files import require_inside
 
@@ -95,6 +96,8 @@ class CommandOptions(AgentOptions):
     )
     timeouts: Patience
     max_reply_mb: OutputLimit
+    capture: Capture
+    cassette: CassetteOption
 
     @property
     def prefix_problem(self) -> str:
@@ -128,6 +131,8 @@ class PythonOptions(AgentOptions):
     )
     timeouts: Patience
     max_reply_mb: OutputLimit
+    capture: Capture
+    cassette: CassetteOption
 
     @model_validator(mode="after")
     def _right_callable(self) -> Self:

@@ -25,9 +25,11 @@ _Message = dict[str, Any]
 
 
 class _Talk(Struct):
-    """A conversation: what was asked last, and what is known of it by now, each as keys (`_key`)."""
+    """A conversation: what was asked last, and what is known of it by now, each as keys (`_key`). `agent`: which agent
+    has it, from 1. One of the same system prompt has it where nothing of the other is open any more."""
 
     number: int
+    agent: int = 1
     system: str = ""
     asked: list[str] = field(default_factory=list)
     known: list[str] = field(default_factory=list)
@@ -136,12 +138,21 @@ class _Assembly:
                 best = start, talk, start
         if best is not None:
             return best[1], messages[best[2] :], False
-        talk = _Talk(len(self._talks) + 1)
+        agent = self._agent(exchange, request)
+        # Of an agent that is known, its system prompt is told already.
+        system = request.system if any(other.agent == agent for other in self._talks) else ""
+        talk = _Talk(len(self._talks) + 1, agent, system)
         shared = max((_shared(other.known, keys) for other in self._talks), default=0)
         self._talks.append(talk)
         # What another conversation began with is there already; a prompt alone is told again.
         told = any(key.startswith('["assistant"') for key in keys[:shared])
         return talk, messages[shared:] if told else messages, False
+
+    def _agent(self, exchange: Exchange, request: Request) -> int:
+        for talk in reversed(self._talks):
+            if talk.system == request.system and talk.ended_ms <= exchange.started_ms and not talk.open_calls:
+                return talk.agent
+        return max((talk.agent for talk in self._talks), default=0) + 1
 
     def _answered(self, talk: _Talk, exchange: Exchange, reply: Reply) -> None:
         self._usage += reply.usage
@@ -170,8 +181,8 @@ class _Assembly:
 
     def _add(self, talk: _Talk, message: _Message) -> None:
         message = dict(message)
-        if talk.number > 1 and message["role"] != "tool":
-            message["name"] = f"agent {talk.number}"
+        if talk.agent > 1 and message["role"] != "tool":
+            message["name"] = f"agent {talk.agent}"
         calls = message.get("tool_calls")
         if isinstance(calls, list):
             message["tool_calls"] = [self._own(talk, one) for one in calls]

@@ -100,6 +100,8 @@ def event_data(event: AgentEvent) -> list[Any]:
             return [name, asdict(attachment)]
         case agents.Recorded(transcript):
             return [name, codec.to_json(transcript)]
+        case agents.Captured(transcript, tape):
+            return [name, [codec.to_json(transcript), list(tape)]]
         case agents.Failed(error, retry, retry_after_s):
             return [name, [asdict(error), retry, retry_after_s]]
     raise TypeError(f"the agent yielded a {name}, which is not an event")
@@ -126,6 +128,9 @@ def read_event(data: Any) -> AgentEvent:
             return agents.Attached(Attachment(**fields))
         case "Recorded":
             return agents.Recorded(codec.from_json(fields))
+        case "Captured":
+            transcript, tape = fields
+            return agents.Captured(codec.from_json(transcript), tuple(tape))
         case "Failed":
             error, retry, retry_after_s = fields
             return agents.Failed(RunError(**error), bool(retry), retry_after_s)

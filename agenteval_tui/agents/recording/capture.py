@@ -1,0 +1,249 @@
+"""Agents whose requests to models are captured: each run has a proxy address of its own, or the one fixed port."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, cast
+
+from msgspec.structs import replace
+
+from agenteval_tui.agents.base import (
+    Agent,
+    AgentEvent,
+    AgentRequest,
+    AgentSetup,
+    Captured,
+    CheckReport,
+    Closable,
+    Done,
+    Failed,
+    Noted,
+    UsageReported,
+)
+from agenteval_tui.agents.options import AgentOptions
+from agenteval_tui.agents.prices import Prices
+from agenteval_tui.agents.recording.cassette import Cassette, documents, read, write
+from agenteval_tui.agents.recording.conversation import transcript_of
+from agenteval_tui.agents.recording.exchange import Exchange
+from agenteval_tui.agents.recording.keys import keys_of
+from agenteval_tui.agents.recording.options import CassetteOptions, cassette_options
+from agenteval_tui.agents.recording.playback import Playback
+from agenteval_tui.agents.recording.protocols import read_reply, read_request
+from agenteval_tui.agents.recording.providers import environment, upstreams
+from agenteval_tui.agents.recording.proxy import Proxy
+from agenteval_tui.agents.recording.session import Cost, Session
+from agenteval_tui.core.directories import config_dir
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.suites.tool_files import require_inside
+from agenteval_tui.transcripts.model import Note, RunError, Usage
+
+NOTHING_SEEN = Note(
+    "no_requests",
+    "it does not read OPENAI_BASE_URL, ANTHROPIC_BASE_URL or GOOGLE_GEMINI_BASE_URL; "
+    "give its client `base_url=os.environ[...]`",
+)
+"""Why a program may have asked nothing, and what helps."""
+
+
+def is_captured(config: Mapping[str, Any]) -> bool:
+    """Whether this configuration of an agent asks for its requests to be captured."""
+    return config.get("capture") == "model" or bool(config.get("cassette"))
+
+
+class CapturingAgent:
+    """Another agent, whose requests to models go through a proxy.
+
+    A program gets the proxy's address in its environment, in each run another one. An agent that is a server has to be
+    started with the address of `capture_port`; its runs then go one after another, since nothing else tells which run
+    asks. Failures beside those of the agent are of the kind cassette: a request is not in it, or it can't be read.
+    """
+
+    def __init__(self, inner: Agent, setup: AgentSetup, options: AgentOptions) -> None:
+        self._inner = inner
+        self._setup = setup
+        self._port: int = getattr(options, "capture_port", None) or 0
+        self._options: CassetteOptions | None = cassette_options(getattr(options, "cassette", None))
+        self._proxy: Proxy | None = None
+        self._cassette: Cassette | None = None
+        self._cost: Cost | None = None
+        self._starting = asyncio.Lock()
+        self._alone = asyncio.Lock()
+        self._sessions: dict[str, Session] = {}
+        self._told: dict[str, int] = {}
+        self._new: list[Exchange] = []
+
+    async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        """The agent's events; before the end what its models were asked."""
+        async with AsyncExitStack() as stack:
+            if self._port:
+                await stack.enter_async_context(self._alone)
+            try:
+                proxy = await self._started()
+                session = self._session(request)
+            except AgentevalError as error:
+                yield Failed(RunError.told("cassette", error.sentence, ""))
+                return
+            if self._port:
+                proxy.alone = session
+            captured = self._request(request, proxy, session)
+            usage: list[UsageReported] = []
+            events = self._inner.run(captured)
+            if hasattr(events, "aclose"):
+                stack.push_async_callback(cast(Any, events).aclose)
+            try:
+                async for event in events:
+                    if isinstance(event, UsageReported):
+                        usage.append(event)
+                    elif isinstance(event, Done | Failed):
+                        for last in self._ended(request, session, usage, event):
+                            yield last
+                        return
+                    else:
+                        yield event
+            finally:
+                proxy.shut(session)
+                proxy.alone = None
+
+    async def check(self, thorough: bool = False) -> CheckReport:
+        """As the agent itself says; and whether its cassette can be read."""
+        if self._options is not None:
+            try:
+                found = await asyncio.to_thread(self._read)
+            except AgentevalError as error:
+                return CheckReport(False, error.sentence)
+            if not thorough:
+                return CheckReport(True, f"the cassette has {len(found.exchanges)} answers")
+        return await self._inner.check(thorough)
+
+    def release(self, run: str) -> None:
+        """The run is over."""
+        self._sessions.pop(run, None)
+        self._told.pop(run, None)
+        if isinstance(self._inner, Closable):
+            self._inner.release(run)
+
+    async def close(self) -> None:
+        """Stop the proxy, and close the agent."""
+        try:
+            await self._inner.close()
+            await asyncio.to_thread(self._keep)
+        finally:
+            if self._proxy is not None:
+                await self._proxy.close()
+
+    async def _started(self) -> Proxy:
+        async with self._starting:
+            if self._proxy is None:
+                if self._options is not None:
+                    self._cassette = await asyncio.to_thread(self._read)
+                self._cost = await asyncio.to_thread(_prices)
+                proxy = Proxy(upstreams(self._env(self._setup.config)))
+                await proxy.start(self._port)
+                self._proxy = proxy
+            return self._proxy
+
+    def _read(self) -> Cassette:
+        assert self._options is not None
+        path = self._path()
+        if self._options.on_miss == "record" and not path.exists():
+            return Cassette()
+        return read(path)
+
+    def _keep(self) -> None:
+        """Add what servers answered to the cassette, where that is wanted."""
+        new, self._new = self._new, []
+        if self._options is not None and self._options.on_miss == "record" and new:
+            before = self._read()  # another execution may have added to it
+            write(self._path(), replace(before, exchanges=(*before.exchanges, *new)))
+
+    def _path(self) -> Path:
+        assert self._options is not None
+        return require_inside(self._options.file, self._setup.base_dir, trusted=self._setup.trusted, what="cassette")
+
+    def _session(self, request: AgentRequest) -> Session:
+        """That of the run: a new one in each attempt, the same in all turns."""
+        known = self._sessions.get(request.run)
+        if known is not None and request.turn > 1:
+            return known
+        name = f"{request.test_id}#{request.repetition}"
+        answers = None
+        if self._cassette is not None and self._options is not None:
+            answers = Playback(
+                self._cassette, system=self._options.match_system, session=name, start=request.repetition - 1
+            )
+        session = Session(
+            name,
+            answers=answers,
+            on_miss="error" if self._options is None or self._options.on_miss == "error" else "live",
+            keys=keys_of(self._env(request.config or self._setup.config)),
+            cost=self._cost,
+            pace=self._options.pace if self._options is not None else 0.0,
+        )
+        if request.run:
+            self._sessions[request.run] = session
+            self._told[request.run] = 0
+        return session
+
+    def _env(self, config: Mapping[str, Any]) -> dict[str, str]:
+        given = config.get("env")
+        return {**self._setup.env, **(given if isinstance(given, Mapping) else {})}
+
+    def _request(self, request: AgentRequest, proxy: Proxy, session: Session) -> AgentRequest:
+        """The request with the proxy's address in the program's environment."""
+        if self._port:
+            return request
+        config = dict(request.config or self._setup.config)
+        env = self._env(config)
+        before = config.get("env") or {}
+        config["env"] = {**before, **environment(proxy.open(session), upstreams(env), env)}
+        if "reuse" in config:
+            config["reuse"] = False  # a process keeps the address that it was started with
+        return replace(request, config=config)
+
+    def _ended(
+        self, request: AgentRequest, session: Session, usage: list[UsageReported], end: Done | Failed
+    ) -> list[AgentEvent]:
+        exchanges = session.exchanges()
+        new = exchanges[self._told.get(request.run, 0) :]
+        if request.run:
+            self._told[request.run] = len(exchanges)
+        if not exchanges:
+            return [*usage, Noted(NOTHING_SEEN), end]
+        self._new += [one for one in new if one.live and not one.answer.error]
+        found = transcript_of(exchanges)
+        kept = Cassette(tuple([one for one in exchanges if not one.refused]))
+        tape = tuple(documents(kept)) if kept.exchanges else ()
+        events: list[AgentEvent] = [*self._usage(new), Captured(found, tape)]
+        if session.misses and (self._options is None or self._options.on_miss == "error"):
+            said = session.misses[0].said
+            mend = "record it again, or set `on_miss: live` of the cassette"
+            return [*events, Failed(RunError.told("cassette", said, mend))]
+        if isinstance(end, Done):
+            end = Done(found.finish_reason or end.finish_reason, found.model or end.model)
+        return [*events, end]
+
+    def _usage(self, exchanges: tuple[Exchange, ...]) -> list[AgentEvent]:
+        """What each answer used. What came from the cassette was paid for when it was recorded."""
+        events: list[AgentEvent] = []
+        for one in exchanges:
+            request = read_request(one.question)
+            if request is None:
+                continue
+            reply = read_reply(one.question, one.answer)
+            if reply.usage == Usage():
+                continue
+            cost: float | None = 0.0
+            if one.live:
+                cost = self._cost(reply.model or request.model, reply.usage) if self._cost is not None else None
+            events.append(UsageReported(replace(reply.usage, cost=cost)))
+        return events
+
+
+def _prices() -> Cost | None:
+    try:
+        return Prices.load(config_dir()).cost
+    except AgentevalError:
+        return None  # what is wrong in the list is said where an execution begins

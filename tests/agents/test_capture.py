@@ -1,0 +1,233 @@
+"""`capture: model` and `cassette`: runs of programs with every call of a model and a tool."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted import Answer, Request, ScriptedServer
+
+from agenteval_tui.agents.base import AgentRequest, Captured, Done, Failed, Noted, UsageReported
+from agenteval_tui.agents.permission import NotTrustedError, permission_for
+from agenteval_tui.agents.recorder import Recorder
+from agenteval_tui.agents.recording.cassette import of_documents, write
+from agenteval_tui.agents.registry import make_agent, option_problems
+from agenteval_tui.runs.executors.task_codec import event_data, read_event
+from agenteval_tui.transcripts.model import Message, Transcript
+
+ALLOWED = permission_for((), everything=True)
+KEY = "planted-key-of-the-user-0001"
+LOOP = """
+import json, os, sys, urllib.request
+def ask(messages, base=None):
+    body = json.dumps({"model": "m", "messages": messages}).encode()
+    headers = {"content-type": "application/json", "authorization": "Bearer " + os.environ.get("OPENAI_API_KEY", "")}
+    address = (base or os.environ["OPENAI_BASE_URL"]) + "/chat/completions"
+    with urllib.request.urlopen(urllib.request.Request(address, body, headers)) as reply:
+        return json.load(reply)["choices"][0]["message"]
+def answer(prompt, base=None):
+    said = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": prompt}]
+    while said[-1]["role"] != "assistant":
+        said.append(ask(said, base))
+        for call in said[-1].get("tool_calls") or ():
+            said.append({"role": "tool", "tool_call_id": call["id"], "content": "shipped"})
+    return said[-1]["content"]
+"""
+PROGRAM = LOOP + "\nprint(answer(sys.stdin.read()))\n"
+
+
+def model(request: Request) -> Answer:
+    """A model that calls a tool first."""
+    said = request.json["messages"]
+    message: dict[str, Any] = {"role": "assistant", "content": f"It is {said[-1]['content']}."}
+    if said[-1]["role"] == "user":
+        function = {"name": "get_order", "arguments": '{"order": "W1"}'}
+        calls = [{"id": "c1", "type": "function", "function": function}]
+        message = {"role": "assistant", "content": None, "tool_calls": calls}
+    usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
+    choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+    return Answer(body=json.dumps({"model": "gpt-4o", "choices": choices, "usage": usage}))
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[ScriptedServer]:
+    async with ScriptedServer(model) as running:
+        yield running
+
+
+async def run(
+    config: dict[str, Any], folder: Path, env: dict[str, str], *turns: str, repetition: int = 1
+) -> tuple[Transcript, list[Any]]:
+    """A run of an agent, turn by turn; what is stored of it, and its events."""
+    agent = make_agent("tested", config, base_dir=folder, env=env, permission=ALLOWED)
+    recorder, events = Recorder((Message("user", turns[0]),)), list[Any]()
+    messages: tuple[Message, ...] = (Message("user", turns[0]),)
+    try:
+        for number, text in enumerate(turns, 1):
+            if number > 1:
+                messages = (*recorder.transcript().messages, Message("user", text))
+                recorder.next_turn(messages[-1])
+            asked = AgentRequest(messages, run="r", turn=number, test_id="status", repetition=repetition)
+            async for event in agent.run(asked):
+                recorder.apply(event)
+                events.append(event)
+    finally:
+        await agent.close()
+    return recorder.stored(), events
+
+
+def command(folder: Path, **more: Any) -> dict[str, Any]:
+    (folder / "agent.py").write_text(PROGRAM, "utf-8")
+    words = [sys.executable, "-S", "agent.py"]
+    return {"kind": "command", "command": words, "input": "text", "output": "text", "capture": "model", **more}
+
+
+def told(transcript: Transcript) -> list[str]:
+    return [f"{one.role}: {one.content}" for one in transcript.messages]
+
+
+WHOLE = ["system: Be brief.", "user: Where is it?", "assistant: ", "tool: shipped", "assistant: It is shipped."]
+
+
+async def test_a_program_of_any_kind_has_every_call_in_its_transcript(server: ScriptedServer, tmp_path: Path) -> None:
+    env = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": KEY}
+    found, events = await run(command(tmp_path), tmp_path, env, "Where is it?")
+    assert told(found) == WHOLE
+    (call,) = found.tool_calls
+    assert (call.name, call.arguments, call.result, call.status) == ("get_order", {"order": "W1"}, "shipped", "ok")
+    assert found.final_output == "It is shipped."
+    assert (found.model, found.usage.input_tokens) == ("gpt-4o", 2000)
+    assert found.usage.cost == pytest.approx(2 * (1000 * 2.5 + 100 * 10) / 1e6)
+    assert [one.name for one in found.timing.steps if not one.setup] == ["turn 1", "get_order", "turn 2"]
+    assert all(one.started_ms + one.duration_ms <= (found.timing.total_ms or 0) + 50 for one in found.timing.steps[1:])
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    (captured,) = [one for one in events if isinstance(one, Captured)]
+    assert KEY not in str(captured)
+    assert len(captured.tape) == 3
+    again = read_event(json.loads(json.dumps(event_data(captured))))  # as it goes to a cluster and back
+    assert isinstance(again, Captured)
+    assert again.tape == captured.tape
+
+
+async def test_a_python_function_is_captured_and_its_own_words_are_its_answer(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    source = LOOP + "\ndef respond(request):\n    return 'I say: ' + answer(request['prompt'])\n"
+    (tmp_path / "my_agent.py").write_text(source, "utf-8")
+    config = {"kind": "python", "callable": "my_agent:respond", "capture": "model", "reuse": True}
+    found, _ = await run(config, tmp_path, {"OPENAI_BASE_URL": server.url}, "Where is it?")
+    assert told(found) == [*WHOLE, "assistant: I say: It is shipped."]
+    assert found.final_output == "I say: It is shipped."
+
+
+async def test_each_turn_adds_to_the_transcript(server: ScriptedServer, tmp_path: Path) -> None:
+    config = command(tmp_path)
+    found, events = await run(config, tmp_path, {"OPENAI_BASE_URL": server.url}, "Where is it?", "And now?")
+    assert told(found)[:5] == WHOLE
+    assert told(found)[5:] == ["user: And now?", "assistant: ", "tool: shipped", "assistant: It is shipped."]
+    assert all(one.name in (None, "get_order") for one in found.messages)
+    assert len(found.tool_calls) == 2
+    assert found.usage.input_tokens == 4000
+    assert sum(isinstance(one, UsageReported) for one in events) == 4
+
+
+async def test_an_agent_that_is_a_server_asks_at_a_fixed_port(server: ScriptedServer, tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    names: dict[str, Any] = {}
+    exec(LOOP, names)
+
+    async def serve(request: Request) -> Answer:
+        base = f"http://127.0.0.1:{port}/openai/v1"
+        return Answer(body=json.dumps(await asyncio.to_thread(names["answer"], request.json["prompt"], base)))
+
+    async with ScriptedServer(serve) as agent:
+        config = {"kind": "http", "url": agent.url, "capture": "model", "capture_port": port}
+        found, _ = await run(config, tmp_path, {"OPENAI_BASE_URL": server.url}, "Where is it?")
+    assert told(found)[:5] == WHOLE
+    assert dict(option_problems("a", {"kind": "http", "url": "http://x", "capture": "model"})) != {}
+
+
+async def test_a_cassette_answers_without_a_server_and_a_miss_is_the_runs_error(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    env = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": KEY}
+    _, events = await run(command(tmp_path), tmp_path, env, "Where is it?")
+    (captured,) = [one for one in events if isinstance(one, Captured)]
+    write(tmp_path / "c.jsonl", of_documents(captured.tape, "tape"))
+    server.requests.clear()
+    gone = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+    config = command(tmp_path, cassette="c.jsonl", capture=None)
+    for repetition in (1, 2):
+        found, _ = await run(config, tmp_path, gone, "Where is it?", repetition=repetition)
+        assert told(found) == WHOLE
+        assert found.usage.cost == 0
+    _, events = await run(config, tmp_path, gone, "Where is W2?")
+    assert isinstance(events[-1], Failed)
+    assert events[-1].error.kind == "cassette"
+    assert 'recorded "Where is it?", now "Where is W2?"' in events[-1].error.message
+    assert server.requests == []
+    live = command(tmp_path, cassette={"file": "c.jsonl", "on_miss": "live"})
+    found, events = await run(live, tmp_path, env, "Where is W2?")
+    assert isinstance(events[-1], Done)
+    assert len(server.requests) == 2
+
+
+async def test_a_cassette_is_made_by_the_runs_that_miss_it(server: ScriptedServer, tmp_path: Path) -> None:
+    env = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": KEY}
+    config = command(tmp_path, cassette={"file": "new.jsonl", "on_miss": "record"})
+    for text in ("Where is it?", "Where is it?", "Where is W2?"):
+        await run(config, tmp_path, env, text)
+    assert len(server.requests) == 4
+    kept = (tmp_path / "new.jsonl").read_text("utf-8")
+    assert kept.count('"session": "status#1"') == 4
+    assert KEY not in kept
+    found, _ = await run(command(tmp_path, cassette="new.jsonl"), tmp_path, {}, "Where is W2?")
+    assert found.final_output == "It is shipped."
+
+
+async def test_what_is_wrong_with_a_cassette_is_said(tmp_path: Path) -> None:
+    (tmp_path / "old.jsonl").write_text('{"agenteval_cassette": 7}\n', "utf-8")
+    for name, words in (("none.jsonl", "there is no such cassette"), ("old.jsonl", "has version 7")):
+        config = command(tmp_path, cassette=name)
+        _, events = await run(config, tmp_path, {}, "Where is it?")
+        assert isinstance(events[-1], Failed)
+        assert words in events[-1].error.message
+        report = await make_agent("a", config, base_dir=tmp_path, env={}, permission=ALLOWED).check()
+        assert not report.ok
+        assert words in report.message
+    outside = {**command(tmp_path), "cassette": "../c.jsonl"}
+    with pytest.raises(NotTrustedError, match=r"reads recordings from \.\./c\.jsonl"):
+        make_agent("a", outside, base_dir=tmp_path, env={}, permission=permission_for(()))
+
+
+async def test_a_program_that_asks_no_model_says_so(tmp_path: Path) -> None:
+    config = {"kind": "command", "command": [sys.executable, "-S", "-c", "print('hi')"], "capture": "model"}
+    found, events = await run(config, tmp_path, {}, "hello")
+    assert found.final_output.strip() == "hi"
+    assert [one.note.code for one in events if isinstance(one, Noted)] == ["no_requests"]
+    assert "does not read OPENAI_BASE_URL" in found.notes[0].said
+
+
+async def test_runs_at_the_same_time_are_told_apart(server: ScriptedServer, tmp_path: Path) -> None:
+    agent = make_agent(
+        "a", command(tmp_path), base_dir=tmp_path, env={"OPENAI_BASE_URL": server.url}, permission=ALLOWED
+    )
+
+    async def one(number: int) -> Transcript:
+        recorder = Recorder((Message("user", f"Order {number}?"),))
+        async for event in agent.run(AgentRequest((Message("user", f"Order {number}?"),), run=f"r{number}")):
+            recorder.apply(event)
+        return recorder.stored()
+
+    found = await asyncio.gather(*(one(number) for number in range(3)))
+    await agent.close()
+    assert [told(each)[1] for each in found] == ["user: Order 0?", "user: Order 1?", "user: Order 2?"]
+    assert all(len(each.messages) == 5 for each in found)
