@@ -78,14 +78,6 @@ def said_too_large(size: int) -> str:
     return f"this has {size / 1e6:,.1f} MB; an image or file in a message may have {LARGEST / 1e6:,.0f} MB"
 
 
-def forget_before(moment: float) -> None:
-    """Remove what was last used before this moment (seconds since 1970). What can't be removed stays."""
-    for used, _, path in _files(_folder()):
-        if used < moment:
-            with contextlib.suppress(OSError):
-                path.unlink()
-
-
 def _folder() -> Path:
     return directories.data_dir() / "attachments"
 

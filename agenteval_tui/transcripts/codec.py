@@ -428,7 +428,7 @@ def _part_text(part: Any) -> str:
         return part
     if isinstance(part, Mapping):
         for key in ("text", "refusal", "content"):
-            if isinstance(part.get(key), str):
+            if isinstance(part.get(key), str) and part.get("type") != "blob":  # OpenTelemetry's, in base64
                 return str(part[key])
         return f"[{part.get('type', 'part')}]"
     return json.dumps(part, ensure_ascii=False)

@@ -79,6 +79,74 @@ SHAPES: dict[str, Given] = {
 }  # fmt: skip
 
 
+PNG = "iVBORw0KGgo="
+LINK = "https://example.com/cat.png"
+DATA = {"url": f"data:image/png;base64,{PNG}"}
+INLINE = ("image/png", 8, "4c4b6a3be1314ab86138bef4314dde022e600960d8689a2c8f8631802d20dab6", "")
+PICTURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "chat": ({"type": "image_url", "image_url": DATA}, INLINE),
+    "chat, by URL": ({"type": "image_url", "image_url": {"url": LINK}}, ("image/*", None, "", LINK)),
+    "chat, a file": ({"type": "file", "file": {"filename": "a.png", "file_data": DATA["url"]}}, INLINE),
+    "responses": ({"type": "input_image", "image_url": f"data:image/png;base64,{PNG}"}, INLINE),
+    "anthropic": ({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}, INLINE),
+    "anthropic, by URL": ({"type": "image", "source": {"type": "url", "url": LINK}}, ("image/*", None, "", LINK)),
+    "langchain": ({"type": "image", "source_type": "base64", "data": PNG, "mime_type": "image/png"}, INLINE),
+    "vercel": ({"type": "file", "mediaType": "image/png", "url": f"data:image/png;base64,{PNG}"}, INLINE),
+    "vercel, an image": ({"type": "image", "image": PNG, "mediaType": "image/png"}, INLINE),
+    "otel": ({"type": "blob", "mime_type": "image/png", "content": PNG}, INLINE),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(PICTURES))
+def test_a_picture_is_known_by_what_it_is(imported, name: str) -> None:
+    part, expected = PICTURES[name]
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": "look"}, part]},
+        {"role": "assistant", "content": "ok"},
+    ]
+    report, ((_, transcript),) = imported(json.dumps({"messages": messages, "id": "q"}), "f.json")
+    (found,) = transcript.messages[0].attachments
+    assert (found.media_type, found.size, found.sha256, found.url) == expected
+    assert transcript.messages[0].content == f"look\n{found.mark}"
+    assert any("the bytes stay in the file" in note for note in report.notes) is bool(found.sha256)
+
+
+def test_a_picture_of_gemini_is_known_by_what_it_is(imported) -> None:
+    parts = [{"text": "look"}, {"inlineData": {"mimeType": "image/png", "data": PNG}}]
+    contents = [{"role": "user", "parts": parts}, {"role": "model", "parts": [{"text": "ok"}]}]
+    _, ((_, transcript),) = imported(json.dumps({"contents": contents}), "f.json")
+    (found,) = transcript.messages[0].attachments
+    assert (found.media_type, found.size, found.sha256, found.url) == INLINE
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "text", "text": "abcd", "data": PNG},
+        {"type": "custom", "content": "abcd"},
+        {"type": "image"},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "no base64!"}},
+        {"type": "image_url", "image_url": {"url": "file:///etc/passwd"}},
+        {"type": "image_url", "image_url": 3},
+        {"type": ["image"], "data": PNG},
+    ],
+)
+def test_what_is_no_picture_is_none(imported, part: Any) -> None:
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": "look"}, part]},
+        {"role": "assistant", "content": "ok"},
+    ]
+    _, ((_, transcript),) = imported(json.dumps({"messages": messages, "id": "q"}), "f.json")
+    assert transcript.messages[0].attachments == ()
+
+
+def test_attachments_of_a_foreign_file_are_not_ours(imported) -> None:
+    hostile = [{"media_type": "image/png", "sha256": "0" * 64, "name": "../../x"}]
+    messages = [{"role": "user", "content": "look", "attachments": hostile}, {"role": "assistant", "content": "ok"}]
+    _, ((_, transcript),) = imported(json.dumps({"messages": messages, "id": "q"}), "f.json")
+    assert transcript.messages[0].attachments == ()
+
+
 @pytest.mark.parametrize("name", list(SHAPES))
 @pytest.mark.parametrize("form", ["list", "object", "lines"])
 def test_the_same_conversation_in_parts(imported, name: str, form: str) -> None:

@@ -22,6 +22,8 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.codec import from_openai_messages
 from agenteval_tui.transcripts.model import Note, RunError, Step, Timing, Transcript, Usage
 
+PICTURE = "https://example.com/cat.png"
+DATA = {"url": "data:image/png;base64,iVBORw0KGgo="}
 HUGE = "Zeile – 行 🚀\n" * 30_000
 ASKED: list[dict[str, Any]] = [{"role": "user", "content": "Wo ist 12345? 🚀"}]
 SAID = [*ASKED, {"role": "assistant", "content": "In Oslo."}]
@@ -182,7 +184,27 @@ def test_what_goes_out_comes_back_or_is_listed(store: Store, sent: list[RunRow],
             assert left == field, row.test_id
         lost |= {key for key in was if was[key] != now[key]}
     assert not before
-    assert lost == {one.code for one in exporters()[name].losses}
+    # Bytes are in no history: `test_images_and_files_come_back` looks at those.
+    assert lost | {"attached_bytes"} == {one.code for one in exporters()[name].losses}
+
+
+@pytest.mark.parametrize("name", list(exporters()))
+def test_images_and_files_come_back(store: Store, tmp_path: Path, name: str) -> None:
+    said = chat([
+        {"role": "user", "content": [{"type": "text", "text": "Look"}, {"type": "image_url", "image_url": DATA}]},
+        {"role": "assistant", "content": "", "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": {}}}]},
+        {"role": "tool", "tool_call_id": "c", "content": [{"type": "image", "url": PICTURE}]},
+        {"role": "assistant", "content": "A cat."},
+    ])  # fmt: skip
+    assert [len(one.attachments) for one in said.messages] == [1, 0, 1, 0]
+    record = ExecutionRecord("01EXECUTION", "all", "run", "s.yaml", ("key",), 1_700_000_000_000)
+    planned = PlannedRun(f"01RUN{0:021}", record.id, 0, "key", test_id="t", test_name="T", suite_name="mine", agent="a")
+    store.import_runs(record, [(planned, RunEnded(planned.id, "passed", None, 1_700_000_000_000, 5.0, 1, said, ()))])
+    path = tmp_path / "out.x"
+    path.write_text("".join(exporters()[name].pieces(stored_runs(store, store.runs_of_execution(record.id)))), "utf-8")
+    assert "attached_bytes" in path.read_text("utf-8")
+    (row,) = store.runs_of_execution(import_file(path, store).execution_id)
+    assert store.transcript(row.id).messages == said.messages
 
 
 def _events(document: dict[str, Any]) -> list[dict[str, Any]]:
@@ -255,7 +277,7 @@ def test_the_export_says_what_it_cannot_keep(
         assert main(["export", "last", str(tmp_path / f"{name}.out"), "--format", name], launch_app=lambda _: 0) == 0
         said = capsys.readouterr().err.splitlines()
         assert [line.removeprefix("note: ") for line in said] == [
-            f"not kept: {one.said} (1 run)" for one in exporters()[name].losses
+            f"not kept: {one.said} (1 run)" for one in exporters()[name].losses if one.code != "attached_bytes"
         ]
         written = (tmp_path / f"{name}.out").read_text("utf-8")
         assert written.count("not_kept") == 1
