@@ -140,6 +140,8 @@ def pytest_unconfigure() -> None:
 # What the program reads of the machine it runs on. A builder says CI=true: there, an execution gets no process of its
 # own even on a terminal, and nobody is asked. A test that is about such a machine sets it itself.
 OF_THE_MACHINE = (
+    *("AGENTEVAL_NOTIFY", "TERM_PROGRAM", "LC_TERMINAL", "KITTY_WINDOW_ID", "GHOSTTY_RESOURCES_DIR", "WEZTERM_PANE"),
+    *("ITERM_SESSION_ID", "VTE_VERSION"),
     *("CI", "STY", "NO_COLOR", "FORCE_COLOR", "COLORTERM", "TEXTUAL_DRIVER", "TEXTUAL_COLOR_SYSTEM", "TEXTUAL_THEME"),
     *("AGENTEVAL_DB", "AGENTEVAL_REPAINT", "DASK_SCHEDULER_ADDRESS", "EDITOR", "VISUAL", "PYTHONDONTWRITEBYTECODE"),
     *("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"),

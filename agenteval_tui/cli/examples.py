@@ -18,6 +18,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ("agenteval run evals --tag smoke --repeat 5 --fail-under-test 0.8", "each smoke test must pass 4 times of 5"),
         ("agenteval run evals --failed", "only what failed last"),
         ("agenteval run evals --plan", "what would be run, and what it may cost"),
+        ('agenteval run evals --notify "$SLACK_WEBHOOK"', "a chat is told how it ended"),
     ),
     "record": (
         ("agenteval record -- python agent.py", "what it asks of models becomes a run in the history"),

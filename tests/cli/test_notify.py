@@ -132,3 +132,20 @@ def test_a_long_run_that_ended_is_told_to_the_terminal_and_to_nothing_else() -> 
     assert told(Terminal(), 99, TERM="xterm") == ""
     (config_dir() / "notify.yaml").write_text("after: 2\nterminal: osc777\n", "utf-8")
     assert told(Terminal(), 3, TERM="xterm").startswith("\x1b]777;notify;agenteval;Orders: passed")
+
+
+def test_doctor_says_how_ends_are_told(cli: Any) -> None:
+    def said() -> tuple[str, str]:
+        (found,) = [one for one in json.loads(cli("doctor", "--json").out)["checks"] if one["name"] == "notifications"]
+        return found["state"], found["message"]
+
+    assert said() == ("ok", "none here (the output is not a terminal)")
+    config_dir().mkdir(parents=True, exist_ok=True)
+    settings = config_dir() / "notify.yaml"
+    settings.write_text("webhook: https://hooks.example.com/secret\n", "utf-8")
+    assert said()[1].endswith("; the app tells hooks.example.com")
+    settings.write_text("webhook: ftp://hooks.example.com\n", "utf-8")
+    assert said()[0] == "error"
+    settings.write_text("terminal: loud\n", "utf-8")
+    state, message = said()
+    assert (state, "terminal must be auto" in message) == ("error", True)

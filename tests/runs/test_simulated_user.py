@@ -336,6 +336,7 @@ async def test_what_a_plan_says_of_users(execution: Execute, scripts: Any, store
     scripts.script = THREE
     one = execution(TALK.replace("  - id: talk", "  - id: talk\n    repeat: 3"))
     plan = one.engine.plan
+    assert plan.runs[0].timeout_s == 4 * 60  # for each time that it may speak, where nobody said more
     assert preview_plan(plan, None).users == (PlannedUser("customer", 3, 4),)
     assert (estimate(plan, None).users.asked, estimate(plan, None).users.cost) == (3, None)
     await one.run()

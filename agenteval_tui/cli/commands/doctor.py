@@ -26,16 +26,25 @@ from agenteval_tui.core.numbers import count, duration
 from agenteval_tui.core.private_files import read_small
 from agenteval_tui.core.version import __version__
 from agenteval_tui.formats.documents.listings import Doctor, DoctorCheck
+from agenteval_tui.formats.web_hook import check_web_hook, host_of
 from agenteval_tui.history.maintenance import Health, check_health
 from agenteval_tui.runs.client import live_executions
 from agenteval_tui.runs.live_registry import live_dir, socket_path
 from agenteval_tui.suites.agents_file import agents_path, read_agents_file
+from agenteval_tui.suites.notify_file import load_notify_settings
 from agenteval_tui.suites.trust import Trust
 
 State = Literal["ok", "warning", "error"]
 _MARKS: dict[State, tuple[str, Style]] = {"ok": ("✓", "good"), "warning": ("!", "warn"), "error": ("✗", "bad")}
 _SMALLEST = (80, 24)
 _OTHER_NAME = "agenteval-tui starts this program, and so does `python -m agenteval_tui`"
+_SEQUENCES = {
+    "osc9": "sent to the terminal (OSC 9)",
+    "osc777": "sent to the terminal (OSC 777)",
+    "osc99": "sent to the terminal (OSC 99)",
+    "bell": "the bell",
+    "off": "none",
+}
 _BY_MOUSE = "select text with the mouse (in most terminals with shift held), and copy it there"
 
 
@@ -75,6 +84,7 @@ def _checks(invocation: Invocation, paths: Sequence[Path]) -> Iterator[DoctorChe
     yield _history(directories.history_file(invocation.db))
     yield _configuration()
     yield _own_keys()
+    yield _notifications(invocation.out)
     yield _trusted()
     yield _extra_mcp()
     yield _extra_keyring()
@@ -235,6 +245,22 @@ def _own_keys() -> DoctorCheck:
     if keys is not None and not isinstance(keys, dict):
         return DoctorCheck("keys", "error", f"{path} is not a mapping", "write `action: keys`, as `suites.run: ctrl+r`")
     return DoctorCheck("keys", "ok", f"{path}: {count(len(keys or {}), 'action')} with keys of your own")
+
+
+def _notifications(out: Output) -> DoctorCheck:
+    """How the terminal is told that an execution has ended."""
+    try:
+        settings = load_notify_settings(directories.config_dir(), os.environ)
+        sequence = settings.sequence(os.environ)
+        if settings.webhook:
+            check_web_hook(settings.webhook, "`webhook` of notify.yaml")
+    except AgentevalError as error:
+        return _refused("notifications", error)
+    hook = f"; the app tells {host_of(settings.webhook)}" if settings.webhook else ""
+    if not out.is_terminal:
+        return DoctorCheck("notifications", "ok", f"none here (the output is not a terminal){hook}")
+    long = "" if sequence == "off" else f", when one took {settings.after:g} s or more"
+    return DoctorCheck("notifications", "ok", f"{_SEQUENCES[sequence]}{long}{hook}")
 
 
 def _trusted() -> DoctorCheck:

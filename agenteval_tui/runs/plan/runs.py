@@ -25,6 +25,7 @@ from agenteval_tui.suites.model import AgentConfig, Variation
 from agenteval_tui.suites.row_keys import content_key, number_of, numbered
 
 TIMEOUT_S = 60.0
+"""Of a run for which nobody said more; with a simulated user, for each time that it may speak."""
 
 
 class RunSpec(Struct, frozen=True):
@@ -158,7 +159,8 @@ class _Maker:
         self._head = _seed_head(suite.name, test.id)
         self._specs = specs.of(test.criteria)
         self._user_agent = None if test.user is None else _user_agent(chosen, test.user.agent, user_agents)
-        self._timeout_s = float(options.timeout or test.timeout or defaults.timeout or TIMEOUT_S)
+        usual = TIMEOUT_S * (test.user.max_turns if test.user is not None else 1)
+        self._timeout_s = float(options.timeout or test.timeout or defaults.timeout or usual)
         self._threshold = test.pass_threshold if test.pass_threshold is not None else defaults.pass_threshold
         self._tags = tuple(dict.fromkeys((*suite.tags, *test.tags)))
         gate = gate_of(suite, test, options.fail_under_test)
