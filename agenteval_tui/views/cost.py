@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from agenteval_tui.analysis.costs import Costs, CostTotals
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
-from agenteval_tui.transcripts.model import Usage
+from agenteval_tui.transcripts.model import Transcript, Usage
 from agenteval_tui.views.model import Column, Row, Table, View, paragraphs, text
 
 
@@ -82,8 +82,19 @@ def judges_lines(replies: int, usage: Usage) -> View:
 def user_usage_text(usage: Usage) -> str:
     """What the simulated user of a run took: `simulated user: 200 + 60 tokens, $0.0100`; "" where nothing was
     measured."""
+    return _named("simulated user", usage)
+
+
+def usage_lines(transcript: Transcript) -> View:
+    """What the agent and the simulated user of a run took, a line each; nothing for a run without such a user."""
+    user = user_usage_text(transcript.user_usage)
+    lines = [_named("agent", transcript.usage), user] if user else []
+    return paragraphs(text((line, "dim")) for line in lines)
+
+
+def _named(who: str, usage: Usage) -> str:
     used = _used(usage.input_tokens or 0, usage.output_tokens or 0, usage.cost)
-    return f"simulated user: {used}" if used else ""
+    return f"{who}: {used}" if used else ""
 
 
 def _used(read: int, written: int, cost: float | None) -> str:

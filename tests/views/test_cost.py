@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.costs import Costs, CostTotals, NamedCost, TestCost
-from agenteval_tui.transcripts.model import Usage
+from agenteval_tui.transcripts.model import Transcript, Usage
 from agenteval_tui.views import terminal
-from agenteval_tui.views.cost import costs_view, judges_lines, spent_lines, user_usage_text
+from agenteval_tui.views.cost import costs_view, judges_lines, spent_lines, usage_lines, user_usage_text
 from agenteval_tui.views.model import View, plain
 
 NOTHING = CostTotals(0, 0, 0, None)
@@ -82,3 +82,9 @@ def test_simulated_users_are_said_apart_from_agents() -> None:
     assert printed(spent_lines(simulated))[1] == "simulated user (customer): 50 + 20 tokens, $0.0020"
     assert user_usage_text(Usage(5, 1, cost=0.5)) == "simulated user: 5 + 1 tokens, $0.5000"
     assert user_usage_text(Usage()) == ""
+    both = Transcript(usage=Usage(9, 2, cost=0.25), user_usage=Usage(5, 1, cost=0.5))
+    assert printed(usage_lines(both)) == [
+        "agent: 9 + 2 tokens, $0.2500",
+        "simulated user: 5 + 1 tokens, $0.5000",
+    ]
+    assert usage_lines(Transcript(usage=Usage(9, 2))) == ()
