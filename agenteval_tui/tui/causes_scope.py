@@ -40,6 +40,13 @@ class CauseScope(Struct, frozen=True):
             return CauseScope("", self.suites, self.tests)
         return CauseScope("", everything=True)
 
+    @property
+    def name(self) -> str:
+        """What a key that leads here says."""
+        if self.everything:
+            return "all runs"
+        return "one execution" if self.execution else "newest runs"
+
     def of_no_execution(self) -> CauseScope:
         """The same of the last execution, where a certain one is shown; and of no suites of one project."""
         return CauseScope("last" if self.execution else "", everything=self.everything)

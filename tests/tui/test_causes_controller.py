@@ -94,6 +94,14 @@ def test_after_a_decision_the_next_open_cause_has_the_cursor(controller: CausesC
     assert controller.arrange() is None, "then it stays"
 
 
+def test_the_key_for_other_runs_says_which_come_next() -> None:
+    looking, names = CauseScope(), []
+    for _ in range(3):
+        looking = looking.next()
+        names.append(looking.name)
+    assert names == ["newest runs", "all runs", "one execution"]
+
+
 def test_what_is_kept_is_there_again(controller: CausesController) -> None:
     controller.look_at(CauseScope("", everything=True))
     controller.only_open = True

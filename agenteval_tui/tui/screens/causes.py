@@ -156,8 +156,9 @@ class CausesScreen(FilteredScreen):
 
     def keys(self) -> list[tuple[str, str, str]]:
         """Only what does something with what is shown."""
-        names = self.controller.key_names(self._row())
-        return [*named_keys(self.SCOPE, names, self.agenteval.keymap), *super().keys()[-1:]]
+        names, other = self.controller.key_names(self._row()), self.controller.looking.next().name
+        keys = named_keys(self.SCOPE, names, self.agenteval.keymap)
+        return [*((key, other if do == "scope" else label, do) for key, label, do in keys), *super().keys()[-1:]]
 
     def on_line_block_clicked(self, event: LineBlock.Clicked) -> None:
         """A click on the other tab shows it."""

@@ -333,7 +333,7 @@ class RunScreen(FrameScreen):
             return [cancel, *named, *keys[-1:]]
         both = " ".join(key for key, _, _ in named_keys("run", ("more", "less"), keymap))
         first = (pause[0], "continue" if view.paused else pause[1], pause[2])
-        return [first, cancel, (both, "at once", "more|less"), *named, *keys[-1:]]
+        return [first, cancel, (both, "concurrency", "more|less"), *named, *keys[-1:]]
 
     def _rekey(self) -> None:
         self.query_one("#keys", LineBlock).show(self._key_lines)
