@@ -8,16 +8,17 @@ import os
 import random
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-pytest.importorskip("pygls", reason="needs the extra lsp")
-from lsprotocol import types
-from pytest_lsp import ClientServerConfig, LanguageClient
-
-from agenteval_tui.cli.language_server import Positions, SuiteServer
 from agenteval_tui.core.errors import TextEdit, apply_edits
+
+if TYPE_CHECKING:
+    from lsprotocol import types
+    from pytest_lsp import ClientServerConfig, LanguageClient
+
+    from agenteval_tui.cli.language_server import Positions, SuiteServer
 
 ROOT = Path(__file__).resolve().parents[2]
 RIGHT = """\
@@ -40,6 +41,20 @@ tests:
 WRONG = RIGHT.replace('"contains": "😀", "starts_with"', '"contains": "😀", "starts_wit"').replace(
     "kind: demo", "kind: dmo"
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def what_takes_long_to_import() -> None:
+    """In the worker that runs these tests, and not in each that collects them."""
+    pytest.importorskip("pygls", reason="needs the extra lsp")
+    from lsprotocol import types
+    from pytest_lsp import ClientServerConfig, LanguageClient
+
+    from agenteval_tui.cli.language_server import Positions, SuiteServer
+
+    globals()["types"] = types
+    for one in (ClientServerConfig, LanguageClient, Positions, SuiteServer):
+        globals()[one.__name__] = one
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])

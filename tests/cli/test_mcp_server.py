@@ -8,15 +8,18 @@ import re
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp import Client, StdioServerParameters
-from mcp.client.stdio import stdio_client
 
 import agenteval_tui as agenteval
 from agenteval_tui.cli.commands.init import CODING_AGENTS
-from agenteval_tui.cli.mcp_server import Allowed, make_server
+
+if TYPE_CHECKING:
+    from mcp import Client, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
+    from agenteval_tui.cli.mcp_server import Allowed, make_server
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITE = """name: Little
@@ -33,6 +36,18 @@ tests:
           {"metrics": [{"type": "TextMatch", "contains": "tomorrow"}]}
 """
 EDIT = '{"metrics": [{"type": "TextMatch", "contains": "customs"}]}'
+
+
+@pytest.fixture(scope="module", autouse=True)
+def what_takes_long_to_import() -> None:
+    """In the worker that runs these tests, and not in each that collects them."""
+    from mcp import Client, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
+    from agenteval_tui.cli.mcp_server import Allowed, make_server
+
+    for one in (Client, StdioServerParameters, stdio_client, Allowed, make_server):
+        globals()[one.__name__] = one
 
 
 @pytest.fixture

@@ -102,8 +102,7 @@ async def test_an_app_may_end_while_a_sheet_comes(fresh: tuple[Path, Path], name
         assert broken(app) == [], count
 
 
-@pytest.mark.parametrize("name", sorted(set(FACTORIES) - {"suites"}))
-async def test_what_others_tell_a_screen_before_it_is_made_breaks_nothing(fresh: tuple[Path, Path], name: str) -> None:
+async def test_what_others_tell_a_screen_before_it_is_made_breaks_nothing(fresh: tuple[Path, Path]) -> None:
     app = app_on(*fresh)
     told: tuple[Callable[[FrameScreen], object], ...] = (
         lambda screen: app.navigation.retitle(),
@@ -114,15 +113,16 @@ async def test_what_others_tell_a_screen_before_it_is_made_breaks_nothing(fresh:
     )
     async with app.run_test(size=(100, 30)) as pilot:
         await settle(pilot)
-        app.go(name)
-        screen = app.screen
-        assert isinstance(screen, FrameScreen)
-        assert not screen.is_mounted
-        for tell in told:
-            tell(screen)
-        await settle(pilot)
-        assert screen.is_mounted
-        assert broken(app) == []
+        for name in sorted(set(FACTORIES) - {"suites"}):
+            app.go(name)
+            screen = app.screen
+            assert isinstance(screen, FrameScreen)
+            assert not screen.is_mounted, name
+            for tell in told:
+                tell(screen)
+            await settle(pilot)
+            assert screen.is_mounted, name
+            assert broken(app) == [], name
 
 
 async def test_places_may_be_kept_before_the_first_screen_is_made(
@@ -145,22 +145,22 @@ async def test_places_may_be_kept_before_the_first_screen_is_made(
         assert broken(app) == []
 
 
-@pytest.mark.parametrize("name", sorted(set(FACTORIES) - {"suites"}))
-async def test_a_key_of_a_screen_that_is_not_made_yet_does_nothing(fresh: tuple[Path, Path], name: str) -> None:
+async def test_a_key_of_a_screen_that_is_not_made_yet_does_nothing(fresh: tuple[Path, Path]) -> None:
     """The monkey, seed 1: a key pressed on the screen before reached the app when another one was shown."""
     app = app_on(*fresh)
     async with app.run_test(size=(100, 30)) as pilot:
         await settle(pilot)
-        app.go(name)
-        screen = app.screen
-        assert not screen.is_mounted
-        for one in in_scope(name):
-            if not one.method.startswith("app."):
-                assert not await app.run_action(one.method, screen), one.id
-        await app.action_back()
-        await settle(pilot)
-        assert broken(app) == []
-        assert isinstance(app.screen, SuitesScreen)
+        for name in sorted(set(FACTORIES) - {"suites"}):
+            app.go(name)
+            screen = app.screen
+            assert not screen.is_mounted, name
+            for one in in_scope(name):
+                if not one.method.startswith("app."):
+                    assert not await app.run_action(one.method, screen), one.id
+            await app.action_back()
+            await settle(pilot)
+            assert broken(app) == [], name
+            assert isinstance(app.screen, SuitesScreen), name
 
 
 async def test_a_sheet_that_is_not_made_yet_can_only_be_closed(fresh: tuple[Path, Path]) -> None:
@@ -188,39 +188,39 @@ async def test_what_a_screen_asked_for_waits_until_it_is_made(fresh: tuple[Path,
         assert got == [True]
 
 
-@pytest.mark.parametrize("count", TURNS[:6])
-async def test_a_form_that_is_taken_away_while_it_comes_shows_no_notes(fresh: tuple[Path, Path], count: int) -> None:
+async def test_a_form_that_is_taken_away_while_it_comes_shows_no_notes(fresh: tuple[Path, Path]) -> None:
     """The monkey, seed 4 at 80x24: the form was told that it was there when its fields had gone already."""
     app = app_on(*fresh)
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        form = Form([Field("name", "Name", hint="what it is called"), Field("two", "Two", choices=(("a", "a"),))])
-        app.screen.mount(form)
-        await turns(count)
-        form.remove()
-        await settle(pilot)
-        assert broken(app) == []
-        assert not form.is_attached
+        for count in TURNS[:6]:
+            form = Form([Field("name", "Name", hint="what it is called"), Field("two", "Two", choices=(("a", "a"),))])
+            app.screen.mount(form)
+            await turns(count)
+            form.remove()
+            await settle(pilot)
+            assert broken(app) == [], count
+            assert not form.is_attached, count
 
 
-@pytest.mark.parametrize("count", TURNS)
-async def test_a_pane_that_is_taken_away_while_it_comes_breaks_nothing(fresh: tuple[Path, Path], count: int) -> None:
+async def test_a_pane_that_is_taken_away_while_it_comes_breaks_nothing(fresh: tuple[Path, Path]) -> None:
     app = app_on(*fresh)
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        inspect = InspectController(app.say)
-        panes: list[Widget] = [
-            kind(EditorController()) for kind in (TestListPane, TestFormPane, CriteriaPane, PreviewPane)
-        ]
-        panes += [TranscriptPane(), EvidencePane(inspect), ConfigPane(inspect)]
-        panes.append(SheetFrame("A sheet", (("esc", "close"),)))
-        for pane in panes:
-            app.screen.mount(pane)
-            await turns(count)
-            pane.remove()
-            await settle(pilot)
-            assert broken(app) == []
-            assert not pane.is_attached
+        for count in TURNS:
+            inspect = InspectController(app.say)
+            panes: list[Widget] = [
+                kind(EditorController()) for kind in (TestListPane, TestFormPane, CriteriaPane, PreviewPane)
+            ]
+            panes += [TranscriptPane(), EvidencePane(inspect), ConfigPane(inspect)]
+            panes.append(SheetFrame("A sheet", (("esc", "close"),)))
+            for pane in panes:
+                app.screen.mount(pane)
+                await turns(count)
+                pane.remove()
+                await settle(pilot)
+                assert broken(app) == [], (pane, count)
+                assert not pane.is_attached, (pane, count)
 
 
 def parts(kinds: Iterable[type[Widget]]) -> list[str]:

@@ -74,15 +74,16 @@ def test_a_broken_theme_does_not_hide_the_others(tmp_path: Path) -> None:
 
 @cache
 def offered() -> dict[str, Theme]:
-    """Every theme that the picker offers with colours of its own, as it is shown. Of those with the terminal's 16
-    colours nobody but the terminal knows the contrast."""
+    """Every theme that the picker offers with colours of its own. Of those with the terminal's 16 colours nobody but
+    the terminal knows the contrast."""
     own, problems = load_themes([directories.bundled("themes")])
     assert not problems
-    themes = {**{name: with_tokens(theme) for name, theme in BUILTIN_THEMES.items()}, **own}
-    return {name: theme for name, theme in themes.items() if not theme.ansi}
+    return {name: theme for name, theme in {**BUILTIN_THEMES, **own}.items() if not theme.ansi}
 
 
 def colours_of(theme: Theme) -> dict[str, Color]:
+    """As it is shown."""
+    theme = with_tokens(theme)
     known = {**theme.to_color_system().generate(), **theme.variables}
     return {token: Color.parse(known[token]) for token in DARK}
 
