@@ -35,7 +35,7 @@ from agenteval_tui.tui.terminal.sheet import CommandSheet, Sheet
 
 __all__ = ["fresh", "samples"]  # fixtures
 
-pytestmark = [pytest.mark.xdist_group("sheets"), pytest.mark.every_frame]
+pytestmark = pytest.mark.xdist_group("sheets")
 
 
 def key(name: str) -> Callable[[AgentevalApp], None]:
