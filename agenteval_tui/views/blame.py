@@ -7,12 +7,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.analysis.blame.model import Blame, Clue, ClueCode, Fault, Suspect
+from agenteval_tui.analysis.blame.model import Blame, Clue, ClueCode, Fault, Sampled, StepRate, Suspect
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.numbers import count, percent_interval
+from agenteval_tui.core.numbers import count, dollars, percent_interval
 from agenteval_tui.core.phrasing import listed, on_one_line, shown
 from agenteval_tui.transcripts.model import Transcript
-from agenteval_tui.views.model import LEVELS, Fact, Facts, Node, Paragraph, Span, Text, Tree, View, text
+from agenteval_tui.views.model import LEVELS, Fact, Facts, Node, Paragraph, Span, Text, Tree, View, paragraphs, text
 
 DECISIVE: Span = ("◆", "bad")
 """The sign of the decisive step."""
@@ -49,6 +49,11 @@ def reproduces_text(blame: Blame) -> str:
 
 def could_pass_text(blame: Blame) -> str:
     """The second answer."""
+    start = blame.sampled.rates[0] if blame.sampled is not None and blame.sampled.rates else None
+    if start is not None and start.passed:
+        return f"yes: continued from step {start.step + 1}, {start.passed} of {start.n} passed"
+    if start is not None and blame.sampled is not None and blame.sampled.answer == "none" and blame.possible != "yes":
+        return f"not from any step of this run: {start.passed} of {start.n} passed from step {start.step + 1}"
     if blame.possible == "unknown":
         return "not known: no stored run of this test passed, and there are few"
     if blame.possible == "never":
@@ -80,7 +85,32 @@ def blame_view(blame: Blame, transcript: Transcript | None = None) -> View:
             Fact("Which step?", _which(blame, transcript)),
         )
     )
-    return answers, Paragraph(strip_text(blame)), *evidence_view(blame, transcript)
+    sampled = () if blame.sampled is None else sampled_view(blame.sampled)
+    return answers, Paragraph(strip_text(blame)), *evidence_view(blame, transcript), *sampled
+
+
+def rate_text(rate: StepRate) -> str:
+    """`step 4 done anew: 5 of 8 passed, 22 to 91 %`."""
+    low, high = percent_interval(rate.low, rate.high)
+    return f"step {rate.step + 1} done anew: {rate.passed} of {rate.n} passed, {low} to {high} %"
+
+
+def sampled_view(sampled: Sampled) -> View:
+    """What sampling asked and found."""
+    said = {
+        "step": "sampling: from this step on it does not pass any more",
+        "none": "sampling: no step decides; it passes from no step, or from all alike",
+        "undecided": f"sampling: not decided with up to {count(sampled.samples, 'continuation')} of a step",
+    }[sampled.answer]
+    cost = "" if sampled.cost is None else f", {dollars(sampled.cost)}"
+    known = f", {sampled.known} of them known before" if sampled.known else ""
+    total = f"{count(sampled.asked, 'continuation')}{known}{cost}"
+    stopped = f"it ended early: {sampled.stopped}" if sampled.stopped else ""
+    return (
+        Paragraph(text((said, "bold"), f"  {total}")),
+        Tree(tuple(Node(text((rate_text(rate), "code"))) for rate in sampled.rates)),
+        *paragraphs([text((stopped, "warn"))]),
+    )
 
 
 def evidence_view(blame: Blame, transcript: Transcript | None = None) -> View:
@@ -106,13 +136,20 @@ class Bar(Struct, frozen=True):
 
 
 def bars(blame: Blame) -> tuple[Bar, ...]:
-    """A bar for each step: full for the decisive one, half for the others, low where nothing was found."""
+    """A bar for each step: full for the decisive one, half for the others, low where nothing was found. A step that a
+    sampled continuation passed from is green."""
     others = {one.step for one in blame.others}
     decisive = None if blame.decisive is None else blame.decisive.step
-    return tuple(
-        Bar(step, 7, "bad") if step == decisive else Bar(step, 4, "warn") if step in others else Bar(step, 0, "dim")
-        for step in range(blame.steps)
-    )
+    passes = set() if blame.sampled is None else {one.step for one in blame.sampled.rates if one.passed}
+    made = []
+    for step in range(blame.steps):
+        if step == decisive:
+            made.append(Bar(step, 7, "bad"))
+        elif step in others:
+            made.append(Bar(step, 4, "warn"))
+        else:
+            made.append(Bar(step, 1, "good") if step in passes else Bar(step, 0, "dim"))
+    return tuple(made)
 
 
 def strip_text(blame: Blame) -> Text:
@@ -123,6 +160,8 @@ def strip_text(blame: Blame) -> Text:
 def _which(blame: Blame, transcript: Transcript | None) -> Text:
     if blame.decisive is not None:
         return text((one_line(step_text(transcript, blame.decisive.step, blame.steps)), "bold"))
+    if blame.sampled is not None and blame.sampled.answer == "none":
+        return text("none")
     if blame.reproduces == "luck":
         return text("none: it is luck")
     if blame.fault == "criterion":

@@ -120,6 +120,32 @@ class Suspect(Struct, frozen=True):
     clues: tuple[Clue, ...]
 
 
+class StepRate(Struct, frozen=True):
+    """How often continuing passed where the agent did step `step` anew; all before it was kept. `low` and `high`: the
+    confidence sequence at 95 %."""
+
+    step: int
+    passed: int
+    n: int
+    low: float
+    high: float
+
+
+class Sampled(Struct, frozen=True):
+    """What sampling says of a run. `answer`: step, none or undecided; `step` is the decisive message. `rates` by step.
+    `asked`: answers in all, of which `known` were stored before. `stopped`: why it ended early; "": it did not."""
+
+    answer: Literal["step", "none", "undecided"]
+    step: int | None
+    rates: tuple[StepRate, ...]
+    samples: int
+    asked: int = 0
+    known: int = 0
+    cost: float | None = None
+    execution: str = ""
+    stopped: str = ""
+
+
 class Blame(Struct, frozen=True):
     """The free answer. `runs` and `passed` count the stored repetitions, this run included; `low` and `high` are the
     interval of their pass rate. `decisive` is None where no question leads to a step: the run passed, is luck, or the
@@ -139,3 +165,5 @@ class Blame(Struct, frozen=True):
     prefixes: tuple[PrefixCount, ...] = ()
     steps: int = 0
     """How many messages the transcript has."""
+    sampled: Sampled | None = None
+    """What sampling found, if it was asked for: `decisive` is then its answer, unless it could not decide."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from agenteval_tui.analysis.blame.model import Blame, Clue, ClueCode, Suspect
+from agenteval_tui.analysis.blame.model import Blame, Clue, ClueCode, Sampled, Suspect
 from agenteval_tui.core.document import Count, Document, Share, one_of
 from agenteval_tui.views.blame import clue_text
 
@@ -40,6 +40,30 @@ class PrefixDocument(Document, frozen=True, kw_only=True):
     passed: Count
 
 
+class RateDocument(Document, frozen=True, kw_only=True):
+    """How often it passed where the agent did a step anew; all before it was kept."""
+
+    step: Step
+    passed: Count
+    n: Count
+    low: Annotated[Share, Meta(description="the lower end of the 95 % confidence sequence")]
+    high: Share
+
+
+class SampledDocument(Document, frozen=True, kw_only=True):
+    """What sampling found."""
+
+    answer: Literal["step", "none", "undecided"]
+    step: Step | None
+    rates: tuple[RateDocument, ...]
+    samples: Annotated[Count, Meta(description="the most continuations of one step")]
+    asked: Annotated[Count, Meta(description="continuations in all")]
+    known: Annotated[Count, Meta(description="those of them that were stored before, and cost nothing")]
+    cost: Annotated[float | None, Meta(description="US dollars of the agents; null if it was not measured")]
+    execution: Annotated[str, Meta(description="the execution that holds them; empty if nothing was asked")]
+    stopped: Annotated[str, Meta(description="why it ended early; empty if it did not")]
+
+
 class BlameDocument(Document, frozen=True, kw_only=True):
     """`agenteval blame`: the step where a run was lost."""
 
@@ -61,6 +85,7 @@ class BlameDocument(Document, frozen=True, kw_only=True):
     decisive: SuspectDocument | None
     others: tuple[SuspectDocument, ...]
     prefixes: tuple[PrefixDocument, ...]
+    sampled: Annotated[SampledDocument | None, Meta(description="null if it was not asked for")]
 
 
 def blame_document(blame: Blame) -> BlameDocument:
@@ -78,6 +103,23 @@ def blame_document(blame: Blame) -> BlameDocument:
         decisive=None if blame.decisive is None else _suspect(blame.decisive),
         others=tuple(map(_suspect, blame.others)),
         prefixes=tuple(PrefixDocument(step=one.step, runs=one.runs, passed=one.passed) for one in blame.prefixes),
+        sampled=None if blame.sampled is None else _sampled(blame.sampled),
+    )
+
+
+def _sampled(sampled: Sampled) -> SampledDocument:
+    return SampledDocument(
+        answer=sampled.answer,
+        step=sampled.step,
+        rates=tuple(
+            RateDocument(step=one.step, passed=one.passed, n=one.n, low=one.low, high=one.high) for one in sampled.rates
+        ),
+        samples=sampled.samples,
+        asked=sampled.asked,
+        known=sampled.known,
+        cost=sampled.cost,
+        execution=sampled.execution,
+        stopped=sampled.stopped,
     )
 
 

@@ -1,0 +1,159 @@
+"""How often `agenteval blame --samples` finds the step, on simulated agents whose decisive step is known.
+
+    python -m benchmarks.accuracy.blame_sampling [--write]
+
+An agent is a list of pass rates, one for each number of its steps that are kept. They have 4 to 30 steps, and each seed
+makes other agents: one step that decides, almost surely or with noise; two steps that hurt, of which the larger fall
+decides; none, because it never passes, or because it passes as often from everywhere. `--write` puts the table into
+docs/blame.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from agenteval_tui.analysis.blame.sampling import Counts, Found, Search, plain, search
+from benchmarks.accuracy.blame import PAGE
+
+BEGIN, END = "<!-- sampling: made by python -m benchmarks.accuracy.blame_sampling -->", "<!-- end of sampling -->"
+AGENTS = 200
+
+Kind = Literal["one step", "one step, noise", "two steps", "never passes", "no step"]
+_KINDS: tuple[Kind, ...] = ("one step", "one step", "one step, noise", "two steps", "never passes", "no step")
+
+
+class Agent(Struct, frozen=True):
+    """A simulated agent: `rates[k]` is its pass rate where its first k steps are kept; `truth` the decisive step."""
+
+    kind: Kind
+    rates: tuple[float, ...]
+    truth: int | None
+
+    @property
+    def steps(self) -> int:
+        """How many steps its run has."""
+        return len(self.rates) - 1
+
+
+class Answers:
+    """An oracle: it keeps what it was asked, as the history does."""
+
+    def __init__(self, agent: Agent, seed: int) -> None:
+        self._agent = agent
+        self._chance = random.Random(seed)
+        self._known: dict[int, list[bool]] = {}
+
+    def __call__(self, prefix: int, count: int) -> Counts:
+        known = self._known.setdefault(prefix, [])
+        while len(known) < count:
+            known.append(self._chance.random() < self._agent.rates[prefix])
+        return Counts(sum(known), len(known))
+
+    @property
+    def asked(self) -> int:
+        """How many answers it gave."""
+        return sum(map(len, self._known.values()))
+
+
+class Tally(Struct):
+    """What came out over all agents. `covered` of `intervals` hold the true rate."""
+
+    agents: Counter[str]
+    right: Counter[str]
+    decided: Counter[str]
+    none: Counter[str]
+    asked: int = 0
+    asked_plainly: int = 0
+    right_plainly: int = 0
+    covered: int = 0
+    intervals: int = 0
+
+
+def agents(number: int, seed: int) -> Iterator[Agent]:
+    """Simulated agents, other ones for each seed."""
+    chance = random.Random(seed)
+    for _ in range(number):
+        steps, kind = chance.randint(4, 30), chance.choice(_KINDS)
+        low = chance.uniform(0.05, 0.2) if kind == "one step, noise" else chance.uniform(0, 0.08)
+        high = chance.uniform(0.65, 0.85) if kind == "one step, noise" else chance.uniform(0.85, 1)
+        if kind in ("never passes", "no step"):
+            rate = chance.uniform(0, 0.05) if kind == "never passes" else chance.uniform(0.3, 0.9)
+            yield Agent(kind, (rate,) * (steps + 1), None)
+        elif kind == "two steps":
+            first, second = sorted(chance.sample(range(steps), 2))
+            larger_first = chance.random() < 0.5
+            share = chance.uniform(0.15, 0.3) if larger_first else chance.uniform(0.7, 0.85)
+            middle = low + (high - low) * share
+            rates = [high if kept <= first else middle if kept <= second else low for kept in range(steps + 1)]
+            yield Agent(kind, tuple(rates), first if larger_first else second)
+        else:
+            truth = chance.randrange(steps)
+            yield Agent(kind, tuple(high if kept <= truth else low for kept in range(steps + 1)), truth)
+
+
+def ask_all(made: Sequence[Agent], samples: int, seed: int) -> Tally:
+    """Search in all agents, and ask the plain way with as many samples of each prefix."""
+    tally = Tally(Counter(), Counter(), Counter(), Counter())
+    for number, agent in enumerate(made):
+        oracle = Answers(agent, seed * 100_003 + number)
+        # That the run failed says nothing of what its end is worth where no step matters: then it is asked, too.
+        look = Search(agent.steps, samples=samples, end_fails=agent.kind != "no step")
+        found: Found = look.found()
+        for found in search(look, oracle):  # noqa: B007
+            pass
+        tally.agents[agent.kind] += 1
+        tally.decided[agent.kind] += found.answer == "step"
+        tally.none[agent.kind] += found.answer == "none"
+        tally.right[agent.kind] += found.answer == "step" and found.step == agent.truth
+        tally.asked += found.asked
+        for rate in found.rates:
+            tally.intervals += 1
+            tally.covered += rate.low - 1e-9 <= agent.rates[rate.prefix] <= rate.high + 1e-9
+        all_of_them = Answers(agent, seed * 100_003 + number + 50_000)
+        tally.right_plainly += plain(agent.steps, all_of_them, samples) == agent.truth
+        tally.asked_plainly += all_of_them.asked
+    return tally
+
+
+def table(samples: Sequence[int], seed: int = 1, number: int = AGENTS) -> str:
+    """The table of the page."""
+    rows = [
+        "| `--samples` | agents with a step | decided | right of these | agents without | said none |"
+        " intervals that hold the rate | answers asked for | of the plain way's |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for most in samples:
+        tally = ask_all(list(agents(number, seed)), most, seed)
+        without = ("never passes", "no step")
+        with_step = [kind for kind in tally.agents if kind not in without]
+        having, none = sum(tally.agents[kind] for kind in with_step), sum(tally.none[kind] for kind in without)
+        decided, right = sum(tally.decided.values()), sum(tally.right.values())
+        lacking = sum(tally.agents[kind] for kind in without)
+        rows.append(
+            f"| {most} | {having} | {decided} | {right} ({100 * right / decided:.1f} %) | {lacking} |"
+            f" {none} ({100 * none / lacking:.1f} %) | {100 * tally.covered / tally.intervals:.1f} % |"
+            f" {tally.asked:,} | {100 * tally.asked / tally.asked_plainly:.0f} % of {tally.asked_plainly:,} |"
+        )
+    return "\n".join(rows)
+
+
+def main() -> None:
+    """Measure, print the table, and write it into the page if that is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    made = table((8, 12, 24))
+    print(made)
+    if given.write:
+        head, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+        PAGE.write_text(f"{head}{BEGIN}\n\n{made}\n\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
