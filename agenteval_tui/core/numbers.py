@@ -58,7 +58,7 @@ def plural(noun: str) -> str:
     return noun + "s"
 
 
-_PLURALS = {"criterion": "criteria", "reply": "replies"}
+_PLURALS = {"criterion": "criteria", "reply": "replies", "branch": "branches"}
 
 
 def duration(milliseconds: float | None) -> str:

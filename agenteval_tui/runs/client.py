@@ -45,6 +45,7 @@ def start(request: ExecutionRequest) -> Live:
         str(Path(request.config_dir or config_dir()).absolute()),
         request.resume,
         request.errors,
+        request.fork,
     )
     log_file = _log_file()
     reading, writing = os.pipe()

@@ -17,6 +17,7 @@ from agenteval_tui.core.atomic_write import locked
 from agenteval_tui.core.directories import runtime_dir
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError, InfrastructureError
 from agenteval_tui.core.private_files import make_private
+from agenteval_tui.runs.fork.model import ForkRequest
 from agenteval_tui.runs.plan.model import PlanOptions
 
 LONGEST_PATH = 103
@@ -27,7 +28,7 @@ class ExecutionRequest(Struct, frozen=True):
     """What to run: suite files or folders, the options, the history file, and the folder of the user's agents.
 
     Or what to continue: `resume` is the reference of an execution whose missing runs are run (`errors`: also those that
-    ended in an error); then there are no `paths`. See `resuming.resume_plan`.
+    ended in an error); then there are no `paths`. See `resuming.resume_plan`. Or which run to continue: `fork`.
     """
 
     paths: tuple[str, ...] = ()
@@ -36,6 +37,7 @@ class ExecutionRequest(Struct, frozen=True):
     config_dir: str = ""
     resume: str = ""
     errors: bool = False
+    fork: ForkRequest | None = None
 
 
 class Live(Struct, frozen=True):

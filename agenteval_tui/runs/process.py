@@ -27,6 +27,7 @@ from agenteval_tui.runs import live_registry
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.events import Command
 from agenteval_tui.runs.execution_host import Host
+from agenteval_tui.runs.fork.plan import requested_plan
 from agenteval_tui.runs.live_registry import ExecutionRequest
 from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.plan.planner import make_plan
@@ -102,6 +103,9 @@ def _plan(request: ExecutionRequest, store: Store) -> tuple[Plan, tuple[str, ...
     if request.resume:
         resumed = resume_plan(store, request.resume, request.options, errors=request.errors, user_agents=user_agents)
         return resumed.plan, resumed.notices
+
+    if request.fork is not None:
+        return requested_plan(store, request.fork, request.options, user_agents=user_agents), ()
 
     return make_plan(load_suites(request.paths), request.options, user_agents=user_agents, store=store), ()
 

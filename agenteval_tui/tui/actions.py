@@ -199,6 +199,7 @@ ACTIONS: tuple[Action, ...] = (
         "inspect.choose_difference", "choose_difference", "alt+d", "diff with…", "Choose the run to compare", "inspect"
     ),
     Action("inspect.branches", "branches", "v", "branches", "Show where repetitions diverge", "inspect"),
+    Action("inspect.fork", "fork", "F", "fork", "Continue the run from here, with something changed", "inspect"),
     Action("inspect.versions", "versions", "V", "versions", "List the criterion's versions; restore one", "inspect"),
     Action(
         "inspect.make", "make_criterion", "m", "make criterion", "Make a criterion from a selection or call", "inspect"
@@ -300,6 +301,8 @@ ACTIONS: tuple[Action, ...] = (
         "branches.scope", "scope", "w", "which runs", "Show repetitions of this execution, or of all", "branches", 5
     ),
     Action("branches.fold", "fold", "f", "fold", "Unfold everything, or fold it again", "branches", 6),
+    Action("branches.forks", "forks", "Z", "forks", "Show the forks of the run, or its repetitions", "branches", 7),
+    Action("branches.stop", "stop", "S", "stop", "Stop the continuations that are at work", "branches"),
     # The config editor, wherever it is
     Action("config.complete", "complete", "ctrl+@,ctrl+space", "complete", "List what can be written here", "config"),
     Action("config.tidy", "tidy", "f5", "format", "Format the config; comments stay", "config"),

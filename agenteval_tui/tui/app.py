@@ -53,6 +53,7 @@ from agenteval_tui.tui.workers import is_busy, start_worker, until_painted
 
 if TYPE_CHECKING:
     from agenteval_tui.history.records import ExecutionRow
+    from agenteval_tui.runs.fork.model import ForkRequest
     from agenteval_tui.runs.live_registry import Live
     from agenteval_tui.runs.plan.model import PlanOptions
     from agenteval_tui.tui.execution_launcher import ExecutionLauncher
@@ -161,6 +162,10 @@ class AgentevalApp(TerminalApp):
     def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:
         """As `Services` says."""
         self._launcher.start_run(paths, options)
+
+    def start_fork(self, request: ForkRequest, options: PlanOptions, then: Callable[[Live], None]) -> None:
+        """As `Services` says."""
+        self._launcher.start_fork(request, options, then)
 
     def resume_execution(self, execution: str) -> None:
         """As `Services` says."""

@@ -12,6 +12,7 @@ from textual.app import App
 from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs import client
+from agenteval_tui.runs.fork.model import ForkRequest
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.tui.actions import key_of
@@ -57,6 +58,23 @@ class ExecutionLauncher:
             lambda started, show: self._watch(started[0], Expected.of(started[1]), show=show),
         )
 
+    def start_fork(self, request: ForkRequest, options: PlanOptions, then: Callable[[Live], None]) -> None:
+        """Continue a run in a process of its own; `then` is called when it runs. Asks first where it would start
+        programs."""
+        screen = self._navigation.top
+
+        def begun(live: Live, _: bool) -> None:
+            then(live)
+            if screen is not None:
+                screen.agenteval.count_running()
+
+        self._launch(
+            "Continuing this",
+            lambda trust: self._session.workspace.start_fork(request, replace(options, trust=options.trust or trust)),
+            begun,
+            told=False,
+        )
+
     def resume_execution(self, execution: str, limits: PlanOptions | None = None) -> None:
         """Run the rest of an execution and watch it. If a limit stopped it, ask for a new limit first."""
         if limits is None:
@@ -86,7 +104,9 @@ class ExecutionLauncher:
         self._navigation.watch_live(live, expected, show=show)
         self._started(live)
 
-    def _launch(self, doing: str, start: Callable[[bool], T], watch: Callable[[T, bool], None]) -> None:
+    def _launch(
+        self, doing: str, start: Callable[[bool], T], watch: Callable[[T, bool], None], *, told: bool = True
+    ) -> None:
         """Call `start(trusted)` in a thread; where it needs trust that is not there, ask for it and call it again. Then
         call `watch` with what was started, and whether to show it: not if the user went elsewhere meanwhile."""
         screen = self._navigation.top
@@ -99,7 +119,7 @@ class ExecutionLauncher:
         def then(started: T) -> None:
             show = self._navigation.top is screen
             watch(started, show)
-            if not show:
+            if told and not show:
                 key = key_of("go.run", self._keymap)
                 self._notifier.say(f"The run has started: {key} shows it.", place=NotificationSource("screen", "run"))
                 screen.agenteval.count_running()

@@ -31,6 +31,7 @@ _SHEETS = {
     "delete_tests": "editor.dialogs:delete_question",
     "export_run": "export:ExportScreen",
     "export_runs": "import_export_dialogs:ExportScreen",
+    "fork": "fork:ForkScreen",
     "help": "help:help_of",
     "import": "import_export_dialogs:ImportScreen",
     "make_test": "make_test:MakeTestScreen",

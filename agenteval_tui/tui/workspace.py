@@ -26,6 +26,8 @@ from agenteval_tui.runs.agent_factory import Configured, configured_agents
 from agenteval_tui.runs.chat_session import Conversation, drafted_test
 from agenteval_tui.runs.client import start
 from agenteval_tui.runs.estimate import Estimate, estimate
+from agenteval_tui.runs.fork.model import ForkRequest
+from agenteval_tui.runs.fork.plan import ForkPrice, priced, requested_plan
 from agenteval_tui.runs.live_registry import ExecutionRequest, Live
 from agenteval_tui.runs.plan.model import Plan, PlanOptions
 from agenteval_tui.runs.plan.planner import make_untrusted_plan
@@ -180,6 +182,22 @@ class Workspace:
         known = Trust.load()
         for need in needs:
             known.trust(need.folder, need.files)
+
+    def price_of_fork(self, request: ForkRequest) -> ForkPrice:
+        """What continuing a run so would take."""
+        return priced(self._opened.store, request)
+
+    def start_fork(self, request: ForkRequest, options: PlanOptions) -> Live:
+        """Continue a run in a process of its own; returns when it runs. Raises `NotTrustedError` before."""
+        requested_plan(self._opened.store, request, options)  # the process would refuse as well; here it can be asked
+        return start(
+            ExecutionRequest(
+                options=options,
+                db=str(self._opened.db),
+                config_dir=str(directories.config_dir()),
+                fork=request,
+            )
+        )
 
     def _plan(self, paths: Sequence[Path], options: PlanOptions) -> Plan:
         mine = load_agents(directories.config_dir())

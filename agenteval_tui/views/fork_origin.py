@@ -9,32 +9,41 @@ from agenteval_tui.core.phrasing import cut
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.runs.fork.answers import Outcomes
 from agenteval_tui.runs.fork.model import AnyEdit, Arguments, Drop, Insert, Result, System, Text, read_origin
+from agenteval_tui.transcripts.model import Transcript
 
+_BEFORE = 12  # characters before the place where a text differs
 _VALUE = 60  # characters of a text in the words of an edit
 NO_CHANGE = "nothing is changed"
 
 
-def edit_text(edit: AnyEdit) -> str:
-    """One edit in words: `step 5: result "order #W1 not found"`. Steps count from 1, as wherever they are shown."""
+def edit_text(edit: AnyEdit, was: Transcript | None = None) -> str:
+    """One edit in words: `step 5: result "order #W1 not found"`. Steps count from 1, as wherever they are shown.
+
+    `was`: the transcript that was edited; of a long text the words then begin where it differs from what was there.
+    """
     match edit:
         case System(said):
-            return f"system prompt {_quoted(said)}"
+            return f"system prompt {_quoted(said, _prompt(was))}"
         case Text(step, said):
-            return f"step {step + 1}: text {_quoted(said)}"
+            return f"step {step + 1}: text {_quoted(said, _content(was, step))}"
         case Arguments(step, value, call):
             which = f" of call {call + 1}" if call else ""
             return f"step {step + 1}: arguments{which} {cut(one_line(arguments_json(value), 1_000), _VALUE)}"
         case Result(step, said, error):
-            return f"step {step + 1}: {'error' if error else 'result'} {_quoted(said)}"
+            return f"step {step + 1}: {'error' if error else 'result'} {_quoted(said, _content(was, step))}"
         case Insert(step, role, said):
             return f"behind step {step + 1}: {role} {_quoted(said)}"
         case Drop(step):
             return f"without step {step + 1}"
 
 
-def branch_text(branch: Outcomes) -> str:
-    """What a branch is: what a person calls it, else its edits in words."""
-    return branch.label or "; ".join(map(edit_text, branch.edits)) or f"from step {branch.step + 1}, {NO_CHANGE}"
+def branch_text(branch: Outcomes, was: Transcript | None = None) -> str:
+    """What a branch is: what a person calls it, else its edits in words (`was`: of this transcript)."""
+    return (
+        branch.label
+        or "; ".join(edit_text(edit, was) for edit in branch.edits)
+        or f"from step {branch.step + 1}, {NO_CHANGE}"
+    )
 
 
 def origin_text(row: RunRow) -> str:
@@ -46,5 +55,20 @@ def origin_text(row: RunRow) -> str:
     return f"continues run {short_id(origin.run)} from step {origin.step + 1}: {changed}"
 
 
-def _quoted(said: str) -> str:
-    return f'"{cut(one_line(said, 1_000), _VALUE)}"'
+def _content(was: Transcript | None, step: int) -> str:
+    return was.messages[step].content if was is not None and step < len(was.messages) else ""
+
+
+def _prompt(was: Transcript | None) -> str:
+    messages = was.messages if was is not None else ()
+    return next((one.content for one in messages if one.role in ("system", "developer")), "")
+
+
+def _quoted(said: str, was: str = "") -> str:
+    """A text in quotes on one line; one that begins as `was` does from a little before where it differs."""
+    line, old = one_line(said, 4_000), one_line(was, 4_000)
+    alike = next((at for at, (one, other) in enumerate(zip(line, old, strict=False)) if one != other), None)
+    alike = min(len(line), len(old)) if alike is None else alike
+    if alike > _VALUE // 2 and len(line) > _VALUE:
+        line = f"…{line[max(alike - _BEFORE, 0) :]}"
+    return f'"{cut(line, _VALUE)}"'

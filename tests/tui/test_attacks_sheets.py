@@ -55,6 +55,7 @@ SHOWN = {
     },
     "through_history": {
         "add_dataset_row.AddRowScreen",
+        "fork.ForkScreen",
         "judge_log.JudgeLogScreen",
         "file_conflict_dialog.FileConflictScreen",
         "export.ExportScreen",
@@ -207,6 +208,7 @@ def inspect(on: Walk, folder: Path) -> None:
     on.sheet("L", "LabelScreen", "t", "y")
     on.sheet('"', "JudgeLogScreen", "n", "p", holds="asked about")
     on.sheet("a", "AddRowScreen", holds="row")
+    on.sheet("F", "ForkScreen", holds="how often")
     on.sheet("X", "ExportScreen")
     on.sheet("V", "CriterionVersionsScreen", "j", TAB, "j")
     on.sheet("\x1bs", "SuggestScreen", "y", "]", holds="good or bad")

@@ -139,6 +139,29 @@ def edits_of(transcript: Transcript, step: int, given: Mapping[str, Any]) -> tup
     return tuple(made)
 
 
+def changeable(transcript: Transcript, step: int) -> dict[str, str]:
+    """What can be changed at a step, by name (`CHANGES`), with what is there now; last what needs nothing there.
+
+    `arguments` and `tool_result` are there where they are meant without a doubt (`edits_of`); "" under `insert`, which
+    is what the user says behind the step.
+    """
+    check_step(transcript, step)
+    message = transcript.messages[step]
+    made: dict[str, str] = {}
+    calls = message.tool_calls if message.tool_call is None else (message.tool_call,)
+    if len(calls) == 1 and calls[0] < len(transcript.tool_calls):
+        call = transcript.tool_calls[calls[0]]
+        arguments = {"arguments": json.dumps(call.arguments, ensure_ascii=False, indent=2)}
+        result = {"tool_result": call.result or "", "tool_error": ""}
+        made |= {**result, **arguments} if message.role == "tool" else {**arguments, **result}
+    elif message.role == "tool":
+        made |= {"tool_result": message.content, "tool_error": ""}
+    if message.role != "tool" and (message.content or not message.tool_calls):
+        made["text"] = message.content
+    prompts = (one.content for one in transcript.messages if one.role in PROMPTS)
+    return {**made, "system": next(prompts, ""), "insert": "", "drop": ""}
+
+
 def first_question(transcript: Transcript) -> int:
     """The last message before the first answer: where a conversation begins anew with another system prompt."""
     answers = (number for number, one in enumerate(transcript.messages) if one.role == "assistant")

@@ -5,9 +5,10 @@ A step is the index of a message in the run's transcript, from 0.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
-from msgspec import MsgspecError, Struct
+from msgspec import MsgspecError, Struct, field
 from msgspec.json import Decoder, Encoder
 
 Purpose = Literal["fork", "tape", "blame", "shrink"]
@@ -81,6 +82,16 @@ class ForkOrigin(Struct, frozen=True, omit_defaults=True):
     question: str = ""
     label: str = ""
     """What a person calls this branch, of several that were tried; "": nothing."""
+
+
+class ForkRequest(Struct, frozen=True):
+    """What a person wants to be continued: a run (its id) from a step, which counts from 1, or from its beginning
+    (None), with these changes (`edits.CHANGES`), so many times."""
+
+    run: str
+    at: int | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    count: int = 5
 
 
 _encoder = Encoder()

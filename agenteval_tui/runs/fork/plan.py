@@ -19,10 +19,10 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_from_dict
 from agenteval_tui.runs.estimate import Estimate, estimate
 from agenteval_tui.runs.fork.edits import CHANGES, ForkError, edits_of, first_question, fork
-from agenteval_tui.runs.fork.model import AnyEdit, ForkOrigin, Purpose, read_origin
+from agenteval_tui.runs.fork.model import AnyEdit, ForkOrigin, ForkRequest, Purpose, read_origin
 from agenteval_tui.runs.plan.agents import AgentPlan, expanded
 from agenteval_tui.runs.plan.conversation import Conversation
-from agenteval_tui.runs.plan.model import Limits, Plan, RunPlan
+from agenteval_tui.runs.plan.model import Limits, Plan, PlanOptions, RunPlan
 from agenteval_tui.runs.resume import StoredPlan, stored_plan
 from agenteval_tui.runs.trust_check import check_trust
 from agenteval_tui.suites.environment import environment_for
@@ -204,6 +204,54 @@ def execution_plan(
         kind="fork",
     )
     return replace(plan, permission=check_trust(plan, own=stored.own, foreign=stored.foreign))
+
+
+class ForkPrice(Struct, frozen=True):
+    """What a request takes: `takes` is an estimate of `requests` requests or more; `known` continuations are known."""
+
+    takes: Estimate
+    requests: int
+    known: int
+
+
+def priced(store: Store, request: ForkRequest, *, user_agents: Mapping[str, AgentConfig] | None = None) -> ForkPrice:
+    """What a request would take. Raises what asking it would raise, but for a lack of trust."""
+    source, questions = _requested(store, request, user_agents)
+    planned = fork_plan(store, source, questions, request.count)
+    messages = store.transcript(request.run).messages
+    requests = len(planned.runs) * requests_left(messages, questions[0].conversation)
+    return ForkPrice(price(store, source, planned.runs), requests, len(planned.answers[0]))
+
+
+def requested_plan(
+    store: Store,
+    request: ForkRequest,
+    options: PlanOptions,
+    *,
+    user_agents: Mapping[str, AgentConfig] | None = None,
+) -> Plan:
+    """The plan of the continuations that are not known yet. Of the options the limit on cost, the concurrency and the
+    trust count. Raises `ForkError`: all are known; what `source_of` raises; and `NotTrustedError`."""
+    source, questions = _requested(store, request, user_agents)
+    planned = fork_plan(store, source, questions, request.count)
+    if not planned.runs:
+        raise ForkError("all of these continuations are known: nothing has to be asked", mend="ask for more of them")
+    return execution_plan(
+        source,
+        planned.runs,
+        title=options.title,
+        max_cost=options.max_cost,
+        concurrency=options.concurrency,
+        trust=options.trust,
+        options={"purpose": "fork"},
+    )
+
+
+def _requested(
+    store: Store, request: ForkRequest, user_agents: Mapping[str, AgentConfig] | None
+) -> tuple[Source, list[Question]]:
+    source = source_of(store, store.run(request.run), user_agents=user_agents)
+    return source, questions_of(store.transcript(request.run), request.at, request.changes)
 
 
 def price(store: Store | None, source: Source, runs: tuple[RunPlan, ...], concurrency: int | None = None) -> Estimate:

@@ -16,12 +16,15 @@ from agenteval_tui.analysis.repetitions import Divergence
 from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.actions import pane_bindings
 from agenteval_tui.tui.inspect_target import InspectTarget
+from agenteval_tui.tui.presenters import fork_columns
 from agenteval_tui.tui.presenters.branch_tree import TreeRow, detail_lines, head_lines
 from agenteval_tui.tui.presenters.difference import WIDE, run_line
 from agenteval_tui.tui.presenters.difference_rows import RULE, half_width
+from agenteval_tui.tui.presenters.fork_columns import ForkTree
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.inspect.branches import BranchesController
+from agenteval_tui.tui.screens.inspect.forks import ForksController
 from agenteval_tui.tui.screens.inspect.run_pair import RunPair
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line, pad
@@ -189,6 +192,21 @@ class BranchesPane(TitledPane[BranchesController]):
         other_scope: bool = False
         other_arguments: bool = False
 
+    @dataclass
+    class ForksWanted(Message):
+        """The forks of the run are wanted, or its repetitions."""
+
+        forks: bool
+
+    class StopWanted(Message):
+        """The continuations that are at work are to be stopped."""
+
+    def __init__(self, controller: BranchesController, forks: ForksController) -> None:
+        """`forks`: those of the run, which can be shown in the place of its repetitions."""
+        super().__init__(controller)
+        self.forks = forks
+        self.shows_forks = False
+
     def parts(self) -> ComposeResult:
         yield LineBlock(self._head_lines, id="said")
         with Container(id="steps"):
@@ -201,6 +219,8 @@ class BranchesPane(TitledPane[BranchesController]):
         return self.query_one("#branches", VirtualList)
 
     def heading(self) -> Heading:
+        if self.shows_forks and self.forks.tree is not None:
+            return "where runs diverge", count(len(self.forks.tree.forks.branches), "fork")
         found = self._controller.divergence
         return "where runs diverge", count(len(found.rows), "run") if found is not None else ""
 
@@ -208,8 +228,22 @@ class BranchesPane(TitledPane[BranchesController]):
         """The details have the side that has room."""
         self.set_class(event.size.width >= SIDE_BY_SIDE, "wide")
 
+    def show_forks(self, tree: ForkTree) -> None:
+        """Show the forks; a cursor on a row stays there."""
+        begins = not self.shows_forks
+        self.shows_forks = True
+        self.forks.show(tree)
+        if self.forks.rows is not None:
+            self.steps.set_source(self.forks.rows, keep_key=None if begins else str(self.steps.cursor))
+        if begins:
+            self.steps.cursor = min(len(tree.forks.branches), 1)
+        self.query_one("#said", LineBlock).show(self._head_lines)
+        self.retitle()
+        self.show_step()
+
     def show(self, divergence: Divergence) -> None:
         """Show a tree, at the branch that the open run took."""
+        self.shows_forks = False
         self._controller.show(divergence)
         self._draw_tree()
         self.steps.cursor = 0
@@ -223,12 +257,17 @@ class BranchesPane(TitledPane[BranchesController]):
             self.steps.set_source(self._controller.rows, keep_key=keep_key)
 
     def _head_lines(self, width: int) -> list[Line]:
+        if self.shows_forks and self.forks.tree is not None:
+            return fork_columns.head_lines(self.forks.tree, width)
         found = self._controller.divergence
         return head_lines(found, width) if found is not None else []
 
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
         """Open a fold; else inspect a run of this branch."""
         event.stop()
+        if self.shows_forks:
+            self.action_inspect()
+            return
         row = self._row()
         if row is not None and row.hidden:
             self.action_fold()
@@ -240,6 +279,12 @@ class BranchesPane(TitledPane[BranchesController]):
 
     def show_step(self) -> None:
         """Show the step under the cursor in full; when it moves is the screen's to say."""
+        if self.shows_forks and (tree := self.forks.tree) is not None:
+            chosen = self.steps.cursor
+            self.query_one("#branch", LinesView).show(
+                lambda width: fork_columns.column_lines(tree, chosen, width), keep_place=False
+            )
+            return
         divergence, row = self._controller.divergence, self._row()
         if divergence is not None and row is not None:
             self.query_one("#branch", LinesView).show(
@@ -255,12 +300,31 @@ class BranchesPane(TitledPane[BranchesController]):
 
     # Actions
 
+    def action_forks(self) -> None:
+        """The forks of the run in the place of its repetitions, or the other way round."""
+        self.post_message(self.ForksWanted(not self.shows_forks))
+
+    def action_stop(self) -> None:
+        """Stop the continuations that are at work."""
+        self.post_message(self.StopWanted())
+
+    def _is_about_repetitions(self) -> bool:
+        """Say, where forks are shown, that a key is about repetitions."""
+        if not self.shows_forks:
+            return True
+        services(self).say("This is about repetitions: {branches.forks} shows them.")
+        return False
+
     def action_fork(self) -> None:
+        if not self._is_about_repetitions():
+            return
         if not self._to_fork() and self._controller.divergence is not None:
             services(self).say(sentence(divergence_text(self._controller.divergence)))
 
     def action_fold(self) -> None:
         """Open what is folded under the cursor, or fold everything again."""
+        if not self._is_about_repetitions():
+            return
         row = self._row()
         if row is not None:
             place = self._controller.fold(row)
@@ -270,13 +334,24 @@ class BranchesPane(TitledPane[BranchesController]):
 
     def action_inspect(self) -> None:
         """A run of the branch."""
+        if self.shows_forks and self.forks.tree is not None:
+            fork, continued = self.forks.runs_of(self.steps.cursor)
+            if fork:
+                how: InspectTarget = {"view": "transcript", "runs": continued} if continued else {"view": "transcript"}
+                self.post_message(RunWanted(fork, how))
+            return
         row = self._row()
         if row is not None:
             run, runs = self._controller.runs_of(row)
             self.post_message(RunWanted(run, {"view": "transcript", "runs": runs}))
 
     def action_compare(self) -> None:
-        """A failing run of where they part beside a passing one."""
+        """A failing run of where they part beside a passing one; the run beside its fork."""
+        if self.shows_forks and self.forks.tree is not None:
+            run, runs = self.forks.runs_of(self.steps.cursor)
+            if runs:
+                self.post_message(RunWanted(self.forks.tree.forks.run.id, {"view": "difference", "beside": run}))
+            return
         pair = self._controller.pair()
         if pair is not None:
             self.post_message(RunWanted(pair[0], {"view": "difference", "beside": pair[1]}))
@@ -285,8 +360,10 @@ class BranchesPane(TitledPane[BranchesController]):
 
     def action_arguments(self) -> None:
         """Whether other arguments make another step."""
-        self.post_message(self.Asked(other_arguments=True))
+        if self._is_about_repetitions():
+            self.post_message(self.Asked(other_arguments=True))
 
     def action_scope(self) -> None:
         """The run's own execution, or all of them."""
-        self.post_message(self.Asked(other_scope=True))
+        if self._is_about_repetitions():
+            self.post_message(self.Asked(other_scope=True))

@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.events import DescendantFocus, Resize
+from textual.timer import Timer
 from textual.widgets import Input
 
 from agenteval_tui.analysis.dataset_row_from_run import dataset_for, provenance_of, row_of_run
@@ -24,6 +25,9 @@ from agenteval_tui.grading.criterion_templates import Starter
 from agenteval_tui.grading.results import Evidence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.records import RunFilter
+from agenteval_tui.runs.fork.model import ForkRequest
+from agenteval_tui.runs.live_registry import Live
+from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.suites.dataset_edit import RowAdded, undo_add_row
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.yaml.save import FileChanged
@@ -31,6 +35,7 @@ from agenteval_tui.tui.actions import BY_ID, bindings, footer, key_of, named_key
 from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.editor_rows import EDITED
+from agenteval_tui.tui.presenters.fork_columns import ForkTree
 from agenteval_tui.tui.presenters.highlights import marks_of
 from agenteval_tui.tui.presenters.json_document import parts_of
 from agenteval_tui.tui.presenters.judge_log import asked_summary, entries_of
@@ -53,6 +58,7 @@ from agenteval_tui.tui.screens.inspect.controller import (
     write,
 )
 from agenteval_tui.tui.screens.inspect.drafts import EditToSave
+from agenteval_tui.tui.screens.inspect.forks import ForksController, forks_of, step_at, stop_execution
 from agenteval_tui.tui.screens.inspect.panes import (
     ConfigPane,
     EvidencePane,
@@ -77,6 +83,7 @@ from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import start_worker
 from agenteval_tui.uxon.diagnostics import Diagnostic
 
+FORK_SECONDS = 0.3  # between two looks what has become of continuations
 PREVIOUS, NEXT = ("◂", "▸") if UNICODE else ("<", ">")
 
 
@@ -98,7 +105,9 @@ class InspectScreen(FrameScreen):
         self.config = ConfigPane(self.controller)
         self.difference = DifferencePane()
         self._branches = BranchesController()
-        self.branches = BranchesPane(self._branches)
+        self._forks = ForksController()
+        self.branches = BranchesPane(self._branches, self._forks)
+        self._fork_timer: Timer | None = None
         self.panes = {
             pane.NAME: pane for pane in (self.transcript, self.difference, self.branches, self.evidence, self.config)
         }
@@ -425,6 +434,8 @@ class InspectScreen(FrameScreen):
         session, run = self.agenteval.session, self.shown_run
         if view == "difference" and not self.difference.shows(run, beside):
             self.ask(pair_reader(session, run, beside), self._show_pair, group="view")
+        elif view == "branches" and self.branches.shows_forks:
+            self._read_forks()
         elif view == "branches" and (self._branches.divergence is None or self._branches.divergence.run != run):
             self.ask(self._branches.reader(session, run), self.branches.show, group="view")
 
@@ -456,6 +467,66 @@ class InspectScreen(FrameScreen):
             other_arguments=event.other_arguments,
         )
         self.ask(read, self.branches.show, group="view")
+
+    def on_branches_pane_forks_wanted(self, event: BranchesPane.ForksWanted) -> None:
+        """The forks of the run, or its repetitions."""
+        if event.forks:
+            self._read_forks()
+        else:
+            self.ask(self._branches.reader(self.agenteval.session, self.shown_run), self.branches.show, group="view")
+
+    def _read_forks(self) -> None:
+        self.ask(self._forks.reader(self.agenteval.session, self.shown_run), self.branches.show_forks, group="view")
+
+    def action_fork(self) -> None:
+        """Ask what is to be changed at the step under the cursor, and continue the run from there."""
+        bench = self.controller.bench
+        if bench is None or not bench.transcript.messages:
+            return
+        step = step_at(bench.transcript, self.transcript.view.cursor_key)
+
+        def begun(live: Live) -> None:
+            self._forks.begun(live)
+            if self.shown_run == bench.run.id:
+                self._turn_to("branches")
+                self._read_forks()
+            if self._fork_timer is None:
+                self._fork_timer = self.set_interval(FORK_SECONDS, self._follow_forks)
+
+        def answered(wanted: tuple[ForkRequest, PlanOptions] | None) -> None:
+            if wanted is not None:
+                self.agenteval.start_fork(*wanted, begun)
+
+        self.app.push_screen(sheet("fork", bench.run.id, bench.transcript, step), answered)
+
+    def _follow_forks(self) -> None:
+        """Show what has ended, until the execution is over."""
+        live = self._forks.live
+        if live is None:
+            if self._fork_timer is not None:
+                self._fork_timer.stop()
+                self._fork_timer = None
+            return
+        store, run = self.agenteval.session.store, self.shown_run
+
+        def there(found: tuple[str, ForkTree]) -> None:
+            self._forks.over(found[0])
+            if self.shown_run == run and self.branches.shows_forks:
+                self.branches.show_forks(found[1])
+
+        def work() -> tuple[str, ForkTree]:
+            return store.execution(live.execution).status, forks_of(store, run)
+
+        self.ask(work, there, group="forks")
+
+    def on_branches_pane_stop_wanted(self, event: BranchesPane.StopWanted) -> None:
+        """Stop the continuations that were begun here."""
+        live = self._forks.live
+        if live is None:
+            self._say("Nothing that was begun here is at work.")
+            return
+        self._say("Stopping …")
+        start_worker(self, partial(stop_execution, live), group="send")
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """The step under the cursor, in full."""

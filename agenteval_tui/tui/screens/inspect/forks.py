@@ -1,0 +1,115 @@
+"""What the forks of a run are, for the tab of Inspect, without Textual."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from agenteval_tui.analysis.forks import stored_forks
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.client import attach
+from agenteval_tui.runs.events import Command
+from agenteval_tui.runs.fork.edits import ForkError, fork
+from agenteval_tui.runs.live_registry import Live
+from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.tui.analysis_context import Session
+from agenteval_tui.tui.presenters.fork_columns import ForkRows, ForkTree, representative
+from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
+
+_AT_WORK = ("queued", "running", "grading")
+
+
+class ForksController:
+    """`tree` is None until it was read. `live`: the execution that continues the run now; None: none does."""
+
+    def __init__(self) -> None:
+        self.tree: ForkTree | None = None
+        self.rows: ForkRows | None = None
+        self.live: Live | None = None
+
+    def reader(self, session: Session, run: str) -> Callable[[], ForkTree]:
+        """What reads the forks of a run, or, of a fork, those of the run that it continues: call it in a thread."""
+        return lambda: forks_of(session.store, run)
+
+    def show(self, tree: ForkTree) -> None:
+        """Take what was read."""
+        self.tree = tree
+        self.rows = ForkRows(tree)
+
+    def begun(self, live: Live) -> None:
+        """An execution continues the run."""
+        self.live = live
+
+    def over(self, execution_status: str) -> bool:
+        """Whether what was begun here has ended with this status; it is forgotten then."""
+        if self.live is None or execution_status == "running":
+            return False
+        self.live = None
+        return True
+
+    def runs_of(self, row: int) -> tuple[str, list[str]]:
+        """(the continuation that stands for a row, all of its branch); of the first row the run itself."""
+        assert self.tree is not None
+        if not row or row > len(self.tree.forks.branches):
+            return self.tree.forks.run.id, []
+        branch = self.tree.forks.branches[row - 1]
+        found = representative(branch)
+        return (found.id if found is not None else "", [one.run.id for one in branch.answers])
+
+
+def step_at(transcript: Transcript, key: BlockKey | None) -> int:
+    """The message that a block of the transcript is about; of a call or a result its own; else the last one."""
+    last = len(transcript.messages) - 1
+    if key is None:
+        return last
+    kind, number = key
+    if kind in ("call", "result"):
+        for at, message in enumerate(transcript.messages):
+            if (number in message.tool_calls) if kind == "call" else message.tool_call == number:
+                return at
+        return last
+    return min(max(number, 0), last) if kind in ("message", "reasoning", "raw") else last
+
+
+async def stop_execution(live: Live) -> None:
+    """Cancel an execution that lives; one that has just ended is left alone."""
+    with suppress(AgentevalError):
+        watcher = await attach(live)
+        await watcher.send(Command("cancel"))
+        await watcher.close()
+
+
+def forks_of(store: Store, run: str) -> ForkTree:
+    """The forks of a run with the transcripts that stand for their branches."""
+    row = _root(store, store.run(run))
+    forks = stored_forks(store, row)
+    shown = [row, *(found for branch in forks.branches if (found := representative(branch)) is not None)]
+    transcripts = dict(store.transcripts([one.id for one in shown]))
+    original = transcripts.get(row.id, Transcript())
+    shared: dict[str, int] = {}
+    for branch in forks.branches:
+        try:
+            told = len(fork(original, branch.step, branch.edits).messages)
+        except ForkError:  # an edit of a newer program
+            told = branch.step + 1
+        # Its agent may have put a system prompt before what it was told.
+        for one in branch.answers:
+            made = transcripts.get(one.run.id)
+            more = 0 if made is None else _prompts(made) - _prompts(original)
+            shared[one.run.id] = told + max(more, 0)
+    running = sum(one.status in _AT_WORK for one in store.forks_of(row.id))
+    return ForkTree(forks, transcripts, shared, running, run)
+
+
+def _root(store: Store, row: RunRow) -> RunRow:
+    """The run that a fork continues, if it is still there; else the run itself."""
+    try:
+        return store.run(row.fork_of) if row.fork_of else row
+    except AgentevalError:
+        return row
+
+
+def _prompts(transcript: Transcript) -> int:
+    return sum(message.role in ("system", "developer") for message in transcript.messages)

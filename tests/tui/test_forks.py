@@ -1,0 +1,159 @@
+"""Forks in Inspect: the sheet that asks for them, and the tab that shows what became of them."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shop import app_on, copy_samples, run_samples, settle, text_of, until
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.event_loop import run_in_thread
+from agenteval_tui.runs.execution_host import Host
+from agenteval_tui.runs.fork.edits import changeable
+from agenteval_tui.runs.fork.model import ForkRequest
+from agenteval_tui.runs.fork.plan import priced, requested_plan
+from agenteval_tui.runs.live_registry import ExecutionRequest, Live
+from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.process import _plan
+from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+from agenteval_tui.tui.presenters.fork_columns import ForkRows, column_lines, head_lines
+from agenteval_tui.tui.screens.inspect.forks import ForksController, forks_of, step_at
+from agenteval_tui.tui.styled_text import plain
+
+RIGHT = {"arguments": {"order_id": "#W1042"}}
+
+
+@pytest.fixture(scope="module")
+def forked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A history with a failure, and a branch that passes."""
+    folder = tmp_path_factory.mktemp("forked")
+    run_samples(copy_samples(folder), folder / "history.db", tests=("order-status",))
+    with Store.open(folder / "history.db") as store:
+        run = store.runs_of_execution(store.execution("last").id)[0].id
+        begin(store, ForkRequest(run, 2, RIGHT, 2), PlanOptions())
+        begin(store, ForkRequest(run, 3, {"tool_error": "nobody answers"}, 1), PlanOptions())
+    return folder
+
+
+def begin(store: Store, request: ForkRequest, options: PlanOptions) -> str:
+    plan = requested_plan(store, request, options, user_agents={})
+    run_in_thread(Host(plan, store).run)
+    return plan.execution_id
+
+
+def test_a_process_of_its_own_asks_what_is_missing(forked: Path, tmp_path: Path) -> None:
+    with Store.open(forked / "history.db") as store:
+        run = store.runs_of_execution(store.execution("last").id)[0].id
+        request = ForkRequest(run, 2, RIGHT, 5)
+        price = priced(store, request, user_agents={})
+        assert (price.known, price.takes.runs, price.requests) == (2, 3, 3)
+        asked = ExecutionRequest(options=PlanOptions(max_cost=0.5), config_dir=str(tmp_path), fork=request)
+        plan, _ = _plan(asked, store)
+        assert (plan.kind, len(plan.runs), plan.limits.cost) == ("fork", 3, 0.5)
+        with pytest.raises(AgentevalError, match="nothing has to be asked"):
+            requested_plan(store, ForkRequest(run, 2, RIGHT, 2), PlanOptions(), user_agents={})
+
+
+def test_what_can_be_changed_at_a_step() -> None:
+    shown = Transcript(
+        (
+            Message("user", "where?"),
+            Message("assistant", "let me look", tool_calls=(0,)),
+            Message("tool", "here", tool_call=0),
+            Message("assistant", "", tool_calls=(1, 2)),
+            Message("tool", "a", tool_call=1),
+            Message("tool", "b", tool_call=2),
+        ),
+        (ToolCall("c", "get", {"n": 1}, "here"), ToolCall("d", "put", {}, "a"), ToolCall("e", "put", {}, "b")),
+    )
+    assert changeable(shown, 0) == {"text": "where?", "system": "", "insert": "", "drop": ""}
+    assert list(changeable(shown, 1)) == ["arguments", "tool_result", "tool_error", "text", "system", "insert", "drop"]
+    assert list(changeable(shown, 2)) == ["tool_result", "tool_error", "arguments", "system", "insert", "drop"]
+    assert changeable(shown, 2)["tool_result"] == "here"
+    assert list(changeable(shown, 3)) == ["system", "insert", "drop"], "which of two calls is meant is not known"
+    assert changeable(shown, 5)["tool_result"] == "b"
+    assert [step_at(shown, key) for key in (("message", 0), ("call", 2), ("result", 0), ("error", 0), None)] == [
+        0, 3, 2, 5, 5,
+    ]  # fmt: skip
+
+
+def test_a_row_a_branch_and_a_column_a_branch(forked: Path) -> None:
+    with Store.open(forked / "history.db") as store:
+        run = store.runs_of_execution(store.execution("last").id)[0]
+        tree = forks_of(store, run.id)
+        rows = ForkRows(tree)
+        said = [plain(rows.line(number, 100, focused=False)) for number in range(rows.count())]
+        assert [rows.index_of(rows.key(number)) for number in range(3)] == [0, 1, 2]
+        assert "the run itself" in said[0]
+        assert "0/3" in said[0]
+        assert 'arguments {"order_id":"#W1042"}' in said[1]
+        assert "2/2" in said[1]
+        assert "0/1" in said[2]
+        assert "2 branches, 3 continuations" in plain(head_lines(tree, 100)[0])
+        wide = [plain(line) for line in column_lines(tree, 2, 140)]
+        assert sum("Where is my order" in line for line in wide) == 1, "what is shared is there once"
+        assert any("the run itself" in line and "nobody answers" in line and "arguments" in line for line in wide)
+        assert any(line.count("failed") == 2 and line.count("passed") == 1 for line in wide)
+        narrow = [plain(line) for line in column_lines(tree, 1, 40)]
+        assert any("2 more branches" in line for line in narrow)
+        assert all(len(line) <= 40 for line in narrow)
+
+        # Of a fork the tab shows the same, with the fork marked.
+        continued = store.forks_of(run.id)[0]
+        again = forks_of(store, continued.id)
+        assert again.forks.run.id == run.id
+        assert any("this run" in plain(line) for line in column_lines(again, 1, 140))
+        controller = ForksController()
+        controller.show(tree)
+        assert controller.runs_of(0) == (run.id, [])
+        assert len(controller.runs_of(1)[1]) == 2
+
+
+async def test_from_a_step_to_branches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    suites, db = copy_samples(tmp_path), tmp_path / "history.db"
+    await asyncio.to_thread(run_samples, suites, db, tests=("order-status",))
+    started: list[ForkRequest] = []
+
+    def start(workspace: Any, request: ForkRequest, options: PlanOptions) -> Live:
+        started.append(request)
+        with Store.open(db) as store:
+            execution = begin(store, request, options)
+        return Live(execution, 0, "", "fork", now_ms())
+
+    monkeypatch.setattr("agenteval_tui.tui.workspace.Workspace.start_fork", start)
+    app = app_on(suites, db)
+    monkeypatch.setattr("agenteval_tui.tui.screens.fork.QUIET_SECONDS", 0.0)
+    monkeypatch.setattr("agenteval_tui.tui.screens.inspect.screen.FORK_SECONDS", 0.02)
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        await pilot.press("4")
+        await settle(pilot)
+        await pilot.press("j", "F")
+        await until(pilot, lambda: "5 continuations, about 5 requests" in text_of(app))
+        assert "the call's arguments" in text_of(app)
+        form = app.screen.query_one("Form")
+        form.fill({"text": '{"order_id": '})  # type: ignore[attr-defined]
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "not JSON" in text_of(app) or "price" not in text_of(app))
+        form.fill({"text": '{"order_id": "#W1042"}', "count": "2"})  # type: ignore[attr-defined]
+        app.screen._look()  # type: ignore[attr-defined]
+        await until(pilot, lambda: "2 continuations, about 2 requests" in text_of(app))
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "1 branch, 2 continuations" in text_of(app))
+        assert (started[0].at, started[0].count) == (2, 2)
+        assert "2/2" in text_of(app)
+        await until(pilot, lambda: app.screen._forks.live is None)  # type: ignore[attr-defined]
+        await pilot.press("S")
+        await settle(pilot)
+        await pilot.press("Z")
+        await until(pilot, lambda: "branch, 2 continuations" not in text_of(app))
+        await pilot.press("Z")
+        await until(pilot, lambda: "1 branch, 2 continuations" in text_of(app))
+        await pilot.press("enter")
+        await settle(pilot)
+        await until(pilot, lambda: "#W1042 of 2026-03-25 is on its way" in text_of(app))
