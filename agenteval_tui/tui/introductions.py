@@ -17,7 +17,8 @@ SCREENS: dict[str, str] = {
     "run": "An execution while it runs: a cell for each run, and the transcript of the chosen one. Press"
     " {run.next_failure} to go to the first failure, and {run.inspect} to see why it failed.",
     "inspect": "One run: its transcript, the evidence of a criterion, and the criterion's config side by side. Read the"
-    " evidence first; then {inspect.relax} lists the smallest edits with which the run passes.",
+    " evidence first; then {inspect.relax} lists the smallest edits with which the run passes, and"
+    " {inspect.suggest} criteria that agree with the runs you label.",
     "history": "All executions and runs that are stored. Press {history.open} to see the runs of an execution, and"
     " {history.search} to search prompts, answers and tool calls.",
     "compare": "What got worse and what got better between two executions, worst first. Press {compare.open} on a test"

@@ -263,6 +263,13 @@ def test_odd_texts_do_no_harm(text: str) -> None:
     suggested([run(text + " one"), run(text + " two")], [run("three"), run("four " + text[:2])])
 
 
+def test_where_nothing_tells_runs_apart_nothing_is_suggested() -> None:
+    found = suggested([run(), run()], [run()], [run()])
+    assert (found.suggestions, found.label_next) == ((), "")
+    same = suggested([run("one and the same")] * 2, [run("one and the same")] * 2, [run("another")])
+    assert all(one.agrees == 2 for one in same.suggestions)
+
+
 def test_random_labels_are_never_an_error() -> None:
     chance = random.Random(5)
     for _ in range(8):

@@ -44,6 +44,10 @@ def test_one_key_after_the_other(store: Store) -> None:
     assert controller.shown.good is None, "the next one is one that nobody labelled"
     controller.say("RUN-1-OF-THE-TEST", False)
     assert controller.suggestions[0].agrees == 2
+    opened_again = SuggestController(store, "s", "where", "RUN-2-OF-THE-TEST")
+    opened_again.read()
+    assert opened_again.shown is not None
+    assert opened_again.shown.run != "RUN-2-OF-THE-TEST", "it is labelled already"
     # Taken back, it is asked about again, and the history does not have it.
     controller.take_back()
     assert controller.shown.run == "RUN-1-OF-THE-TEST"

@@ -12,6 +12,7 @@ from itertools import combinations
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.suggest.conditions import (
     TEXT,
@@ -38,6 +39,8 @@ _PARTS = 40
 _RIVALS = 60
 """Conditions that vote on what to label next."""
 _PART_COST = 2.0
+_SEVERAL = 6
+_ONCE = 3.0
 _FREE_TEXT = 40
 """Characters from which an argument is a text that the agent made up."""
 _WORTH = 14.0
@@ -204,7 +207,14 @@ class _Choice(Struct, frozen=True):
 def _pool(families: Sequence[Family], good: int, bad: int) -> list[Condition]:
     """What could be a part of a criterion: it agrees with something that saying always the same would not."""
     found = [one for family in families for one in family.fit(good, bad)]
+    if (good | bad).bit_count() >= _SEVERAL:
+        found = [_dearer(one) if one.source > 0 and (one.source & good).bit_count() == 1 else one for one in found]
     return sorted((one for one in found if one.passes & good), key=lambda one: rank(one, good, bad))
+
+
+def _dearer(one: Condition) -> Condition:
+    """A condition that was made of a single good run, among several labelled ones: it says more of that run."""
+    return replace(one, cost=one.cost + _ONCE)
 
 
 # Several conditions
@@ -411,17 +421,19 @@ def _rivals(examples: Examples, choices: Sequence[_Choice]) -> list[tuple[int, f
     """What could be meant, as (the runs that pass, weight): half of it for each bit more, a sixteenth for each label
     missed."""
     good, bad = examples.good, examples.bad
-    best: dict[int, float] = {}
+    needed: dict[int, float] = {}
     for one in choices:
         missed = (good | bad).bit_count() - agreed(one.passes, good, bad)
-        best[one.passes] = max(best.get(one.passes, 0.0), math.exp2(-one.cost - 4.0 * missed))
-    return sorted(best.items())
+        needed[one.passes] = min(needed.get(one.passes, math.inf), one.cost + 4.0 * missed)
+    # Of the least, so that nothing is too small for a number.
+    least = min(needed.values(), default=0.0)
+    return sorted((passes, math.exp2(least - cost)) for passes, cost in needed.items())
 
 
 def _next(examples: Examples, rivals: Sequence[tuple[int, float]]) -> str:
     """The run without a label on which the vote of what could be meant is closest to even (query by committee: Seung,
     Opper and Sompolinsky 1992)."""
-    total = sum(weight for _, weight in rivals)
+    total = sum(weight for _, weight in rivals) or 1.0
     best, run = 0.0, ""
     for number in numbers(examples.unlabelled):
         share = sum(weight for passes, weight in rivals if passes >> number & 1) / total

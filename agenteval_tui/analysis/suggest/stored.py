@@ -17,6 +17,10 @@ from agenteval_tui.history.store import Store
 
 MOST_RUNS = 200
 """Runs that are looked at: all that are labelled, and the newest others."""
+_CHARACTERS = 600_000
+_FEW = 20
+"""Where answers are long, as many runs without a label are enough that their answers have this many characters
+together; at least so few."""
 _READ = 2_000
 _MOST_LABELLED = 400
 _ENDED = ("passed", "failed", "error", "needs_review", "skipped")
@@ -89,11 +93,15 @@ def _examples(
         raise AgentevalError(f"run {missing[0]} is none of these runs, or has no answer", mend="label runs of one test")
     labelled = [row for row in rows if row.id in said][:_MOST_LABELLED]
     others = [row for row in rows if row.id not in said][: max(0, MOST_RUNS - len(labelled))]
-    kept = {row.id for row in (*labelled, *others)}
-    chosen = [row for row in rows if row.id in kept]
-    transcripts = dict(store.transcripts([row.id for row in chosen]))
+    transcripts = dict(store.transcripts([row.id for row in labelled]))
+    room = _CHARACTERS - sum(len(one.final_output) for one in transcripts.values())
+    for number, (run, transcript) in enumerate(store.transcripts([row.id for row in others])):
+        room -= len(transcript.final_output)
+        if room < 0 and number >= _FEW:
+            break
+        transcripts[run] = transcript
     examples = [
-        Example(row.id, transcripts[row.id], row.variables, said.get(row.id)) for row in chosen if row.id in transcripts
+        Example(row.id, transcripts[row.id], row.variables, said.get(row.id)) for row in rows if row.id in transcripts
     ]
     return TestExamples(Examples(examples), test_id, criterion, from_judge)
 

@@ -36,8 +36,10 @@ _ALIKE = 3
 _WORDS = 300
 """Words whose frequency is looked at."""
 _SHORT_ANSWER = 80
+_PAIRS = ("()", "[]", "{}", "<>", "“”", "«»", "‘’")
 _TOKEN = regex.compile(r"[#$€£@]?[\p{L}\p{M}\p{N}]+(?:[.,:'’/@_-]+[\p{L}\p{M}\p{N}]+)*%?")
 _DIGITS = regex.compile(r"\d+")
+_NUMBER = r"\b\d+\b"
 _LETTERS = regex.compile(r"[A-Z]+|[a-z]+")
 
 
@@ -224,7 +226,8 @@ class _Texts:
                 found[pattern] = found.get(pattern, 0) | 1 << number
                 if len(known := literal.setdefault(pattern, set())) < 2:
                     known.add(source)
-        varied = {pattern: mask for pattern, mask in found.items() if len(literal[pattern]) > 1}
+        # A number alone is a shape already.
+        varied = {pattern: mask for pattern, mask in found.items() if len(literal[pattern]) > 1 and pattern != _NUMBER}
         if len(varied) > 5_000:
             varied = {pattern: mask for pattern, mask in varied.items() if " " not in pattern}
         cost = bits(len(varied)) + 4.0
@@ -279,10 +282,11 @@ class _Texts:
                 title = f"{said} {quoted(text)}"
                 pool.conditions.append(Condition(title, metric, passes, price, pool, source=mask, about=name))
         for (first, last), mask in sorted(around.items()):
+            cost = 6.0 if first == last or first + last in _PAIRS else 10.0
             metric = {"type": "Regex", "pattern": f"/\\A\\s*{escaped(first)}[\\s\\S]*{escaped(last)}\\s*$/"}
             passes = passing(self.examples, metric, "TextResponse", {})
             title = f"is wrapped in {quoted(first)} and {quoted(last)}"
-            pool.conditions.append(Condition(title, metric, passes, 6.0, pool, source=mask, about="edges"))
+            pool.conditions.append(Condition(title, metric, passes, cost, pool, source=mask, about="edges"))
         return pool
 
     def _whole(self) -> Family:
@@ -396,14 +400,15 @@ def _paragraphs(examples: Examples) -> Family:
     """With which word a paragraph begins."""
     pool = Pool()
     found: dict[tuple[int, str], int] = {}
-    for number in numbers(examples.good):
+    for number in numbers(examples.labelled):
         for place, part in enumerate(regex.split(r"\n[ \t]*\n\s*", examples.answers[number][:_READ].strip())[:8]):
             match = _TOKEN.search(part[:100])
             if match is not None:
                 key = place, match[0].lower()
                 found[key] = found.get(key, 0) | 1 << number
     cost = bits(len(found)) + 4.0
-    ranked = sorted(found.items(), key=lambda one: (-agreed(one[1], examples.good, examples.bad), one[0]))
+    wanted = ((key, mask) for key, mask in found.items() if mask & examples.good)
+    ranked = sorted(wanted, key=lambda one: (-agreed(one[1], examples.good, examples.bad), one[0]))
     for (place, word), mask in ranked[:30]:
         before = f"(?>[\\s\\S]*?\\n[ \\t]*\\n\\s*){{{place}}}" if place else "\\s*"
         metric = {"type": "Regex", "pattern": f"/\\A{before}[^\\p{{L}}\\p{{N}}]{{0,9}}{_bounded(word)}/i"}

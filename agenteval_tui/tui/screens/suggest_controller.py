@@ -36,6 +36,8 @@ class SuggestController:
     def read(self) -> SuggestedState:
         """The runs with their labels, and the criteria that agree with them. Raises AgentevalError without runs."""
         given = examples_of_test(self._store, self.suite_key, self.test_id)
+        if self.state is None and any(one.run == self._at and one.good is not None for one in given.examples.given):
+            self._at = ""  # the open run was labelled before: another one tells more
         try:
             self.state = SuggestedState(given, suggest(given.examples))
         except AgentevalError as problem:
