@@ -8,7 +8,7 @@ from agenteval_tui.core.version import __version__ as __version__
 # none of them, and `--version` imports nothing else.
 _API = (
     "AgentevalError", "Comparison", "Criterion", "Execution", "Forks", "Grade", "History", "Run", "Suggested", "Suite",
-    "compare", "fork", "grade", "import_runs", "load", "run", "suggest", "why",
+    "compare", "fork", "grade", "import_runs", "load", "record", "replay", "run", "suggest", "why",
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from agenteval_tui.api.comparison import Comparison, compare
 from agenteval_tui.api.forks import Forks, fork
 from agenteval_tui.api.grading import Grade, grade
 from agenteval_tui.api.history import History, import_runs, why
+from agenteval_tui.api.recordings import record, replay
 from agenteval_tui.api.runs import Execution, Run, run
 from agenteval_tui.api.suggestions import Suggested, suggest
 from agenteval_tui.api.suites import Suite, load
@@ -32,6 +33,8 @@ __all__ = [
     "grade",
     "import_runs",
     "load",
+    "record",
+    "replay",
     "run",
     "suggest",
     "why",

@@ -46,6 +46,12 @@ from agenteval_tui.api import (
     load as load,
 )
 from agenteval_tui.api import (
+    record as record,
+)
+from agenteval_tui.api import (
+    replay as replay,
+)
+from agenteval_tui.api import (
     run as run,
 )
 from agenteval_tui.api import (

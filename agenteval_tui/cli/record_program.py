@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.agents.recording.capture import NOTHING_SEEN
-from agenteval_tui.agents.recording.cassette import Cassette, read, write
+from agenteval_tui.agents.recording.cassette import Cassette, read
 from agenteval_tui.agents.recording.matching import Volatile
 from agenteval_tui.agents.recording.providers import upstreams
 from agenteval_tui.cli.exit_codes import exit_code
@@ -37,6 +37,7 @@ from agenteval_tui.runs.recorded_program import (
     agent_config,
     as_fork,
     calibrated,
+    keep_cassette,
     origin_of,
     permission_of,
     plan_for,
@@ -173,10 +174,7 @@ def _write(given: Mapping[str, Any], program: Program, recording: Recording) -> 
     """The cassette and the test, where they are wanted."""
     written = _Written(volatile=recording.volatile if given["calibrate"] else ())
     path = given["cassette"]
-    if path is not None and recording.cassette.exchanges and (program.cassette is None or recording.live):
-        before = Cassette(volatile=recording.volatile) if program.cassette is None else read(path)
-        new = tuple([one for one in recording.exchanges if one.live])
-        write(path, replace(before, exchanges=(*before.exchanges, *new)))
+    if path is not None and keep_cassette(path, program, recording):
         written = replace(written, cassette=path)
     if given["new"]:
         suite, test = _write_test(given["suite"] or NEW_SUITE, program, recording)

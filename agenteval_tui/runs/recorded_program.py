@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.prices import Prices
 from agenteval_tui.agents.recording.capture import NOTHING_SEEN
-from agenteval_tui.agents.recording.cassette import Cassette, documents, of_documents
+from agenteval_tui.agents.recording.cassette import Cassette, documents, of_documents, read, write
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.keys import keys_of
@@ -171,6 +171,17 @@ async def calibrated(program: Program, permission: Permission, first: Recording)
             mend="--calibrate needs a program that asks the same when it gets the same answers",
         )
     return replace(first, volatile=volatile_parts(answers.pairs))
+
+
+def keep_cassette(path: Path, program: Program, recording: Recording) -> bool:
+    """Write what was recorded into a cassette; what servers answered after a miss is added to the one that is there.
+    Whether there was anything to write. Raises `AgentevalError`."""
+    if not recording.cassette.exchanges or (program.cassette is not None and not recording.live):
+        return False
+    before = Cassette(volatile=recording.volatile) if program.cassette is None else read(path)
+    new = tuple([one for one in recording.exchanges if one.live])
+    write(path, replace(before, exchanges=(*before.exchanges, *new)))
+    return True
 
 
 def prices() -> Cost:

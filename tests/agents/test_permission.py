@@ -56,6 +56,7 @@ WAYS_IN = {
     "permission_for": {"runs/trust_check.py"},
     "permission_from_json": {"runs/executors/task_codec.py"},
     "check_trust": {
+        "api/recordings.py",
         "cli/trust_prompt.py",
         "runs/fork/plan.py",
         "runs/plan/planner.py",

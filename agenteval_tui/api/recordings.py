@@ -1,0 +1,118 @@
+"""Recording programs from Python, and replaying them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec.structs import replace as replaced
+
+from agenteval_tui.agents.recording.cassette import read
+from agenteval_tui.agents.recording.providers import upstreams
+from agenteval_tui.api.runs import Execution, File, Run, execution_of
+from agenteval_tui.api.suites import Source, Suite, suites_of
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.references import References
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs import recorded_program as programs
+from agenteval_tui.runs.event_loop import run_in_thread
+from agenteval_tui.runs.trust_check import check_trust
+from agenteval_tui.suites.agents_file import load_agents
+from agenteval_tui.suites.environment import environment_for
+from agenteval_tui.suites.projects import projects_open
+
+
+def record(
+    program: Sequence[str],
+    *,
+    suites: Source | Suite | Sequence[Source | Suite] = ".",
+    test: str = "",
+    cassette: File | None = None,
+    replay: bool = False,
+    live_after_miss: bool = False,
+    calibrate: bool = False,
+    max_cost: float | None = None,
+    judge: str | None = None,
+    trust: bool = False,
+    db: File | None = None,
+) -> Execution:
+    """Run a program behind a proxy that keeps what it asks of models; its one run is in the history.
+
+    `program`: the words of its command; it has this process' terminal, and runs in the current folder. `test`: the test
+    of `suites` whose criteria grade it; "": nothing does. `cassette`: where requests and answers are kept; with
+    `replay` it answers them, and no server is asked, but with `live_after_miss` from the first request on that is not
+    in it, until `max_cost` US dollars are spent. `calibrate`: the program runs a second time on the recorded answers,
+    to find what varies. `trust`: functions of the suite's folder may grade.
+
+    Raises `AgentevalError`: the program can't be started, there is no such test, a cassette can't be read.
+    """
+    path = None if cassette is None else Path(cassette)
+    if replay and path is None:
+        raise AgentevalError("there is no cassette to replay", mend="give cassette=FILE")
+    started = _program(program, max_cost)
+    if replay and path is not None:
+        started = replaced(started, cassette=read(path), on_miss="live" if live_after_miss else "error")
+    permission = programs.permission_of(started)
+    loaded = [one.loaded for one in suites_of(suites)] if test else []
+    place = directories.history_file(db)
+    with Store.open(place) as store:
+        plan = None
+        if test:
+            agents = load_agents(directories.config_dir())
+            plan = programs.plan_for(loaded, test, started, user_agents=agents, judge=judge, trust=trust)
+            plan = replaced(plan, permission=check_trust(plan))
+        recording = run_in_thread(lambda: programs.record(started, permission))
+        if calibrate and recording.exchanges:
+            first = recording
+            recording = run_in_thread(lambda: programs.calibrated(started, permission, first))
+        if path is not None:
+            programs.keep_cassette(path, started, recording)
+        if plan is None:
+            execution = programs.store_ungraded(store, started, recording)
+        else:
+            graded, kept = plan, recording
+            run_in_thread(lambda: programs.store_graded(store, graded, kept))
+            execution = plan.execution_id
+        return execution_of(store, store.execution(execution), place)
+
+
+def replay(
+    run: Run | str,
+    program: Sequence[str],
+    *,
+    max_cost: float | None = None,
+    trust: bool = False,
+    db: File | None = None,
+) -> Execution:
+    """Run a program on the recording of a run (or of what names one), up to the first request that is another one;
+    servers are asked from there, until `max_cost` US dollars are spent.
+
+    The result is a fork of the run: graded by the same criteria, and counted nowhere. Raises `AgentevalError`: there is
+    no such run, or its requests were not kept.
+    """
+    place = run.db if isinstance(run, Run) else directories.history_file(db)
+    with Store.open(place) as store:
+        row = store.run(run.id) if isinstance(run, Run) else References(store, projects_open()).run(run)
+        tape = programs.tape_of(store, row)
+        started = replaced(_program(program, max_cost), cassette=tape, on_miss="live")
+        agents = load_agents(directories.config_dir())
+        plan = programs.replay_plan(store, row, started, user_agents=agents, trust=trust)
+        permission = programs.permission_of(started)
+        recording = run_in_thread(lambda: programs.record(started, permission))
+        origin = programs.origin_of(row, tape, recording)
+        if plan is None:
+            execution = programs.store_ungraded(store, started, recording, origin=origin, of=row)
+        else:
+            graded = programs.as_fork(plan, origin)
+            run_in_thread(lambda: programs.store_graded(store, graded, recording))
+            execution = plan.execution_id
+        return execution_of(store, store.execution(execution), place)
+
+
+def _program(words: Sequence[str], max_cost: float | None) -> programs.Program:
+    if isinstance(words, str) or not words:
+        raise AgentevalError("a program is a list of words", mend='write ["python", "agent.py"]')
+    env = environment_for(Path.cwd(), os.environ)
+    return programs.Program(tuple(words), Path.cwd(), env, upstreams(env), max_cost=max_cost)
