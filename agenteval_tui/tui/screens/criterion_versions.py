@@ -25,6 +25,7 @@ from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 COMPARE = "compare:"
+_WITH_TIME = 92  # cells of a row that has room for the time of day
 
 
 def show_versions(
@@ -87,7 +88,8 @@ class _Rows:
         cells: list[Cell] = [(" ", ""), (short_hash(one.hash), "accent"), ("  ", "")]
         cells.append((left("in the file now" if one.hash == self._found.current else "", 16), "bold"))
         cells += [(right(count(one.runs, "run"), 9), ""), (right(rate, 14), "dim")]
-        since, last = date_time(one.first_ms), date_time(one.last_ms)
+        shown = 16 if width >= _WITH_TIME else 10  # `2026-11-21 22:04`, or only the day
+        since, last = (date_time(ms)[:shown] for ms in (one.first_ms, one.last_ms))
         cells.append((f"   {since}" + (f" to {last}" if last != since else ""), "dim"))
         return fit(cells, width)
 
