@@ -18,7 +18,7 @@ from agenteval_tui.formats.detect import formats
 from agenteval_tui.formats.exporters.export import exporters, stored_runs
 from agenteval_tui.formats.exporters.exporter import ExportRun
 from agenteval_tui.formats.import_file import import_file
-from agenteval_tui.formats.importers.otel import _span, recording_of
+from agenteval_tui.formats.importers.otel import recording_of, span_of
 from agenteval_tui.formats.importers.recording import Recording
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
@@ -94,7 +94,7 @@ def test_own_runs_keep_messages_and_calls_through_openai_and_own_form(transcript
 @given(transcripts())
 def test_own_runs_keep_messages_and_calls_through_opentelemetry(transcript: Transcript) -> None:
     document = json.loads(exported("otel", transcript))
-    spans = [_span(one) for one in document["resourceSpans"][0]["scopeSpans"][0]["spans"]]
+    spans = [span_of(one) for one in document["resourceSpans"][0]["scopeSpans"][0]["spans"]]
     found = recording_of(spans[0]["trace"], spans)
     assert isinstance(found, Recording)
     assert core(found.transcript) == core(transcript)

@@ -11,6 +11,7 @@ import pytest
 from agenteval_tui.agents.base import (
     AgentEvent,
     AgentRequest,
+    Attached,
     Captured,
     CheckReport,
     Done,
@@ -40,7 +41,7 @@ from agenteval_tui.runs.executors.task_codec import event_data, read_event, read
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.model import Plan, PlanOptions, check_executor, cluster_of
 from agenteval_tui.runs.response_cache import fingerprint
-from agenteval_tui.transcripts.model import Message, Note, RunError, ToolCall, Transcript, Usage
+from agenteval_tui.transcripts.model import Attachment, Message, Note, RunError, ToolCall, Transcript, Usage
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 
 EVENTS: list[AgentEvent] = [
@@ -55,6 +56,7 @@ EVENTS: list[AgentEvent] = [
     Prepared("import", 12.5),
     Restarted(),
     Noted(Note("unread", "Thing")),
+    Attached(Attachment("image/png", 3, "ab" * 32, "cat.png", "a cat", "", "[image: a cat]")),
     LogLine("a warning"),
     Recorded(Transcript((Message("assistant", "yes"),), final_output="yes")),
     Captured(Transcript((Message("assistant", "yes"),), final_output="yes"), ({"agenteval_cassette": 1},)),
