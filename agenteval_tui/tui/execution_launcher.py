@@ -65,6 +65,7 @@ class ExecutionLauncher:
 
         def begun(live: Live, _: bool) -> None:
             then(live)
+            self._started(live)
             if screen is not None:
                 screen.agenteval.count_running()
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from agenteval_tui.agents.agent_version import agent_version
@@ -166,9 +166,11 @@ def question_of(source: Source, conversation: Conversation) -> str:
     calls = [[c.name, c.arguments, c.result, c.status] for c in conversation.tool_calls]
     version = agent_version(agent.config, agent.base_dir, _environment(agent))
     criteria = [spec.hash for spec in run.specs]
-    asked = [version, messages, calls, conversation.turns, source.context, run.variables, criteria, run.seed]
+    asked: list[Any] = [version, messages, calls, conversation.turns, source.context, run.variables, criteria, run.seed]
     if attached := known_by(conversation.messages):
         asked.append(attached)
+    if run.user is not None:
+        asked.append([run.user.agent.hash, to_builtins(run.user.brief, enc_hook=str)])
     return content_hash(_plain(asked))[:16]
 
 

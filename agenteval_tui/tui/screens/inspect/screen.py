@@ -481,7 +481,10 @@ class InspectScreen(FrameScreen):
     def action_fork(self) -> None:
         """Ask what is to be changed at the step under the cursor, and continue the run from there."""
         bench = self.controller.bench
-        if bench is None or not bench.transcript.messages:
+        if bench is None:
+            return
+        if not bench.transcript.messages:
+            self._say("This run has no step to continue from.")
             return
         step = step_at(bench.transcript, self.transcript.view.cursor_key)
 
