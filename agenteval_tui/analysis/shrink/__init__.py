@@ -1,0 +1,1 @@
+"""The smallest input that still fails for the same cause."""

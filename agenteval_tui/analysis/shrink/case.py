@@ -1,0 +1,247 @@
+"""A conversation taken apart: messages, calls, sentences, members of JSON, words. Parts can be taken out of it.
+
+The parts are a tree. What is taken out takes its parts with it, and what can't be without it: a call goes with its
+result. `conversation` puts the rest together; None where that is no conversation that an agent could be asked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.runs.fork.edits import complete
+from agenteval_tui.runs.plan.conversation import Conversation
+from agenteval_tui.transcripts.model import Message, ToolCall
+
+Kind = Literal["message", "text", "call", "arguments", "result", "member", "item", "sentence", "word", "value"]
+_SENTENCE = re.compile(r".*?(?:[.!?]+[\"')\]]*(?:\s+|$)|\n+|$)", re.DOTALL)
+_WORD = re.compile(r"\s*\S+\s*")
+DEEPEST = 12
+"""Levels of JSON that are taken apart."""
+
+
+class Part(Struct):
+    """A part of the case. `id`: its number in the order of the conversation. `text`: what a leaf says; `key`: a
+    member's name. `level`: when it is tried, the coarse ones first; 0: it can't be taken out by itself."""
+
+    id: int
+    kind: Kind
+    level: int
+    text: str = ""
+    key: str = ""
+    parts: list[Part] = []
+    index: int = 0
+    """Of a message or a call: which one of the conversation."""
+    scalar: Any = None
+    array: bool = False
+
+    def walk(self) -> Iterator[Part]:
+        """It and all below it."""
+        yield self
+        for part in self.parts:
+            yield from part.walk()
+
+
+MESSAGES, CALLS, SENTENCES, JSON, WORDS = 1, 2, 3, 4, 4 + DEEPEST
+"""The levels. JSON has one for each depth."""
+
+
+class Case:
+    """A conversation and its parts."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.original = conversation
+        self.parts: list[Part] = []
+        """All of them, by id."""
+        self.messages = self._take_apart()
+
+    def level(self, level: int, removed: Collection[int]) -> list[Part]:
+        """The parts of a level that are there, in order."""
+        return [part for part in self.parts if part.level == level and part.id not in removed]
+
+    @property
+    def levels(self) -> list[int]:
+        """The levels that have parts, the coarse ones first."""
+        return sorted({part.level for part in self.parts if part.level})
+
+    def without(self, removed: Collection[int], more: Collection[int]) -> frozenset[int]:
+        """What is taken out when these parts go too: with all below them."""
+        gone = set(removed)
+        for one in more:
+            gone.update(part.id for part in self.parts[one].walk())
+        return frozenset(gone)
+
+    def conversation(self, removed: Collection[int]) -> Conversation | None:
+        """What is left; None: it can't be asked."""
+        gone = removed if isinstance(removed, frozenset | set) else set(removed)
+        messages: list[Message] = []
+        calls: list[ToolCall] = []
+        for part in self.messages:
+            if part.id in gone:
+                continue
+            message = self.original.messages[part.index]
+            text = "".join(_text(one, gone) for one in part.parts if one.kind == "text")
+            kept = [one for one in part.parts if one.kind == "call" and one.id not in gone]
+            if not text.strip() and not kept:
+                continue
+            first = len(calls)
+            numbers = tuple(range(first, first + len(kept)))
+            at = len(messages)
+            messages.append(replace(message, content=text, tool_calls=numbers, reasoning=""))
+            for one in kept:
+                call = self.original.tool_calls[one.index]
+                arguments, result = one.parts
+                given = call.arguments if _whole(arguments, gone) else _value(arguments.parts[0], gone)
+                told = call.result if _whole(result, gone) else _result(result, gone)
+                calls.append(replace(call, arguments=given, result=told, message=at, started_ms=None, duration_ms=None))
+            for number, one in zip(numbers, kept, strict=True):
+                answer = self._answers.get(one.index)
+                if answer is not None:
+                    messages.append(replace(answer, content=calls[number].result or "", tool_call=number))
+        try:
+            return complete(Conversation(tuple(messages), tuple(calls), self.original.turns))
+        except AgentevalError:
+            return None
+
+    def size(self, removed: Collection[int]) -> int:
+        """Characters that are left: texts, arguments, results."""
+        found = self.conversation(removed)
+        return 0 if found is None else size_of(found)
+
+    # Taking apart
+
+    def _take_apart(self) -> list[Part]:
+        self._answers = {
+            message.tool_call: message for message in self.original.messages if message.tool_call is not None
+        }
+        found = []
+        for index, message in enumerate(self.original.messages):
+            if message.tool_call is not None:
+                continue  # it goes with its call
+            whole = self._part("message", MESSAGES, index=index)
+            text = self._part("text", 0)
+            whole.parts = [text]
+            text.parts = self._sentences(message.content)
+            several = len(message.tool_calls) > 1 or bool(message.content)
+            for number in message.tool_calls:
+                call = self.original.tool_calls[number]
+                one = self._part("call", CALLS if several else 0, index=number, text=call.name)
+                whole.parts.append(one)
+                arguments, result = self._part("arguments", 0), self._part("result", 0)
+                one.parts = [arguments, result]
+                arguments.parts = [self._json(call.arguments, 1)]
+                result.parts = self._result(call.result or "")
+            found.append(whole)
+        return found
+
+    def _part(self, kind: Kind, level: int, **more: Any) -> Part:
+        made = Part(len(self.parts), kind, level, parts=[], **more)
+        self.parts.append(made)
+        return made
+
+    def _sentences(self, text: str) -> list[Part]:
+        found = [one for one in _SENTENCE.findall(text) if one]
+        made = []
+        for sentence in found:
+            part = self._part("sentence", SENTENCES, text=sentence)
+            part.parts = self._words(sentence)
+            made.append(part)
+        return made
+
+    def _words(self, text: str) -> list[Part]:
+        found = _WORD.findall(text)
+        if len(found) < 2:
+            return []
+        return [self._part("word", WORDS, text=word) for word in found]
+
+    def _result(self, text: str) -> list[Part]:
+        try:
+            value = json.loads(text) if text.lstrip()[:1] in ("{", "[") else None
+        except (ValueError, RecursionError):
+            value = None
+        if isinstance(value, dict | list):
+            return [self._json(value, 1)]
+        return self._sentences(text)
+
+    def _json(self, value: Any, depth: int) -> Part:
+        """A value: an object or a list with its members, or a leaf. Only members and items can be taken out."""
+        if depth > DEEPEST or not isinstance(value, dict | list):
+            part = self._part("value", 0, scalar=value)
+            if isinstance(value, str) and depth <= DEEPEST:
+                part.parts = self._words(value)
+            return part
+        part = self._part("value", 0, array=isinstance(value, list), key="{}")
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, inner in items:
+            member = self._part("item" if part.array else "member", JSON + depth - 1, key=str(key))
+            part.parts.append(member)
+            member.parts = [self._json(inner, depth + 1)]
+        return part
+
+
+def size_of(conversation: Conversation) -> int:
+    """Characters of a conversation: texts, names and arguments of calls, results."""
+    texts = sum(len(message.content) for message in conversation.messages)
+    asked = sum(len(call.name) + len(_dumped(call.arguments)) for call in conversation.tool_calls)
+    return texts + asked + sum(map(len, conversation.turns))
+
+
+def segments(part: Part, removed: Collection[int]) -> Iterator[tuple[str, bool]]:
+    """The text of a part as it was, in pieces, each with whether it is still there."""
+    if part.kind in ("message", "text", "sentence") and part.parts:
+        for one in part.parts:
+            if one.kind != "call":
+                yield from segments(one, removed)
+        return
+    yield part.text, part.id not in removed
+
+
+def _whole(part: Part, gone: Collection[int]) -> bool:
+    return not any(one.id in gone for one in part.walk())
+
+
+def _text(part: Part, gone: Collection[int]) -> str:
+    """The text of sentences and words that are there."""
+    if part.id in gone:
+        return ""
+    if not part.parts:
+        return part.text
+    text = "".join(_text(one, gone) for one in part.parts)
+    return text if _whole(part, gone) else text.strip() + _tail(part, gone)
+
+
+def _tail(part: Part, gone: Collection[int]) -> str:
+    """The space behind a sentence, of which words are gone."""
+    ending = part.text[len(part.text.rstrip()) :]
+    return ending if part.kind == "sentence" and any(one.id not in gone for one in part.parts) else ""
+
+
+def _result(part: Part, gone: Collection[int]) -> str:
+    if part.parts and part.parts[0].kind == "value":
+        return _dumped(_value(part.parts[0], gone))
+    return "".join(_text(one, gone) for one in part.parts)
+
+
+def _value(part: Part, gone: Collection[int]) -> Any:
+    if part.key != "{}":
+        if not part.parts:
+            return part.scalar
+        return "".join(one.text for one in part.parts if one.id not in gone).strip()
+    if part.array:
+        return [_value(one.parts[0], gone) for one in part.parts if one.id not in gone]
+    return {one.key: _value(one.parts[0], gone) for one in part.parts if one.id not in gone}
+
+
+def _dumped(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def ends_with_question(messages: Sequence[Message]) -> bool:
+    """Whether an agent could answer these messages."""
+    return bool(messages) and messages[-1].role in ("user", "tool")

@@ -1,0 +1,239 @@
+"""Shrinking: parts are taken out of a conversation while the agent still fails for the same cause.
+
+Coarse parts go first: messages, calls, sentences, members of JSON by their depth, words. While the cause came back
+every time, one answer a question is enough, and what is left at the end is asked as often as certainty needs; where it
+does not hold, everything is asked again with the sequential test. At the end each part that is left is taken out by
+itself: where the failure stays, it goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from agenteval_tui.analysis.shrink.case import Case, Part
+from agenteval_tui.analysis.shrink.minimize import smallest
+from agenteval_tui.analysis.shrink.sequential import MOST, decide, fewest
+from agenteval_tui.core.ids import content_hash
+from agenteval_tui.runs.plan.conversation import Conversation
+
+RATE = 0.8
+Stage = Literal["reproduce", "reduce", "confirm", "check"]
+Ending = Literal["shrunk", "whole", "not_reproduced", "stopped"]
+Removed = frozenset[int]
+
+
+class Count(Struct, frozen=True):
+    """Answers to a question: `hits` of `n` failed for the cause. `stopped`: why there are no more; "": as asked."""
+
+    hits: int
+    n: int
+    stopped: str = ""
+
+
+Ask = Callable[[Conversation, int], Count]
+"""`ask(conversation, n)`: n answers in all to this question, those that are known among them."""
+
+
+class Progress(Struct, frozen=True):
+    """How far it is. `size` and `smallest` in characters; `questions` different conversations were asked."""
+
+    stage: Stage
+    size: int
+    smallest: int
+    questions: int
+    answers: int
+
+
+class Shrunk(Struct, frozen=True):
+    """What came of it. `removed`: the ids of the case's parts that are gone. `ending`: `shrunk`; `whole`: nothing can
+    go; `not_reproduced`: the cause did not come back often enough; `stopped`: `why` says by what, and `removed` is the
+    smallest that was found until then.
+
+    `first` and `last`: how often the cause came back for the whole case and for the small one. `minimal`: no single
+    part can go, each was tried."""
+
+    case: Case
+    removed: Removed
+    ending: Ending
+    first: Count
+    last: Count
+    minimal: bool = False
+    questions: int = 0
+    answers: int = 0
+    why: str = ""
+
+    @property
+    def conversation(self) -> Conversation:
+        """The small case."""
+        return self.case.conversation(self.removed) or self.case.original
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Characters before and after."""
+        return self.case.size(frozenset()), self.case.size(self.removed)
+
+
+class StoppedError(Exception):
+    """The oracle gives no more answers."""
+
+
+class Shrinker:
+    """Shrinks one case. `rate`: how often the cause must come back (0..1)."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        ask: Ask,
+        *,
+        rate: float = RATE,
+        on_progress: Callable[[Progress], None] = lambda progress: None,
+    ) -> None:
+        self.case = Case(conversation)
+        self._ask = ask
+        self._rate = rate
+        self._on_progress = on_progress
+        self._counts: dict[str, Count] = {}
+        self._quick = False
+        self._smallest: Removed = frozenset()
+        self._confirmed: Removed = frozenset()
+        self._stage: Stage = "reproduce"
+        self._size = self.case.size(frozenset())
+
+    def run(self) -> Shrunk:
+        """Shrink it."""
+        first = Count(0, 0)
+        try:
+            holds = self._certain(frozenset())
+            first = self._count(frozenset())
+            if not holds:
+                return self._result("not_reproduced", first)
+            self._quick = first.hits == first.n
+            removed = self._small(frozenset())
+            minimal = False
+            while not minimal:
+                self._stage = "check"
+                removed, minimal = self._check(removed)
+            return self._result("shrunk" if removed else "whole", first, minimal=True)
+        except StoppedError as stopped:
+            return self._result("stopped", first, why=str(stopped))
+
+    # The steps
+
+    def _small(self, start: Removed) -> Removed:
+        """Level by level, until the small case is as certain as the whole one was."""
+        while True:
+            removed = start
+            self._stage = "reduce"
+            for level in self.case.levels:
+                removed = self._level(level, removed)
+            self._stage = "confirm"
+            if self._certain(removed):
+                self._confirmed = removed
+                return removed
+            if not self._quick:
+                return self._confirmed
+            self._quick = False  # it is not as sure as it seemed: from now on every question is asked until it is
+
+    def _level(self, level: int, removed: Removed) -> Removed:
+        parts = self.case.level(level, removed)
+        if not parts:
+            return removed
+
+        def without(kept: Sequence[Part]) -> Removed:
+            ids = {part.id for part in kept}
+            return self.case.without(removed, [part.id for part in parts if part.id not in ids])
+
+        return without(smallest(parts, lambda kept: self._holds(without(kept))))
+
+    def _check(self, removed: Removed) -> tuple[Removed, bool]:
+        """Take each part out by itself. True: none can go."""
+        for level in self.case.levels:
+            for part in self.case.level(level, removed):
+                if part.id in removed:
+                    continue
+                less = self.case.without(removed, [part.id])
+                if self._same(less, removed):
+                    removed = less  # it says nothing
+                elif self._holds(less) and self._certain(less):
+                    self._confirmed = less
+                    return self._small(less), False
+        return removed, True
+
+    def _same(self, one: Removed, other: Removed) -> bool:
+        return self.case.conversation(one) == self.case.conversation(other)
+
+    # Questions
+
+    def _holds(self, removed: Removed) -> bool:
+        """Whether the cause is still there, as far as the answers of one question say it."""
+        if not self._quick:
+            return self._certain(removed)
+        if self.case.conversation(removed) is None:
+            return False
+        count = self._asked(removed, 1)
+        return self._note(removed, count.hits > 0 and count.hits == count.n)
+
+    def _certain(self, removed: Removed) -> bool:
+        """Whether the cause comes back at the rate, by the sequential test."""
+        if self.case.conversation(removed) is None:
+            return False
+        count = self._count(removed)
+        while (answer := decide(count.hits, count.n, self._rate)) == "open" and count.n < MOST:
+            more = self._asked(removed, count.n + fewest(count.hits, count.n, self._rate))
+            if more.n == count.n:
+                break  # the agent ends in errors: nothing more can be known
+            count = more
+        return self._note(removed, answer == "yes")
+
+    def _note(self, removed: Removed, holds: bool) -> bool:
+        self._size = self.case.size(removed)
+        if holds and self._size <= self.case.size(self._smallest):
+            self._smallest = removed
+        self._on_progress(
+            Progress(self._stage, self._size, self.case.size(self._smallest), len(self._counts), self._answers)
+        )
+        return holds
+
+    def _count(self, removed: Removed) -> Count:
+        return self._counts.get(self._key(removed), Count(0, 0))
+
+    def _asked(self, removed: Removed, n: int) -> Count:
+        known = self._count(removed)
+        if known.n >= n:
+            return known
+        conversation = self.case.conversation(removed)
+        assert conversation is not None
+        count = self._ask(conversation, n)
+        if count.stopped:
+            raise StoppedError(count.stopped)
+        self._counts[self._key(removed)] = count
+        return count
+
+    def _key(self, removed: Removed) -> str:
+        found = self.case.conversation(removed)
+        if found is None:
+            return ""
+        messages = [[one.role, one.content, one.tool_calls, one.tool_call] for one in found.messages]
+        calls = [[one.name, repr(one.arguments), one.result] for one in found.tool_calls]
+        return content_hash([messages, calls, found.turns])
+
+    @property
+    def _answers(self) -> int:
+        return sum(count.n for count in self._counts.values())
+
+    def _result(self, ending: Ending, first: Count, *, minimal: bool = False, why: str = "") -> Shrunk:
+        removed = self._confirmed if ending != "stopped" else self._smallest
+        return Shrunk(
+            self.case,
+            removed,
+            ending,
+            first,
+            self._count(removed),
+            minimal and ending in ("shrunk", "whole"),
+            len(self._counts),
+            self._answers,
+            why,
+        )
