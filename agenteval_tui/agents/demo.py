@@ -23,6 +23,7 @@ from agenteval_tui.agents.base import (
     UsageReported,
 )
 from agenteval_tui.agents.demo_options import DemoOptions
+from agenteval_tui.agents.http.written_request import WrittenRequest
 from agenteval_tui.agents.options import options_for, read_options
 from agenteval_tui.agents.shop.assistant import VERSIONS, AssistantV1
 from agenteval_tui.agents.shop.continuation import known_outcome, made_since, take_up
@@ -32,8 +33,9 @@ from agenteval_tui.agents.shop.protocol import Call, Talk, Turn
 from agenteval_tui.agents.shop.seeded_random import Dice
 from agenteval_tui.agents.shop.tools import call_tool
 from agenteval_tui.core.ids import canonical_json
+from agenteval_tui.transcripts.codec import to_openai_messages
 from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import RunError, Usage
+from agenteval_tui.transcripts.model import RunError, Transcript, Usage
 
 # Seconds at pace 1, so that a person can watch.
 _THINKING = 0.09
@@ -65,6 +67,17 @@ class DemoAgent:
         self._options = read_options(DemoOptions, setup.name, setup.config)
         self._sleep = sleep
         self._clock = clock
+
+    async def written_request(self, request: AgentRequest) -> WrittenRequest:
+        """The same asked of `agenteval demo-server`, which lets the client call the tools."""
+        options = options_for(request, self._setup, self._options)
+        messages = to_openai_messages(Transcript(request.messages, request.tool_calls))
+        return WrittenRequest(
+            "http://127.0.0.1:8137/v1/chat/completions",
+            {},
+            {"model": f"demo-rules-{options.version}", "messages": messages},
+            note="agenteval demo-server --port 8137 has to run",
+        )
 
     async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
         """One conversation with the shop's assistant, or what the shop's customer says next in one."""

@@ -23,6 +23,7 @@ from agenteval_tui.agents.base import (
 from agenteval_tui.agents.http.client import HttpClient
 from agenteval_tui.agents.http.client_factory import NoWayError, Secrets, api_key, make_client, run_on_client
 from agenteval_tui.agents.http.connection_pool import Connections
+from agenteval_tui.agents.http.written_request import KEY, WrittenRequest
 from agenteval_tui.agents.models.health_check import check_model
 from agenteval_tui.agents.models.message_mapping import CallIds, provider_messages, with_system
 from agenteval_tui.agents.models.stream import CallParts, Dialogue, ModelProtocol, end_of_turn
@@ -72,6 +73,22 @@ class ModelAgent(ABC, Generic[Options]):
         except NoWayError as missing:
             return missing.report
         return await check_model(wire, self._options, self._protocol, thorough=thorough)
+
+    async def written_request(self, request: AgentRequest) -> WrittenRequest:
+        """The first request of a run, without the key."""
+        options = options_for(request, self._setup, self._options)
+        toolbox = self._toolbox(options, request)
+        async with toolbox:
+            tools = toolbox.specs()
+        protocol = self._protocol(options)
+        given = provider_messages(with_system(request, options.system), request.tool_calls, CallIds())
+        body = dict(protocol.begin(given, tools, request.seed).body())
+        body.pop("stream", None)
+        body.pop("stream_options", None)
+        path = protocol.path.replace(":streamGenerateContent?alt=sse", ":generateContent")
+        key_env = options.key_env or ""
+        headers = options.key_headers(KEY) if key_env else options.key_headers("")
+        return WrittenRequest(f"{options.url.rstrip('/')}/{path.lstrip('/')}", headers, body, key_env)
 
     def release(self, run: str) -> None:
         """The run is over: the shop that it had is closed."""
