@@ -24,8 +24,11 @@ from agenteval_tui.transcripts.model import Transcript
 SYSTEM = "system"
 
 
-def test_of_fork(source: Source, conversation: Conversation, test_id: str, name: str) -> dict[str, Any]:
+def test_of_fork(
+    source: Source, conversation: Conversation, test_id: str, name: str, description: str
+) -> dict[str, Any]:
     """A test, with the keys of a suite, that asks what a continuation was asked, with the criteria of its run.
+    `description`: where it is from ("": which run it continues).
 
     What was put into templates stays as it is: braces in it are text.
     """
@@ -34,8 +37,7 @@ def test_of_fork(source: Source, conversation: Conversation, test_id: str, name:
     test: dict[str, Any] = {
         "id": test_id,
         "name": name,
-        "description": f"Continues run {short_id(source.row.id)} of {source.row.test_id} from message "
-        f"{len(conversation.messages)}.",
+        "description": description or _origin(source, conversation),
         "messages": [_literal(message) for message in messages],
     }
     if conversation.turns:
@@ -49,18 +51,29 @@ def test_of_fork(source: Source, conversation: Conversation, test_id: str, name:
     return test
 
 
+def _origin(source: Source, conversation: Conversation) -> str:
+    row = source.row
+    return f"Continues run {short_id(row.id)} of {row.test_id} from message {len(conversation.messages)}."
+
+
 test_of_fork.__test__ = False  # type: ignore[attr-defined]  # not a test function
 
 
 def save_as_test(
-    source: Source, conversation: Conversation, *, path: Path | None = None, test_id: str = "", name: str = ""
+    source: Source,
+    conversation: Conversation,
+    *,
+    path: Path | None = None,
+    test_id: str = "",
+    name: str = "",
+    description: str = "",
 ) -> tuple[LoadedSuite, str]:
     """Write the fork as a test behind the last one of a suite (None: that of its run); the suite as it then is, and the
     test's id. Raises `AgentevalError`: the file is not there, has changed, or can't hold it."""
     loaded = load_suite(path or _suite_of(source))
     called = name or f"{source.row.test_name or source.row.test_id}, continued"
     wanted = test_id or free_id(loaded, f"{source.row.test_id}-fork")
-    return append_test(loaded, test_of_fork(source, conversation, wanted, called)), wanted
+    return append_test(loaded, test_of_fork(source, conversation, wanted, called, description)), wanted
 
 
 def save_system_prompt(source: Source, edits: Sequence[AnyEdit]) -> Path:

@@ -232,7 +232,7 @@ def main() -> None:
                 planted = Planted(listed[number * 7 % len(listed)], 1 + number % 3, noise, number)
                 try:
                     removed = WAYS[way](planted)
-                except TimeoutError:
+                except (TimeoutError, ValueError):  # failmin: the failure did not come back in 4 of 5 answers
                     lost += 1
                     continue
                 rows.append((planted.recovered(removed), planted.minimal(removed), planted.questions, planted.answers))

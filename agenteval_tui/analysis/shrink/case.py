@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.runs.fork.edits import complete
+from agenteval_tui.runs.fork.edits import PROMPTS, complete
 from agenteval_tui.runs.plan.conversation import Conversation
 from agenteval_tui.transcripts.model import Message, ToolCall
 
 Kind = Literal["message", "text", "call", "arguments", "result", "member", "item", "sentence", "word", "value"]
 _SENTENCE = re.compile(r".*?(?:[.!?]+[\"')\]]*(?:\s+|$)|\n+|$)", re.DOTALL)
 _WORD = re.compile(r"\s*\S+\s*")
+OBJECT = "{}"
+"""The key of a value that has members or items."""
 DEEPEST = 12
 """Levels of JSON that are taken apart."""
 
@@ -53,10 +55,14 @@ MESSAGES, CALLS, SENTENCES, JSON, WORDS = 1, 2, 3, 4, 4 + DEEPEST
 
 
 class Case:
-    """A conversation and its parts."""
+    """A conversation and its parts. `keep_prompts`: something of each system prompt stays, because without any the
+    agent would be given its own again. `keep_calls`: calls stay, and only what they and their results say is taken
+    apart; a call that is taken out may be made again, with a result from its tool."""
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: Conversation, *, keep_prompts: bool = True, keep_calls: bool = False) -> None:
         self.original = conversation
+        self._keep_prompts = keep_prompts
+        self._keep_calls = keep_calls
         self.parts: list[Part] = []
         """All of them, by id."""
         self.messages = self._take_apart()
@@ -83,12 +89,17 @@ class Case:
         messages: list[Message] = []
         calls: list[ToolCall] = []
         for part in self.messages:
-            if part.id in gone:
-                continue
             message = self.original.messages[part.index]
+            prompt = self._keep_prompts and message.role in PROMPTS
+            if part.id in gone:
+                if prompt:
+                    return None
+                continue
             text = "".join(_text(one, gone) for one in part.parts if one.kind == "text")
             kept = [one for one in part.parts if one.kind == "call" and one.id not in gone]
             if not text.strip() and not kept:
+                if prompt:
+                    return None
                 continue
             first = len(calls)
             numbers = tuple(range(first, first + len(kept)))
@@ -124,14 +135,15 @@ class Case:
         for index, message in enumerate(self.original.messages):
             if message.tool_call is not None:
                 continue  # it goes with its call
-            whole = self._part("message", MESSAGES, index=index)
+            stays = self._keep_calls and bool(message.tool_calls)
+            whole = self._part("message", 0 if stays else MESSAGES, index=index)
             text = self._part("text", 0)
             whole.parts = [text]
             text.parts = self._sentences(message.content)
             several = len(message.tool_calls) > 1 or bool(message.content)
             for number in message.tool_calls:
                 call = self.original.tool_calls[number]
-                one = self._part("call", CALLS if several else 0, index=number, text=call.name)
+                one = self._part("call", CALLS if several and not stays else 0, index=number, text=call.name)
                 whole.parts.append(one)
                 arguments, result = self._part("arguments", 0), self._part("result", 0)
                 one.parts = [arguments, result]
@@ -176,7 +188,7 @@ class Case:
             if isinstance(value, str) and depth <= DEEPEST:
                 part.parts = self._words(value)
             return part
-        part = self._part("value", 0, array=isinstance(value, list), key="{}")
+        part = self._part("value", 0, array=isinstance(value, list), key=OBJECT)
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for key, inner in items:
             member = self._part("item" if part.array else "member", JSON + depth - 1, key=str(key))
@@ -188,18 +200,38 @@ class Case:
 def size_of(conversation: Conversation) -> int:
     """Characters of a conversation: texts, names and arguments of calls, results."""
     texts = sum(len(message.content) for message in conversation.messages)
-    asked = sum(len(call.name) + len(_dumped(call.arguments)) for call in conversation.tool_calls)
+    asked = sum(len(call.name) + len(dumped(call.arguments)) for call in conversation.tool_calls)
     return texts + asked + sum(map(len, conversation.turns))
 
 
-def segments(part: Part, removed: Collection[int]) -> Iterator[tuple[str, bool]]:
-    """The text of a part as it was, in pieces, each with whether it is still there."""
-    if part.kind in ("message", "text", "sentence") and part.parts:
+def pieces(part: Part, removed: Collection[int], *, gone: bool = False) -> Iterator[tuple[str, bool]]:
+    """What a part says, in pieces, each with whether it is there; JSON with its brackets and names."""
+    gone = gone or part.id in removed
+    if part.kind == "value" and part.key == OBJECT:
+        yield ("[" if part.array else "{"), not gone
+        first = True
+        for member in part.parts:
+            out = gone or member.id in removed
+            if member is not part.parts[0]:
+                yield ", ", not (out or first)
+            first = first and out
+            if member.kind == "member":
+                yield f"{dumped_json(member.key)}: ", not out
+            yield from pieces(member.parts[0], removed, gone=out)
+        yield ("]" if part.array else "}"), not gone
+    elif part.kind == "value":
+        if part.parts:
+            yield '"', not gone
+            for word in part.parts:
+                yield word.text, not (gone or word.id in removed)
+            yield '"', not gone
+        else:
+            yield dumped_json(part.scalar), not gone
+    elif part.kind == "word" or not part.parts:
+        yield part.text, not gone
+    else:
         for one in part.parts:
-            if one.kind != "call":
-                yield from segments(one, removed)
-        return
-    yield part.text, part.id not in removed
+            yield from pieces(one, removed, gone=gone)
 
 
 def _whole(part: Part, gone: Collection[int]) -> bool:
@@ -224,12 +256,12 @@ def _tail(part: Part, gone: Collection[int]) -> str:
 
 def _result(part: Part, gone: Collection[int]) -> str:
     if part.parts and part.parts[0].kind == "value":
-        return _dumped(_value(part.parts[0], gone))
+        return dumped(_value(part.parts[0], gone))
     return "".join(_text(one, gone) for one in part.parts)
 
 
 def _value(part: Part, gone: Collection[int]) -> Any:
-    if part.key != "{}":
+    if part.key != OBJECT:
         if not part.parts:
             return part.scalar
         return "".join(one.text for one in part.parts if one.id not in gone).strip()
@@ -238,10 +270,11 @@ def _value(part: Part, gone: Collection[int]) -> Any:
     return {one.key: _value(one.parts[0], gone) for one in part.parts if one.id not in gone}
 
 
-def _dumped(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def dumped(value: Any) -> str:
+    """A value as a transcript has it: a text as it is, other JSON as JSON."""
+    return value if isinstance(value, str) else dumped_json(value)
 
 
-def ends_with_question(messages: Sequence[Message]) -> bool:
-    """Whether an agent could answer these messages."""
-    return bool(messages) and messages[-1].role in ("user", "tool")
+def dumped_json(value: Any) -> str:
+    """A value as JSON."""
+    return json.dumps(value, ensure_ascii=False)

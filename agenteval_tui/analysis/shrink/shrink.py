@@ -81,7 +81,7 @@ class StoppedError(Exception):
 
 
 class Shrinker:
-    """Shrinks one case. `rate`: how often the cause must come back (0..1)."""
+    """Shrinks one case. `rate`: how often the cause must come back (0..1). `keep_calls`: see `Case`."""
 
     def __init__(
         self,
@@ -89,9 +89,10 @@ class Shrinker:
         ask: Ask,
         *,
         rate: float = RATE,
+        keep_calls: bool = False,
         on_progress: Callable[[Progress], None] = lambda progress: None,
     ) -> None:
-        self.case = Case(conversation)
+        self.case = Case(conversation, keep_calls=keep_calls)
         self._ask = ask
         self._rate = rate
         self._on_progress = on_progress

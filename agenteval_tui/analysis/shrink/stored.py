@@ -1,0 +1,121 @@
+"""Shrinking a stored run: where its conversation is cut, which cause is meant, and the agent that is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from agenteval_tui.analysis.blame.free_answer import blame_of
+from agenteval_tui.analysis.shrink.sequential import fewest
+from agenteval_tui.analysis.shrink.shrink import RATE, Count, Progress, Shrinker, Shrunk
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history import causes
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.fork.edits import ANSWERED, fork
+from agenteval_tui.runs.fork.oracle import Oracle
+from agenteval_tui.runs.fork.plan import Question
+from agenteval_tui.runs.plan.conversation import Conversation
+from agenteval_tui.transcripts.model import Transcript
+
+SILENT = ("connection", "auth", "rate_limit", "timeout", "server", "budget")
+"""Kinds of errors in which an agent was not reached, or did not get to answer."""
+
+
+class ShrinkError(AgentevalError):
+    """This run can't be shrunk."""
+
+
+class ShrinkQuestion(Struct, frozen=True):
+    """What is shrunk: the conversation up to a step of the run, and the cause that must come back (its signature, and
+    the criterion that failed; "": the agent's own error)."""
+
+    run: RunRow
+    step: int
+    conversation: Conversation
+    cause: str
+    criterion: str
+
+
+def question_of(store: Store, row: RunRow, *, step: int | None = None, criterion: str = "") -> ShrinkQuestion:
+    """What is to be shrunk of a stored run. `step` (an index): the last one that is told again; None: the last that the
+    agent was given before the step that is to blame. `criterion`: whose failure is meant; "": the first that failed.
+
+    Raises `ShrinkError`: it did not fail, or the criterion did not; `ForkError` for a step that can't be continued.
+    """
+    if row.status not in ("failed", "error"):
+        raise ShrinkError(
+            f"there is nothing to shrink: this run is {row.status}",
+            where=f"run {row.id}",
+            mend="agenteval history --runs --outcome failed lists runs that failed",
+        )
+    results, failures = store.results(row.id), causes.failures(store, [row.rowid])
+    names = [results[one.position].criterion if one.position >= 0 else "" for one in failures]
+    meant = [one for one, name in zip(failures, names, strict=True) if name.casefold() == criterion.casefold()]
+    if criterion and not meant:
+        failed = ", ".join(dict.fromkeys(filter(None, names))) or "none"
+        raise ShrinkError(f"criterion {criterion!r} did not fail in this run", mend=f"criteria that failed: {failed}")
+    if not failures:
+        raise ShrinkError("it is not known why this run failed", where=f"run {row.id}", mend="agenteval why has more")
+    found = (meant or failures)[0]
+    transcript = store.transcript(row.id)
+    if step is None:
+        step = _last_given(transcript, _blamed(store, row, transcript))
+    conversation = fork(transcript, step)
+    return ShrinkQuestion(row, step, conversation, found.signature, names[failures.index(found)])
+
+
+def shrink(
+    question: ShrinkQuestion,
+    oracle: Oracle,
+    *,
+    rate: float = RATE,
+    keep_calls: bool = False,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> Shrunk:
+    """Shrink it. Blocks; `oracle.stop()` ends it with the smallest case that was found until then. What was asked once
+    is in the history: the same again costs nothing until it goes further.
+
+    `keep_calls`: no call is taken out, only parts of what calls and results say."""
+
+    def ask(conversation: Conversation, n: int) -> Count:
+        found = oracle.ask(conversation, n, step=question.step)
+        # An agent that breaks at what it is told fails, and not for this cause; one that nobody reaches says nothing.
+        silent = [one for one in found.answers if one.run.error_kind in SILENT and question.cause not in one.causes]
+        hits = sum(question.cause in one.causes for one in found.answers)
+        stopped = found.stopped
+        if silent and not stopped:
+            stopped = f"the agent could not be asked: {silent[0].run.error_message}"
+        return Count(hits, len(found.answers) - len(silent), stopped)
+
+    return Shrinker(question.conversation, ask, rate=rate, keep_calls=keep_calls, on_progress=on_progress).run()
+
+
+def expected_answers(question: ShrinkQuestion, rate: float = RATE) -> tuple[int, int]:
+    """About how many continuations it will take, few and many: what was measured on planted triggers
+    (`benchmarks/accuracy/shrink.py`) is 8 to 40 times the sure question."""
+    sure = fewest(0, 0, rate)
+    return 8 * sure, 40 * sure
+
+
+def example(question: ShrinkQuestion) -> Question:
+    """One continuation of what is shrunk: what it takes is known from the run."""
+    return Question(question.conversation, question.step)
+
+
+def _blamed(store: Store, row: RunRow, transcript: Transcript) -> int:
+    """The step that is to blame, else the last one."""
+    found = blame_of(store, row).decisive
+    return found.step if found is not None else len(transcript.messages) - 1
+
+
+def _last_given(transcript: Transcript, blamed: int) -> int:
+    """The last step before `blamed` that the agent answers."""
+    for step in range(min(blamed, len(transcript.messages)) - 1, -1, -1):
+        if transcript.messages[step].role in ANSWERED:
+            return step
+    given = [step for step, one in enumerate(transcript.messages) if one.role in ANSWERED]
+    if not given:
+        raise ShrinkError("the run has no message that an agent could answer", mend="agenteval show prints it")
+    return given[0]
