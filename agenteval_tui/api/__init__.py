@@ -12,6 +12,7 @@ from agenteval_tui.api.grading import Grade, grade
 from agenteval_tui.api.history import History, import_runs, why
 from agenteval_tui.api.recordings import record, replay
 from agenteval_tui.api.runs import Execution, Run, run
+from agenteval_tui.api.shrink import Shrunk, shrink
 from agenteval_tui.api.suggestions import Suggested, suggest
 from agenteval_tui.api.suites import Suite, load
 from agenteval_tui.core.errors import AgentevalError
@@ -26,6 +27,7 @@ __all__ = [
     "Grade",
     "History",
     "Run",
+    "Shrunk",
     "Suggested",
     "Suite",
     "compare",
@@ -36,6 +38,7 @@ __all__ = [
     "record",
     "replay",
     "run",
+    "shrink",
     "suggest",
     "why",
 ]

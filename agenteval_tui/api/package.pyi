@@ -25,6 +25,9 @@ from agenteval_tui.api import (
     Run as Run,
 )
 from agenteval_tui.api import (
+    Shrunk as Shrunk,
+)
+from agenteval_tui.api import (
     Suggested as Suggested,
 )
 from agenteval_tui.api import (
@@ -53,6 +56,9 @@ from agenteval_tui.api import (
 )
 from agenteval_tui.api import (
     run as run,
+)
+from agenteval_tui.api import (
+    shrink as shrink,
 )
 from agenteval_tui.api import (
     suggest as suggest,

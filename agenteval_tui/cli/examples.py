@@ -44,6 +44,11 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ("agenteval grade evals --execution last", "stored runs by the criteria as they are written now"),
         ("agenteval grade --criteria c.yaml --transcript t.json --json", "one transcript, as JSON"),
     ),
+    "shrink": (
+        ("agenteval shrink refunds", "what of the newest failed run of `refunds` is enough to fail"),
+        ("agenteval shrink refunds --save-test refunds-small --max-cost 1", "for at most $1, kept as a test"),
+        ("agenteval shrink refunds --export curl", "as a request that runs without agenteval"),
+    ),
     "fork": (
         ("agenteval fork refunds --at 5 --set tool_result=@order.json", "had the tool said what the file says"),
         ("agenteval fork refunds --at 4 --set 'arguments={\"id\": 7}' -n 10", "had it called the tool with this"),

@@ -26,6 +26,7 @@ from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.api.forks import fork as fork_run
 from agenteval_tui.api.grading import grade as grade_given
 from agenteval_tui.api.runs import run as run_suites
+from agenteval_tui.api.shrink import shrink as shrink_run
 from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.start import AppStart
@@ -80,10 +81,10 @@ def make_server(root: Path, db: Path | None, allowed: Allowed) -> MCPServer[Any]
     if allowed.edit:
         offered.append(tools.save_edit)
     if allowed.run:
-        offered += [tools.run, tools.fork]
+        offered += [tools.run, tools.fork, tools.shrink]
     for tool in offered:
-        acts = tool in (tools.save_edit, tools.run, tools.fork)
-        asks = tool in (tools.run, tools.fork)
+        acts = tool in (tools.save_edit, tools.run, tools.fork, tools.shrink)
+        asks = tool in (tools.run, tools.fork, tools.shrink)
         hints = ToolAnnotations(read_only_hint=not acts, destructive_hint=acts, open_world_hint=asks)
         server.add_tool(_reported(tool), annotations=hints, structured_output=False)
     return server
@@ -278,6 +279,17 @@ class _Tools(Struct, frozen=True):
             system=system, drop=drop, n=n, max_cost=self.allowed.max_cost, db=self.db,
         )  # fmt: skip
         return str(made)
+
+    def shrink(
+        self,
+        run: Reference,
+        criterion: Annotated[str, Field(description="Whose failure is meant; empty: the first that failed.")] = "",
+        keep_calls: Annotated[bool, Field(description="Take no call out, only parts of what they say.")] = False,
+    ) -> str:
+        """Find the smallest input with which a failed run's agent still fails for the same cause. It asks the agent 20
+        to 200 times, which may cost money and time; the user set the limit. What was asked before costs nothing."""
+        return str(shrink_run(run, criterion=criterion, keep_calls=keep_calls, max_cost=self.allowed.max_cost,
+                              db=self.db))  # fmt: skip
 
     def _verb(self, name: str, *arguments: str) -> str:
         """What a verb of the command line prints. Raises what it raises."""

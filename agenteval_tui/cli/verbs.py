@@ -25,6 +25,7 @@ VERBS = {
     "record": ("record", "Run a program, and record what it asks of models; or replay it."),
     "replay": ("record:replay", "Run a program on the recording of a run, live from its first changed request."),
     "resume": ("resume", "Run the rest of an execution that did not finish."),
+    "shrink": ("shrink", "Find the smallest input that still fails for the same cause."),
     "validate": ("validate", "Check suites without running them; list every problem and its place."),
     "grade": ("grade", "Grade stored or given transcripts with criteria; call no agent."),
     "show": ("show", "Show an execution or a run: transcript, criteria, evidence."),
@@ -63,7 +64,7 @@ VERBS = {
     "doctor": ("doctor", "Check terminal, history, configuration and agents."),
 }
 GROUPS = {
-    "Test": ("run", "record", "replay", "resume", "fork", "validate", "grade", "audit"),
+    "Test": ("run", "record", "replay", "resume", "fork", "shrink", "validate", "grade", "audit"),
     "Look": (
         *("show", "open", "why", "blame", "causes", "history", "stats", "trends", "flaky", "compare", "judge-report"),
         *("report", "share"),

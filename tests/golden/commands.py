@@ -54,6 +54,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "report": (),  # in reports.py
     "review": ("", "--failures --disagreements"),
     "run": ("orders.suite.yaml --plan", "orders.suite.yaml --plan --ab v1 v2 --sample 3 --seed 1"),
+    "shrink": (),  # asks agents: tests/cli/test_shrink.py
     "suggest": ("status", "tone --from-judge", "refund/1"),
     "show": ("{third}", "{failed}", "{judged}", "{failed} --transcript", "{failed} --diff {passed}"),
     "stats": ("{second}", "--last", "{second} --costs", "{fourth} --ab"),

@@ -42,6 +42,7 @@ from agenteval_tui.formats.documents.programs import PROGRAM_EVENT
 from agenteval_tui.formats.documents.recording import RecordedProgram
 from agenteval_tui.formats.documents.results import ExecutionResults, ShownRun
 from agenteval_tui.formats.documents.schema import Schema, schema_of
+from agenteval_tui.formats.documents.shrink import ShrunkRun
 from agenteval_tui.formats.documents.stats import COSTS, ABComparison, ExecutionStats
 from agenteval_tui.formats.documents.suggest import Suggested
 from agenteval_tui.formats.documents.suite_schema import criteria_schema, suite_schema
@@ -68,6 +69,7 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "grade-execution": ("what `agenteval grade --execution --json` prints", GradedExecution),
     "why": ("what `agenteval why --json` prints", Why),
     "fork": ("what `agenteval fork --json` prints", RunForks),
+    "shrink": ("what `agenteval shrink --json` prints", ShrunkRun),
     "difference": ("what `agenteval show RUN --diff RUN --json` prints", Difference),
     "stats": ("what `agenteval stats --json` prints", ExecutionStats),
     "validate": ("what `agenteval validate --json` prints", tuple[Problem, ...]),

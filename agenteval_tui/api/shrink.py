@@ -1,0 +1,87 @@
+"""Shrinking runs from Python: the smallest input that still fails for the same cause."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from agenteval_tui.analysis.shrink import shrink as analysis
+from agenteval_tui.analysis.shrink import stored
+from agenteval_tui.api.runs import File, Run
+from agenteval_tui.api.shown import Shown
+from agenteval_tui.core import directories
+from agenteval_tui.history.references import References
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.fork.oracle import Oracle
+from agenteval_tui.suites.projects import projects_open
+from agenteval_tui.transcripts.codec import to_openai_messages
+from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.views.model import View
+from agenteval_tui.views.shrink import shrunk_view
+
+
+class Shrunk(Shown, Struct, frozen=True, eq=False):
+    """What came of shrinking a run."""
+
+    shrunk: analysis.Shrunk
+    question: stored.ShrinkQuestion
+    db: Path
+
+    @property
+    def run(self) -> Run:
+        """The run that was shrunk."""
+        return Run(self.question.run, self.db)
+
+    @property
+    def ending(self) -> str:
+        """shrunk, whole (nothing can go), not_reproduced, or stopped."""
+        return self.shrunk.ending
+
+    @property
+    def minimal(self) -> bool:
+        """Whether each single part was tried, and none can go."""
+        return self.shrunk.minimal
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The small case as OpenAI chat messages."""
+        found = self.shrunk.conversation
+        return to_openai_messages(Transcript(found.messages, found.tool_calls))
+
+    def __repr__(self) -> str:
+        before, after = self.shrunk.sizes
+        return f"<Shrunk {self.question.run.id}: {self.ending}, {after} of {before} characters>"
+
+    def view(self) -> View:
+        """As `agenteval shrink` prints it."""
+        return shrunk_view(self.shrunk, self.question.criterion)
+
+
+def shrink(
+    run: str | Run,
+    *,
+    at: int | None = None,
+    criterion: str = "",
+    rate: float = analysis.RATE,
+    keep_calls: bool = False,
+    max_cost: float | None = None,
+    concurrency: int | None = None,
+    trust: bool = False,
+    db: File | None = None,
+) -> Shrunk:
+    """Take parts out of what a failed run's agent was told while it still fails for the same cause.
+
+    `at`: the last message that is told (a number from 1, as `agenteval show` prints it); None: the one before the step
+    that is to blame. `criterion`: whose failure is meant ("": the first). `rate`: how often it must come back.
+    `keep_calls`: no call is taken out, only parts of what calls and results say. `max_cost`: US dollars, judges
+    included. What was asked before is not asked again. Raises `AgentevalError`: the run did not fail, or its agent
+    can't continue a conversation.
+    """
+    path = run.db if isinstance(run, Run) else directories.history_file(db)
+    with Store.open(path) as store:
+        row = run.row if isinstance(run, Run) else References(store, projects_open()).run(run, failure=True)
+        question = stored.question_of(store, row, step=None if at is None else at - 1, criterion=criterion)
+        oracle = Oracle(store, row, purpose="shrink", max_cost=max_cost, concurrency=concurrency, trust=trust)
+        return Shrunk(stored.shrink(question, oracle, rate=rate, keep_calls=keep_calls), question, path)

@@ -1,0 +1,154 @@
+"""What `shrink` does: the work behind its options."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from msgspec import Struct
+
+from agenteval_tui.agents.permission import NotTrustedError
+from agenteval_tui.analysis.fork_keeping import save_as_test
+from agenteval_tui.analysis.shrink.case import size_of
+from agenteval_tui.analysis.shrink.shrink import Progress, Shrunk
+from agenteval_tui.analysis.shrink.stored import ShrinkQuestion, example, expected_answers, question_of, shrink
+from agenteval_tui.cli.attach_client import handle_interrupt
+from agenteval_tui.cli.exit_codes import INTERRUPTED
+from agenteval_tui.cli.invocation import Invocation
+from agenteval_tui.cli.price_prompt import agree_to_price
+from agenteval_tui.cli.trust_prompt import trust_answer
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.ids import short_id
+from agenteval_tui.formats.documents.shrink import shrunk_document
+from agenteval_tui.formats.exporters.request_program import request_program
+from agenteval_tui.runs.event_loop import run_to_end
+from agenteval_tui.runs.fork.oracle import Oracle
+from agenteval_tui.runs.fork.plan import execution_plan
+from agenteval_tui.runs.fork.request import request_of
+from agenteval_tui.views.shrink import price_words, progress_text, shrunk_view
+
+
+class ShrinkOptions(Struct, frozen=True):
+    """The options of `agenteval shrink`. `at` counts from 1."""
+
+    at: int | None = None
+    criterion: str = ""
+    rate: float = 0.8
+    keep_calls: bool = False
+    max_cost: float | None = None
+    concurrency: int | None = None
+    trust: bool = False
+    save_test: str | None = None
+    export: str | None = None
+    price: bool = False
+    sure: bool = False
+    as_json: bool = False
+
+
+def shrink_run(invocation: Invocation, reference: str, options: ShrinkOptions) -> int:
+    """Shrink a run and print what is left; gives the exit code."""
+    with invocation.store() as store:
+        row = invocation.references(store).run(reference, failure=True)
+        step = None if options.at is None else options.at - 1
+        question = question_of(store, row, step=step, criterion=options.criterion)
+        oracle = Oracle(
+            store, row, purpose="shrink", max_cost=options.max_cost, concurrency=options.concurrency,
+            trust=options.trust, title=one_line(f"shrink {row.test_name or row.test_id}", 120),
+        )  # fmt: skip
+        _permit(invocation, oracle, question)
+        shown = not options.as_json and options.export is None
+        words, cost = _price(oracle, question, options.rate)
+        if options.price:
+            invocation.out.line(words)
+            return 0
+        if not agree_to_price(invocation, words, cost, max_cost=options.max_cost, sure=options.sure, shown=shown):
+            return 0
+        shrunk, interrupted = run_to_end(_shrink(invocation, question, oracle, options))
+        if options.as_json:
+            spent = oracle.spent if oracle.execution_id else None
+            invocation.out.json(
+                shrunk_document(question, shrunk, asked=oracle.asked, execution=oracle.execution_id, cost=spent)
+            )
+        elif options.export is None:
+            invocation.out.view(shrunk_view(shrunk, question.criterion, dimmed=invocation.out.coloured))
+        _keep(invocation, question, shrunk, oracle, options)
+        if interrupted:
+            return INTERRUPTED
+        return 0 if shrunk.ending in ("shrunk", "whole") else 1
+
+
+def _permit(invocation: Invocation, oracle: Oracle, question: ShrinkQuestion) -> None:
+    """Ask at the terminal where the agent needs the user's trust. Raises `NotTrustedError`."""
+    try:
+        execution_plan(oracle.source, oracle.plan([example(question)], 1).runs, trust=oracle.trust)
+    except NotTrustedError as refused:
+        if not trust_answer(invocation, refused):
+            raise
+        oracle.trust = True
+
+
+def _price(oracle: Oracle, question: ShrinkQuestion, rate: float) -> tuple[str, float | None]:
+    """The price in words, and in US dollars at most (None: not known)."""
+    low, high = expected_answers(question, rate)
+    takes = oracle.price([example(question)], high)
+    total = takes.total_cost
+    cost = None if total is None or not takes.runs else total / takes.runs
+    seconds = None if takes.seconds is None or not takes.runs else takes.seconds.expected / takes.runs
+    return price_words(low, high, cost, seconds), None if cost is None else cost * high
+
+
+async def _shrink(
+    invocation: Invocation, question: ShrinkQuestion, oracle: Oracle, options: ShrinkOptions
+) -> tuple[Shrunk, bool]:
+    stops = 0
+
+    def stop() -> None:
+        nonlocal stops
+        stops += 1
+        oracle.stop()
+
+    def show(progress: Progress) -> None:
+        invocation.err.status(progress_text(progress, whole))
+
+    whole = size_of(question.conversation)
+    done: list[Shrunk] = []
+    errors: list[BaseException] = []
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def work() -> None:
+        try:
+            done.append(shrink(question, oracle, rate=options.rate, keep_calls=options.keep_calls, on_progress=show))
+        except BaseException as error:  # raised below
+            errors.append(error)
+        loop.call_soon_threadsafe(ended.set)
+
+    with handle_interrupt(loop, stop):
+        threading.Thread(target=work, name="shrink", daemon=True).start()
+        await ended.wait()
+    invocation.err.status("")
+    if errors:
+        raise errors[0]
+    return done[0], stops > 0
+
+
+def _keep(
+    invocation: Invocation, question: ShrinkQuestion, shrunk: Shrunk, oracle: Oracle, options: ShrinkOptions
+) -> None:
+    conversation = shrunk.conversation
+    if options.export is not None:
+        permission = execution_plan(oracle.source, (), trust=oracle.trust).permission
+        request = request_of(oracle.source, conversation, permission)
+        invocation.out.line(request_program(request, options.export).removesuffix("\n"))
+    if options.save_test and shrunk.ending in ("shrunk", "stopped"):
+        row = question.run
+        name = f"{row.test_name or row.test_id}, shrunk"
+        about = f"The smallest input found that fails as run {short_id(row.id)} of {row.test_id} does" + (
+            f": {question.criterion}." if question.criterion else "."
+        )
+        loaded, test_id = save_as_test(
+            oracle.source, conversation, test_id=options.save_test, name=name, description=about
+        )
+        invocation.err.line(f"saved as test {test_id} of {loaded.path}")
+    elif options.save_test:
+        invocation.note("nothing is saved: there is no smaller case")

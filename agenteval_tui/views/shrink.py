@@ -1,0 +1,125 @@
+"""What is shown of a shrunk run: how much is left, what is left, and what was taken out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from agenteval_tui.analysis.shrink.case import Case, Part, pieces
+from agenteval_tui.analysis.shrink.shrink import Count, Progress, Shrunk
+from agenteval_tui.core import numbers
+from agenteval_tui.core.display import displayable, one_line
+from agenteval_tui.views.model import Paragraph, Span, Text, View, text
+
+GAP = " … "
+STAGES = {
+    "reproduce": "does it fail again?",
+    "reduce": "taking parts out",
+    "confirm": "asking the small case again",
+    "check": "taking each part out by itself",
+}
+
+
+def progress_text(progress: Progress, whole: int) -> str:
+    """`taking parts out: 212 of 1,240 characters, 31 questions, 44 continuations`."""
+    return (
+        f"{STAGES[progress.stage]}: {progress.smallest:,} of {numbers.count(whole, 'character')}, "
+        f"{numbers.count(progress.questions, 'question')}, {numbers.count(progress.answers, 'continuation')}"
+    )
+
+
+def price_words(low: int, high: int, cost: float | None, seconds: float | None) -> str:
+    """What shrinking may take: `about 40 to 200 continuations · $0.02 to $0.10 · 20 s to 2 min`."""
+    said = [f"about {low:,} to {high:,} continuations"]
+    if cost is None:
+        said.append("what they cost is not known")
+    elif cost:
+        said.append(f"about {numbers.dollars(cost * low)} to {numbers.dollars(cost * high)}")
+    else:
+        said.append("free")
+    if seconds is not None:
+        said.append(f"about {numbers.duration(1000 * seconds * low)} to {numbers.duration(1000 * seconds * high)}")
+    return " · ".join(said)
+
+
+def shrunk_view(shrunk: Shrunk, criterion: str, *, dimmed: bool = False) -> View:
+    """What came of it, and the small case. `dimmed`: what was taken out is there too, dim; else a gap stands for it."""
+    blocks: list[Paragraph] = [Paragraph(_verdict(shrunk, criterion))]
+    if shrunk.ending in ("shrunk", "stopped") and shrunk.removed:
+        blocks += [Paragraph(words, 1) for words in case_lines(shrunk.case, shrunk.removed, dimmed=dimmed)]
+    blocks += [Paragraph(words) for words in _notes(shrunk)]
+    return tuple(blocks)
+
+
+def case_lines(case: Case, removed: Collection[int], *, dimmed: bool) -> Iterator[Text]:
+    """A line for each message and call of the case: its role or tool, and what it says."""
+    for message in case.messages:
+        there = message.id not in removed
+        role = case.original.messages[message.index].role
+        for part in message.parts:
+            if part.kind == "text":
+                words = _pieces(part, removed, dimmed=dimmed, gone=not there)
+                if words and (there or dimmed):
+                    yield _line(role, words, there=there)
+                continue
+            if part.id in removed and not dimmed:
+                continue
+            arguments, result = part.parts
+            here = part.id not in removed
+            name = text((f"{one_line(part.text, 60)} ", "bold" if here else "dim"))
+            yield _line("call", (*name, *_pieces(arguments, removed, dimmed=dimmed, gone=not here)), there=here)
+            yield _line("result", _pieces(result, removed, dimmed=dimmed, gone=not here), there=here)
+
+
+def _line(label: str, words: Text, *, there: bool) -> Text:
+    return text((f"{label:<10} ", "accent" if there else "dim"), *words)
+
+
+def _pieces(part: Part, removed: Collection[int], *, dimmed: bool, gone: bool = False) -> Text:
+    """The words that are there, and for those that are gone a gap, or the words dimmed."""
+    found: list[Span] = []
+    for words, there in pieces(part, removed, gone=gone):
+        if not there and not dimmed:
+            if found and not found[-1][0].endswith(GAP) and part.kind == "text":
+                found.append((GAP, "dim"))
+            continue
+        token = "" if there else "dim"
+        if found and found[-1][1] == token:
+            found[-1] = (found[-1][0] + words, token)
+        else:
+            found.append((words, token))
+    if found and found[-1][0] == GAP:
+        found.pop()
+    return tuple((displayable(" ".join(words.splitlines())), token) for words, token in found if words)
+
+
+def _verdict(shrunk: Shrunk, criterion: str) -> Text:
+    what = f"“{one_line(criterion, 60)}” fails" if criterion else "the agent ends in its error"
+    before, after = shrunk.sizes
+    if shrunk.ending == "not_reproduced":
+        return text(
+            ("It does not fail again often enough: ", "warn"),
+            f"{what} for the same cause in {_rate(shrunk.first)}. Look at it as luck, or lower --rate.",
+        )
+    if shrunk.ending == "stopped" and not shrunk.removed:
+        return text(("Stopped before anything was taken out: ", "warn"), f"{shrunk.why}.")
+    if shrunk.ending == "stopped":
+        return text(
+            ("Stopped: ", "warn"), f"{shrunk.why}. The smallest case until then has {after:,} of {before:,} characters."
+        )
+    if shrunk.ending == "whole":
+        return text(f"Nothing can go: {what} for the same cause only with all {before:,} characters.")
+    return text(
+        (f"{after:,} of {before:,} characters", "bold"),
+        f" are enough: {what} for the same cause in {_rate(shrunk.last)}.",
+    )
+
+
+def _notes(shrunk: Shrunk) -> Iterator[Text]:
+    if shrunk.minimal:
+        yield text(("No single part of it can go: each was tried.", "dim"))
+    asked = f"{numbers.count(shrunk.questions, 'question')}, {numbers.count(shrunk.answers, 'continuation')}"
+    yield text((f"{asked}. They are stored, and count in no rate, trend, baseline or gate.", "dim"))
+
+
+def _rate(count: Count) -> str:
+    return f"{count.hits} of {numbers.count(count.n, 'continuation')}"
