@@ -1,23 +1,16 @@
-"""The installed program in a real pseudo-terminal: colours and progress where they are wanted, and the app."""
+"""The program in a real pseudo-terminal: colours and progress where they are wanted, and the app."""
 
 from __future__ import annotations
 
-import fcntl
 import os
-import pty
-import select
-import struct
 import sys
-import termios
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyte
 import pytest
 import yaml
-
-ROOT = Path(__file__).resolve().parents[2]
+from terminal import Terminal
 
 pytestmark = pytest.mark.e2e
 
@@ -31,35 +24,16 @@ def in_terminal(
     **env: str,
 ) -> tuple[bytes, int]:
     """What the program wrote, and its exit code. After `until` was seen, `keys` are typed and `then` is called."""
-    child, terminal = pty.fork()
-    if child == 0:
-        for name in ("CI", "NO_COLOR"):
-            os.environ.pop(name, None)
-        os.environ.update({"PYTHONPATH": str(ROOT), **env})
-        os.execv(sys.executable, [sys.executable, "-m", "agenteval_tui", *map(str, arguments)])
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    written = b""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if not select.select([terminal], [], [], 0.5)[0]:
-            continue
-        try:
-            got = os.read(terminal, 65536)
-        except OSError:
-            break
-        if not got:
-            break
-        written += got
-        if until and until in written:
-            if keys:
-                os.write(terminal, keys)
+    with Terminal([sys.executable, "-m", "agenteval_tui", *map(str, arguments)], columns=80, rows=24, env=env) as it:
+        if until:
+            it.wait_for(lambda terminal: until in terminal.written, what=repr(until))
+            os.write(it.fd, keys)
             if then is not None:
                 then()
-            until = b""
-    else:
-        os.kill(child, 9)
-    os.close(terminal)
-    return written, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        it.wait_for_end()
+        code = it.exit_code()
+        assert code is not None
+        return bytes(it.written), code
 
 
 def screen_of(written: bytes) -> list[str]:

@@ -43,7 +43,12 @@ DIGITS = 10
 
 
 def read_early(env: Mapping[str, str]) -> dict[str, str]:
-    return {name: env[name] for name in sorted(env) if name.startswith(READ_EARLY) and name not in READ_LATE}
+    return {
+        name: env[name]
+        for name in sorted(env)
+        # An LC_ that is empty is as one that is not there (POSIX, "Internationalization Variables").
+        if name.startswith(READ_EARLY) and name not in READ_LATE and (env[name] or not name.startswith("LC_"))
+    }
 
 
 @dataclass
