@@ -91,7 +91,7 @@ def _notes(bench: Workbench, results: Sequence[CriterionResult], known: RunFacts
     status = bench.run.status
     notes: list[Cell] = []
     if in_a_file and (differs := agreement(status, results, known.pass_threshold, edited=edited)):
-        notes.append((differs, "error"))
+        notes.append((differs, token(_outcome_now(status, results, known.pass_threshold))))
     if status in ("passed", "failed") and (missing := not_made_sentence(not_made(results))):
         notes.append((missing, "error"))
     if labels := list(last_labels(known.labels, "").values()):
@@ -106,12 +106,15 @@ def agreement(
     stored: str, results: Sequence[CriterionResult], pass_threshold: float | None = None, *, edited: bool = False
 ) -> str:
     """What to say when the stored outcome and the one under the criteria as they are now differ; "" otherwise."""
-    own = [result for result in results if not result.source and not result.derived]
-    if not own or stored not in ("passed", "failed"):
-        return ""
-    now = verdict_of(own, pass_threshold).outcome
+    now = _outcome_now(stored, results, pass_threshold)
     what = "your edit" if edited else "today's criteria"
     return "" if now == stored else f"graded with {what}: {word(now)}"
+
+
+def _outcome_now(stored: str, results: Sequence[CriterionResult], pass_threshold: float | None) -> str:
+    """The run's outcome under these results; `stored` where they decide nothing."""
+    own = [result for result in results if not result.source and not result.derived]
+    return verdict_of(own, pass_threshold).outcome if own and stored in ("passed", "failed") else stored
 
 
 def reason_line(
