@@ -16,6 +16,8 @@ from textual.pilot import Pilot
 from agenteval_tui.core import directories
 from agenteval_tui.history import connections
 from agenteval_tui.history.store import Store
+from agenteval_tui.runs.events import Planned, RunRef
+from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.screens.editor.screen import EditorScreen
@@ -24,6 +26,7 @@ from agenteval_tui.tui.screens.history.screen import HistoryScreen
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.run.screen import RunScreen
 from agenteval_tui.tui.screens.suites.screen import SuitesScreen
+from agenteval_tui.tui.widgets.titled_pane import PaneTitle
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 __all__ = ["fresh", "samples"]  # fixtures
@@ -148,6 +151,14 @@ async def more_and_fewer_at_once_count_from_what_was_asked_for(
     monkeypatch.setattr(screen, "_send", lambda verb, run="", number=0: asked.append(number) if number else None)
     await pilot.press("plus", "plus", "minus")
     assert asked == [9, 10, 9]
+    # The title counts the tests of the execution that is shown, also where it is another one.
+    title = lambda: screen.query_one("#cells-title", PaneTitle).render_line(0).text.split()[-2:]  # noqa: E731
+    assert title() == ["3", "tests"]
+    only, ref = ExecutionView(), RunRef("one-1", "one", "one", "", 0, 1, "shop/support")
+    only.apply(Planned(1, "01M8029MCF6CGVEKSBGJT430FL", "one", (ref,), 8, 0))
+    screen.show_view(only)
+    await settle(pilot)
+    assert title() == ["1", "test"]
 
 
 async def test_a_run_is_started_watched_and_found_in_the_history(tmp_path: Path) -> None:

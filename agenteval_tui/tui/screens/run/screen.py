@@ -209,6 +209,7 @@ class RunScreen(FrameScreen):
         self.remove_class("empty")
         with cells.prevent(VirtualList.Highlighted):
             cells.set_source(grid, keep_key=grid.key(0) if grid.count() else None)
+        self.query_one("#cells-title", PaneTitle).retitle()
         self._rekey()
         self.agenteval.count_running()
         self._look_for_offer(grid.view)
