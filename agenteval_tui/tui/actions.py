@@ -302,6 +302,15 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action("branches.fold", "fold", "f", "fold", "Unfold everything, or fold it again", "branches", 6),
     Action("branches.forks", "forks", "Z", "forks", "Show the forks of the run, or its repetitions", "branches", 7),
+    Action("branches.keep", "keep", "", "keep", "Keep the fork as a test of the suite", "branches"),
+    Action(
+        "branches.keep_prompt",
+        "keep_prompt",
+        "",
+        "keep prompt",
+        "Make its system prompt the agent's",
+        "branches",
+    ),
     Action("branches.stop", "stop", "S", "stop", "Stop the continuations that are at work", "branches"),
     # The config editor, wherever it is
     Action("config.complete", "complete", "ctrl+@,ctrl+space", "complete", "List what can be written here", "config"),

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from agenteval_tui.agents.permission import TrustRequirement
 from agenteval_tui.analysis.causes import group_failures
+from agenteval_tui.analysis.fork_keeping import save_as_test, save_system_prompt
 from agenteval_tui.analysis.lint import check_loaded
 from agenteval_tui.analysis.overview import Overview
 from agenteval_tui.analysis.review_queue import ReviewFilter, queue
@@ -26,8 +27,10 @@ from agenteval_tui.runs.agent_factory import Configured, configured_agents
 from agenteval_tui.runs.chat_session import Conversation, drafted_test
 from agenteval_tui.runs.client import start
 from agenteval_tui.runs.estimate import Estimate, estimate
+from agenteval_tui.runs.fork.answers import Outcomes
+from agenteval_tui.runs.fork.edits import fork
 from agenteval_tui.runs.fork.model import ForkRequest
-from agenteval_tui.runs.fork.plan import ForkPrice, priced, requested_plan
+from agenteval_tui.runs.fork.plan import ForkPrice, priced, requested_plan, source_of
 from agenteval_tui.runs.live_registry import ExecutionRequest, Live
 from agenteval_tui.runs.plan.model import Plan, PlanOptions
 from agenteval_tui.runs.plan.planner import make_untrusted_plan
@@ -198,6 +201,19 @@ class Workspace:
                 fork=request,
             )
         )
+
+    def save_fork(self, run: str, branch: Outcomes) -> tuple[Path, str]:
+        """Write a fork of a run as a test behind the last one of the run's suite: (the file, the test's id)."""
+        store = self._opened.store
+        conversation = fork(store.transcript(run), branch.step, branch.edits)
+        loaded, wanted = save_as_test(source_of(store, store.run(run)), conversation)
+        return self._written(loaded).path, wanted
+
+    def save_system_prompt(self, run: str, branch: Outcomes) -> Path:
+        """Write the system prompt of a fork into the configuration of the run's agent; gives the file."""
+        path = save_system_prompt(source_of(self._opened.store, self._opened.store.run(run)), branch.edits)
+        self._opened.note_own_write(path)
+        return path
 
     def _plan(self, paths: Sequence[Path], options: PlanOptions) -> Plan:
         mine = load_agents(directories.config_dir())

@@ -148,6 +148,8 @@ async def test_from_a_step_to_branches(tmp_path: Path, monkeypatch: pytest.Monke
         assert (started[0].at, started[0].count) == (2, 2)
         assert "2/2" in text_of(app)
         await until(pilot, lambda: app.screen._forks.live is None)  # type: ignore[attr-defined]
+        app.screen.branches.action_keep()  # type: ignore[attr-defined]
+        await until(pilot, lambda: "order-status-fork" in (suites / "support.suite.yaml").read_text("utf-8"))
         await pilot.press("S")
         await settle(pilot)
         await pilot.press("Z")

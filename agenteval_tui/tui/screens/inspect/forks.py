@@ -11,6 +11,7 @@ from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.client import attach
 from agenteval_tui.runs.events import Command
+from agenteval_tui.runs.fork.answers import Outcomes
 from agenteval_tui.runs.fork.edits import ForkError, fork
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.transcripts.model import Transcript
@@ -48,6 +49,11 @@ class ForksController:
             return False
         self.live = None
         return True
+
+    def branch(self, row: int) -> Outcomes | None:
+        """The branch in a row; None: the run itself, or nothing."""
+        branches = self.tree.forks.branches if self.tree is not None else ()
+        return branches[row - 1] if 0 < row <= len(branches) else None
 
     def runs_of(self, row: int) -> tuple[str, list[str]]:
         """(the continuation that stands for a row, all of its branch); of the first row the run itself."""

@@ -14,6 +14,7 @@ from textual.message import Message
 
 from agenteval_tui.analysis.repetitions import Divergence
 from agenteval_tui.core.numbers import count
+from agenteval_tui.runs.fork.answers import Outcomes
 from agenteval_tui.tui.actions import pane_bindings
 from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.presenters import fork_columns
@@ -198,6 +199,14 @@ class BranchesPane(TitledPane[BranchesController]):
 
         forks: bool
 
+    @dataclass
+    class KeepWanted(Message):
+        """A fork of run `run` is to be kept: as a test, or its system prompt as that of the agent."""
+
+        run: str
+        branch: Outcomes
+        prompt: bool
+
     class StopWanted(Message):
         """The continuations that are at work are to be stopped."""
 
@@ -307,6 +316,21 @@ class BranchesPane(TitledPane[BranchesController]):
     def action_stop(self) -> None:
         """Stop the continuations that are at work."""
         self.post_message(self.StopWanted())
+
+    def action_keep(self) -> None:
+        """The fork under the cursor becomes a test."""
+        self._keep(prompt=False)
+
+    def action_keep_prompt(self) -> None:
+        """The system prompt of the fork under the cursor becomes that of the agent."""
+        self._keep(prompt=True)
+
+    def _keep(self, *, prompt: bool) -> None:
+        branch = self.forks.branch(self.steps.cursor) if self.shows_forks else None
+        if branch is None or self.forks.tree is None:
+            services(self).say("The cursor is on no fork: {branches.forks} shows them.")
+        else:
+            self.post_message(self.KeepWanted(self.forks.tree.forks.run.id, branch, prompt))
 
     def _is_about_repetitions(self) -> bool:
         """Say, where forks are shown, that a key is about repetitions."""

@@ -522,6 +522,22 @@ class InspectScreen(FrameScreen):
 
         self.ask(work, there, group="forks")
 
+    def on_branches_pane_keep_wanted(self, event: BranchesPane.KeepWanted) -> None:
+        """Write the fork, or its system prompt, into its file."""
+        work = self.agenteval.session.workspace
+
+        def saved(found: tuple[Path, str]) -> None:
+            path, test = found
+            self._say(f"Saved as test {one_line(test, 60)} of {one_line(path.name, 80)}.")
+
+        def kept(path: Path) -> None:
+            self._say(f"The system prompt is saved in {one_line(path.name, 80)}.")
+
+        if event.prompt:
+            self.ask(lambda: work.save_system_prompt(event.run, event.branch), kept, group="save")
+        else:
+            self.ask(lambda: work.save_fork(event.run, event.branch), saved, group="save")
+
     def on_branches_pane_stop_wanted(self, event: BranchesPane.StopWanted) -> None:
         """Stop the continuations that were begun here."""
         live = self._forks.live
