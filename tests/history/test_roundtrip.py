@@ -27,7 +27,17 @@ from agenteval_tui.history.blobs import (
 )
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.store import Store
-from agenteval_tui.transcripts.model import Message, Note, RunError, Step, Timing, ToolCall, Transcript, Usage
+from agenteval_tui.transcripts.model import (
+    Attachment,
+    Message,
+    Note,
+    RunError,
+    Step,
+    Timing,
+    ToolCall,
+    Transcript,
+    Usage,
+)
 
 # Every code point, also NUL, lone surrogates and what turns text around.
 texts = st.text(st.characters(exclude_categories=()), max_size=40)
@@ -251,15 +261,18 @@ def test_every_field_of_the_models_is_packed() -> None:
     assert {cls.__name__: [field.name for field in fields(cls)] for cls in (Transcript, Message, ToolCall)} == {
         "Transcript": [
             *("messages", "tool_calls", "timing", "usage", "model", "finish_reason", "final_output", "error"),
-            *("log", "notes"),
+            *("log", "notes", "user_usage"),
         ],
-        "Message": ["role", "content", "reasoning", "tool_calls", "tool_call", "tool_call_id", "name"],
+        "Message": [
+            *("role", "content", "reasoning", "tool_calls", "tool_call", "tool_call_id", "name", "simulated"),
+            "attachments",  # with a layout of their own: older programs refuse those transcripts
+        ],
         "ToolCall": [
             *("id", "name", "arguments", "result", "status", "started_ms", "duration_ms", "message", "malformed"),
         ],
     }
-    numbers = {cls.__name__: len(fields(cls)) for cls in (Timing, Step, Usage, RunError)}
-    assert numbers == {"Timing": 3, "Step": 4, "Usage": 5, "RunError": 5}
+    numbers = {cls.__name__: len(fields(cls)) for cls in (Timing, Step, Usage, RunError, Attachment)}
+    assert numbers == {"Timing": 3, "Step": 4, "Usage": 5, "RunError": 5, "Attachment": 7}
     numbers = {cls.__name__: len(fields(cls)) for cls in (CriterionResult, MetricResult, Evidence, Span)}
     assert numbers == {"CriterionResult": 16, "MetricResult": 10, "Evidence": 10, "Span": 5}
 
