@@ -52,8 +52,9 @@ def record(
     if replay and path is None:
         raise AgentevalError("there is no cassette to replay", mend="give cassette=FILE")
     started = _program(program, max_cost)
-    if replay and path is not None:
-        started = replaced(started, cassette=read(path), on_miss="live" if live_after_miss else "error")
+    before = read(path) if replay and path is not None else None
+    if before is not None:
+        started = replaced(started, cassette=before, on_miss="live" if live_after_miss else "error")
     permission = programs.permission_of(started)
     loaded = [one.loaded for one in suites_of(suites)] if test else []
     place = directories.history_file(db)
@@ -68,7 +69,7 @@ def record(
             first = recording
             recording = run_in_thread(lambda: programs.calibrated(started, permission, first))
         if path is not None:
-            programs.keep_cassette(path, started, recording)
+            programs.keep_cassette(path, before, recording)
         if plan is None:
             execution = programs.store_ungraded(store, started, recording)
         else:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.agents.recording.capture import NOTHING_SEEN
-from agenteval_tui.agents.recording.cassette import Cassette, read
+from agenteval_tui.agents.recording.cassette import Cassette, Journal, journal_path, read
 from agenteval_tui.agents.recording.matching import Volatile
 from agenteval_tui.agents.recording.providers import upstreams
 from agenteval_tui.cli.exit_codes import exit_code
@@ -78,8 +78,9 @@ def record_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
     loaded: Sequence[LoadedSuite] = ()
     if given["test"] is not None:
         loaded = load_for_run(invocation, () if given["suite"] is None else (given["suite"],), (given["test"],))
-    cassette = _lenient(read(given["cassette"]), given) if given["replay"] else None
-    program = _program(given, cassette, live=given["live_after_miss"])
+    before = _before(invocation, given)
+    cassette = None if before is None else _lenient(before, given)
+    program = _program(given, cassette, live=given["live_after_miss"] or not given["replay"])
     permission = permission_of(program)
     with invocation.store() as store:
         plan = None
@@ -89,16 +90,34 @@ def record_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
                 loaded, given["test"], program, user_agents=agents, judge=given["judge"], trust=given["trust"]
             )
             plan = plan_with_permission(invocation, plan)
-        recording = run_to_end(record(program, permission))
+        writes = given["cassette"] is not None and (not given["replay"] or given["live_after_miss"])
+        journal = Journal(given["cassette"], before or Cassette()) if writes else None
+        recording = run_to_end(record(program, permission, journal=journal))
         if given["calibrate"] and recording.exchanges:
             recording = run_to_end(calibrated(program, permission, recording))
-        written = _write(given, program, recording)
+        written = _write(given, program, before, recording)
+        if journal is not None:
+            journal.done()
         if plan is None:
             execution = store_ungraded(store, program, recording)
         else:
             run_to_end(store_graded(store, plan, recording))
             execution = plan.execution_id
         return _report(invocation, store, execution, recording, written, as_json=given["as_json"])
+
+
+def _before(invocation: Invocation, given: Mapping[str, Any]) -> Cassette | None:
+    """What is recorded already: the cassette that is replayed, or what is left of a recording that was cut off (its
+    program was killed, say): what was paid for is not asked for again."""
+    path: Path | None = given["cassette"]
+    if path is None:
+        return None
+    left = journal_path(path)
+    if left.exists() and (not given["replay"] or given["live_after_miss"]):
+        found = read(left)
+        invocation.note(f"continuing a recording that was cut off after {count(len(found.exchanges), 'answer')}")
+        return found
+    return read(path) if given["replay"] else None
 
 
 def replay_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
@@ -170,11 +189,11 @@ def _program(given: Mapping[str, Any], cassette: Cassette | None, *, live: bool)
     )
 
 
-def _write(given: Mapping[str, Any], program: Program, recording: Recording) -> _Written:
+def _write(given: Mapping[str, Any], program: Program, before: Cassette | None, recording: Recording) -> _Written:
     """The cassette and the test, where they are wanted."""
     written = _Written(volatile=recording.volatile if given["calibrate"] else ())
     path = given["cassette"]
-    if path is not None and keep_cassette(path, program, recording):
+    if path is not None and keep_cassette(path, before, recording):
         written = replace(written, cassette=path)
     if given["new"]:
         suite, test = _write_test(given["suite"] or NEW_SUITE, program, recording)

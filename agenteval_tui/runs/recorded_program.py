@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.prices import Prices
 from agenteval_tui.agents.recording.capture import NOTHING_SEEN
-from agenteval_tui.agents.recording.cassette import Cassette, documents, of_documents, read, write
+from agenteval_tui.agents.recording.cassette import Cassette, Journal, documents, of_documents, write
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.keys import keys_of
@@ -118,9 +118,11 @@ def agent_config(program: Program) -> dict[str, object]:
     }
 
 
-async def record(program: Program, permission: Permission, *, answers: Answers | None = None) -> Recording:
-    """Run a program to its end behind the proxy. `answers`: in place of the program's cassette. Raises
-    `AgentevalError` where it can't be started, or its port can't be had."""
+async def record(
+    program: Program, permission: Permission, *, answers: Answers | None = None, journal: Journal | None = None
+) -> Recording:
+    """Run a program to its end behind the proxy. `answers`: in place of the program's cassette. `journal` gets what
+    servers answer. Raises `AgentevalError` where it can't be started, or its port can't be had."""
     if answers is None and program.cassette is not None:
         answers = Playback(program.cassette, system=program.system)
     session = Session(
@@ -130,6 +132,7 @@ async def record(program: Program, permission: Permission, *, answers: Answers |
         cost=prices(),
         max_cost=program.max_cost,
         pace=program.pace,
+        keep=None if journal is None else journal.add,
     )
     started_ms, began = now_ms(), time.perf_counter()
     code = await run_program(
@@ -173,14 +176,14 @@ async def calibrated(program: Program, permission: Permission, first: Recording)
     return replace(first, volatile=volatile_parts(answers.pairs))
 
 
-def keep_cassette(path: Path, program: Program, recording: Recording) -> bool:
-    """Write what was recorded into a cassette; what servers answered after a miss is added to the one that is there.
-    Whether there was anything to write. Raises `AgentevalError`."""
-    if not recording.cassette.exchanges or (program.cassette is not None and not recording.live):
+def keep_cassette(path: Path, before: Cassette | None, recording: Recording) -> bool:
+    """Write what was recorded into a cassette; what servers answered is added to what was there `before`. Whether there
+    was anything to write. Raises `AgentevalError`."""
+    new = tuple([one for one in recording.cassette.exchanges if one.live])
+    if not new and (before is None or path.exists()):
         return False
-    before = Cassette(volatile=recording.volatile) if program.cassette is None else read(path)
-    new = tuple([one for one in recording.exchanges if one.live])
-    write(path, replace(before, exchanges=(*before.exchanges, *new)))
+    kept = Cassette(volatile=recording.volatile) if before is None else before
+    write(path, replace(kept, exchanges=(*kept.exchanges, *new)))
     return True
 
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,6 +71,7 @@ tests:
         prototype_class: TextResponse
         config_uxon: {metrics: [{type: TextMatch, contains: whale}]}
 """
+ROOT = Path(__file__).resolve().parents[2]
 KEY = "planted-key-of-the-user-0001"
 
 
@@ -147,6 +152,29 @@ def test_live_after_a_miss_adds_to_the_cassette(cli: Any, model: Any) -> None:
     assert len(model.requests) == 2
     again = cli("record", "--cassette", "c.jsonl", "--replay", *agent("And another one?"))
     assert (again.code, len(model.requests)) == (0, 2)
+
+
+def test_what_was_paid_for_is_kept_when_the_recording_is_killed(cli: Any, model: Any, tmp_path: Path) -> None:
+    program = tmp_path / "agent.py"
+    # As kill -9 in the middle: agenteval, its child's parent, is gone before it writes anything.
+    kept = "open('c.jsonl.partial').read().count(chr(10)) == 2"
+    kill = f"while not {kept}: time.sleep(0.01)\n    os.kill(os.getppid(), 9); sys.exit()"
+    program.write_text(PROGRAM.replace("    for call in", f"    {kill}\n    for call in"), "utf-8")
+    words = [sys.executable, "-m", "agenteval_tui", "record", "--cassette", "c.jsonl"]
+    killed = subprocess.run([*words, *agent()], env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert not (tmp_path / "c.jsonl").exists()
+    assert KEY not in (tmp_path / "c.jsonl.partial").read_text("utf-8")
+    assert len(model.requests) == 1
+    program.write_text(PROGRAM.replace("time.time_ns()", "0"), "utf-8")
+    left = tmp_path / "c.jsonl.partial"
+    left.write_text(re.sub(r"now: \d+", "now: 0", left.read_text("utf-8")), "utf-8")
+    done = cli("record", "--cassette", "c.jsonl", *agent())
+    assert (done.code, len(model.requests)) == (0, 2)
+    assert "continuing a recording that was cut off after 1 answer" in done.err
+    assert not left.exists()
+    assert cli("record", "--cassette", "c.jsonl", "--replay", *agent()).code == 0
+    assert len(model.requests) == 2
 
 
 def test_a_new_test_is_made_of_it_and_grades_the_next_one(cli: Any, model: Any, tmp_path: Path) -> None:

@@ -37,7 +37,8 @@ class Session:
     `answers`: a recording that answers; None: the servers do. `on_miss`: what happens to a request that is not in it:
     "error", or "live": it and all that follow go to the servers. `max_cost`: US dollars that those may cost; `cost`
     says what one did. `keys`: what must not be stored of what is known beforehand; those in requests are found.
-    `pace`: recorded answers come as fast as they did (1), or at once (0).
+    `pace`: recorded answers come as fast as they did (1), or at once (0). `keep` gets each answer of a server as soon
+    as it is there, without keys.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Session:
         cost: Cost | None = None,
         max_cost: float | None = None,
         pace: float = 0.0,
+        keep: Callable[[Exchange], None] | None = None,
     ) -> None:
         self.name = name
         self.pace = pace
@@ -66,6 +68,7 @@ class Session:
         self._keys = set(keys)
         self._redactor = KeyRedactor(self._keys)
         self._cost = cost
+        self._keep = keep
         self._max_cost = max_cost
         self._began = time.perf_counter()
         self._exchanges: list[_OpenExchange] = []
@@ -91,6 +94,8 @@ class Session:
                 exchange.answered(Answer(0, error="the program did not wait for the answer", whole=False), live=False)
             elif exchange.live:
                 self._pay(exchange)
+                if self._keep is not None:
+                    self._keep(self._redactor.exchange(exchange.exchange(self.name, self.now_ms)))
 
     async def answer(self, exchange: _OpenExchange) -> Answer | None:
         """The answer where no server is to be asked: a recorded one, or the proxy's own error. None: ask one."""
