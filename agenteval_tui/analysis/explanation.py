@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.analysis.blame.model import Blame
 from agenteval_tui.analysis.repetitions import Divergence
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -38,6 +39,8 @@ class Explanation(Struct, frozen=True):
     ending: Ending | None = None
     notes: tuple[Note, ...] = ()
     judged: bool = True
+    blame: Blame | None = None
+    """Which step the run was lost at; None: this was not looked at."""
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -84,10 +87,12 @@ def explanation_of(
     *,
     wanted: str = "",
     divergence: Divergence | None = None,
+    blame: Blame | None = None,
 ) -> Explanation:
     """The explanation of all criteria, or of the one that `wanted` names (see `criterion_named`)."""
     chosen = (criterion_named(row.id, results, wanted),) if wanted else tuple(enumerate(results, 1))
-    return _explanation(row, chosen, transcript, labels, divergence, judged=bool(results))
+    explained = _explanation(row, chosen, transcript, labels, divergence, judged=bool(results))
+    return explained if blame is None else replace(explained, blame=blame)
 
 
 def missed_of(

@@ -6,6 +6,7 @@ package is not. Every function raises `AgentevalError` with what is wrong, where
 
 from __future__ import annotations
 
+from agenteval_tui.api.blame import Blame, blame
 from agenteval_tui.api.comparison import Comparison, compare
 from agenteval_tui.api.forks import Forks, fork
 from agenteval_tui.api.grading import Grade, grade
@@ -20,6 +21,7 @@ from agenteval_tui.suites.model import Criterion
 
 __all__ = [
     "AgentevalError",
+    "Blame",
     "Comparison",
     "Criterion",
     "Execution",
@@ -30,6 +32,7 @@ __all__ = [
     "Shrunk",
     "Suggested",
     "Suite",
+    "blame",
     "compare",
     "fork",
     "grade",

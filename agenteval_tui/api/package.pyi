@@ -4,6 +4,9 @@ from agenteval_tui.api import (
     AgentevalError as AgentevalError,
 )
 from agenteval_tui.api import (
+    Blame as Blame,
+)
+from agenteval_tui.api import (
     Comparison as Comparison,
 )
 from agenteval_tui.api import (
@@ -32,6 +35,9 @@ from agenteval_tui.api import (
 )
 from agenteval_tui.api import (
     Suite as Suite,
+)
+from agenteval_tui.api import (
+    blame as blame,
 )
 from agenteval_tui.api import (
     compare as compare,

@@ -23,6 +23,7 @@ from msgspec import Struct
 from pydantic import Field
 
 from agenteval_tui.analysis.workbench import Workbench
+from agenteval_tui.api.blame import blame as blame_run
 from agenteval_tui.api.forks import fork as fork_run
 from agenteval_tui.api.grading import grade as grade_given
 from agenteval_tui.api.runs import run as run_suites
@@ -75,16 +76,16 @@ def make_server(root: Path, db: Path | None, allowed: Allowed) -> MCPServer[Any]
     server: MCPServer[Any] = MCPServer("agenteval", instructions=INSTRUCTIONS, version=__version__, log_level="ERROR")
     tools = _Tools(root.resolve(), db, allowed)
     offered: list[Callable[..., str]] = [
-        tools.failures, tools.why, tools.show, tools.history, tools.compare, tools.validate, tools.criterion,
-        tools.try_edit, tools.suggest, tools.grade,
+        tools.failures, tools.why, tools.blame, tools.show, tools.history, tools.compare, tools.validate,
+        tools.criterion, tools.try_edit, tools.suggest, tools.grade,
     ]  # fmt: skip
     if allowed.edit:
         offered.append(tools.save_edit)
     if allowed.run:
-        offered += [tools.run, tools.fork, tools.shrink]
+        offered += [tools.run, tools.blame_by_sampling, tools.fork, tools.shrink]
     for tool in offered:
-        acts = tool in (tools.save_edit, tools.run, tools.fork, tools.shrink)
-        asks = tool in (tools.run, tools.fork, tools.shrink)
+        asks = tool in (tools.run, tools.blame_by_sampling, tools.fork, tools.shrink)
+        acts = asks or tool == tools.save_edit
         hints = ToolAnnotations(read_only_hint=not acts, destructive_hint=acts, open_world_hint=asks)
         server.add_tool(_reported(tool), annotations=hints, structured_output=False)
     return server
@@ -129,6 +130,14 @@ class _Tools(Struct, frozen=True):
     ) -> str:
         """Explain why a run ended as it did: each criterion with what was expected and what was found."""
         return self._verb("why", *_given(run))
+
+    def blame(
+        self,
+        run: Annotated[str, Field(description="A run's id or a test's id, or empty: the newest failure.")] = "",
+    ) -> str:
+        """Say which step a run was lost at and whose fault it is, with the evidence: where a wrong value came from, the
+        first write that nothing expects, the step where passing and failing repetitions part. Nobody is asked."""
+        return self._verb("blame", *_given(run))
 
     def show(
         self,
@@ -258,6 +267,16 @@ class _Tools(Struct, frozen=True):
             db=self.db,
         )
         return f"{execution}\n\n{self.failures(execution.id)}" if execution.failures else str(execution)
+
+    def blame_by_sampling(
+        self,
+        run: Reference,
+        samples: Annotated[int, Field(ge=2, le=50, description="The most continuations of one step.")] = 8,
+    ) -> str:
+        """Find the step where a failed run was lost by continuing it from some of its steps, and grade what comes of
+        it: from which step on does it not pass any more? Ask `blame` first, which is free. It may cost money and time;
+        the user set the limit. What was asked before costs nothing."""
+        return str(blame_run(run, samples=samples, max_cost=self.allowed.max_cost, db=self.db))
 
     def fork(
         self,

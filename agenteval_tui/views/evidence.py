@@ -14,6 +14,7 @@ from agenteval_tui.grading.results import CriterionResult, Evidence, Outcome
 from agenteval_tui.grading.sentences import not_made_sentence
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.transcripts.model import RunError
+from agenteval_tui.views.blame import blame_line
 from agenteval_tui.views.comparison_text import comparison_text
 from agenteval_tui.views.divergence import parting_text
 from agenteval_tui.views.evidence_comparison import comparison_title, comparisons, hidden_differences
@@ -107,6 +108,8 @@ def explanation(explanation: Explanation) -> View:
     said = [Node(text((one_line(label_text(label)), "dim"))) for label in explanation.labels]
     if parting := parting_text(explanation.divergence):
         said.append(Node(text(("first divergence: ", "bold"), one_line(parting))))
+    if explanation.blame is not None:
+        said.append(Node(text(("lost at ", "bold"), blame_line(explanation.blame))))
     command = Paragraph(text((f"agenteval why {one_line(explanation.address)}", "dim code")))
     return (*(Tree(tuple(branch)) for branch in (nodes, said) if branch), command)
 

@@ -134,7 +134,20 @@ def blame_of(store: Store, row: RunRow) -> Blame:
     return free_answer(row.id, transcript, results, specs, _stored(store, row), called_good=called_good)
 
 
+def blame_beside(store: Store, row: RunRow) -> Blame | None:
+    """The free answer where it says more than an explanation does; None: it does not, or there is none."""
+    try:
+        blame = blame_of(store, row)
+    except NothingToBlameError:
+        return None
+    decisive = blame.decisive
+    return blame if decisive is not None and decisive.clues[0].code not in _SAID else None
+
+
 # Inside
+
+# What an explanation says already, or what says nothing beside it.
+_SAID = (ClueCode.PARTED, ClueCode.ANSWER, ClueCode.WRONG_TEXT, ClueCode.FIRST_RESULT)
 
 
 def _stored(store: Store, row: RunRow) -> Repetitions:

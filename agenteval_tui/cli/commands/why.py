@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from agenteval_tui.analysis.blame.free_answer import blame_beside
 from agenteval_tui.analysis.explanation import explanation_of
 from agenteval_tui.analysis.repetitions import divergence_beside
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
@@ -34,7 +35,10 @@ def command(invocation: Invocation, reference: str, as_json: bool, as_markdown: 
         row, wanted = invocation.references(store).address(reference, failure=True)
         transcript, parted = store.transcript(row.id), divergence_beside(store, row)
         labels = store.labels([row.id])
-        explanation = explanation_of(row, store.results(row.id), transcript, labels, wanted=wanted, divergence=parted)
+        lost = None if wanted else blame_beside(store, row)
+        explanation = explanation_of(
+            row, store.results(row.id), transcript, labels, wanted=wanted, divergence=parted, blame=lost
+        )
     out = invocation.out
     if as_json:
         out.json(explanation_document(explanation))

@@ -100,8 +100,8 @@ def blame_document(blame: Blame) -> BlameDocument:
         high=blame.high,
         could_pass=blame.possible,
         fault=blame.fault,
-        decisive=None if blame.decisive is None else _suspect(blame.decisive),
-        others=tuple(map(_suspect, blame.others)),
+        decisive=None if blame.decisive is None else suspect_document(blame.decisive),
+        others=tuple(map(suspect_document, blame.others)),
         prefixes=tuple(PrefixDocument(step=one.step, runs=one.runs, passed=one.passed) for one in blame.prefixes),
         sampled=None if blame.sampled is None else _sampled(blame.sampled),
     )
@@ -123,7 +123,8 @@ def _sampled(sampled: Sampled) -> SampledDocument:
     )
 
 
-def _suspect(suspect: Suspect) -> SuspectDocument:
+def suspect_document(suspect: Suspect) -> SuspectDocument:
+    """A step with its evidence."""
     return SuspectDocument(step=suspect.step, fault=suspect.fault, clues=tuple(map(_clue, suspect.clues)))
 
 

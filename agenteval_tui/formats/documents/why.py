@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from agenteval_tui.analysis.explanation import Explanation, address_of
 from agenteval_tui.core.document import Count, Document, Status
+from agenteval_tui.formats.documents.blame import SuspectDocument, suspect_document
 from agenteval_tui.formats.labels import LabelDocument, label_document
 from agenteval_tui.grading.codec import CriterionDocument, result_document
 from agenteval_tui.grading.explain import FactDocument, fact_document, headline
@@ -56,6 +57,10 @@ class Why(Document, frozen=True, kw_only=True):
         str,
         Meta(description="where passing and failing repetitions of the test part; empty when nothing parts them"),
     ]
+    decisive: Annotated[
+        SuspectDocument | None,
+        Meta(description="which step the run was lost at (`agenteval blame`); null where that adds nothing"),
+    ]
     labels: Annotated[tuple[LabelDocument, ...], Meta(description="what people said of these criteria, and of the run")]
     criteria: tuple[ExplainedCriterion, ...]
 
@@ -90,6 +95,7 @@ def explanation_document(one: Explanation) -> Why:
             for note in one.notes
         ),
         divergence=parting_text(one.divergence),
+        decisive=None if one.blame is None or one.blame.decisive is None else suspect_document(one.blame.decisive),
         labels=tuple(label_document(label) for label in one.labels),
         criteria=tuple(
             ExplainedCriterion(

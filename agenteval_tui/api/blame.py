@@ -1,0 +1,84 @@
+"""Blame from Python: the step where a run was lost, as `agenteval blame` says it."""
+
+from __future__ import annotations
+
+from agenteval_tui.analysis.blame.free_answer import blame_of
+from agenteval_tui.analysis.blame.model import Blame as Answers
+from agenteval_tui.analysis.blame.model import Sampled
+from agenteval_tui.analysis.blame.sampled import Sampling, with_sampling
+from agenteval_tui.api.runs import File, Run
+from agenteval_tui.api.shown import Shown
+from agenteval_tui.core import directories
+from agenteval_tui.history.references import References
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.event_loop import run_in_thread
+from agenteval_tui.runs.fork.oracle import Oracle
+from agenteval_tui.suites.projects import projects_open
+from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.views.blame import blame_line, blame_view
+from agenteval_tui.views.model import View
+
+
+class Blame(Shown):
+    """The four answers. `answers` has them with all evidence; steps in it count from 0."""
+
+    def __init__(self, answers: Answers, transcript: Transcript) -> None:
+        self.answers = answers
+        self.transcript = transcript
+
+    @property
+    def step(self) -> int | None:
+        """The decisive step, as `agenteval show` numbers messages, from 1; None: no step decides, or none was found."""
+        return None if self.answers.decisive is None else self.answers.decisive.step + 1
+
+    @property
+    def fault(self) -> str:
+        """agent, user, tool, environment, criterion, or unknown."""
+        return self.answers.fault
+
+    @property
+    def reproduces(self) -> str:
+        """always, mostly, luck (more than half of the stored repetitions passed), or once (it ran once)."""
+        return self.answers.reproduces
+
+    @property
+    def reason(self) -> str:
+        """The decisive step with its strongest evidence, on one line; "" where there is none."""
+        return blame_line(self.answers, self.transcript)
+
+    def __repr__(self) -> str:
+        return f"<Blame of {self.answers.run}: step {self.step}, {self.fault}>"
+
+    def view(self) -> View:
+        """As `agenteval blame` prints it."""
+        return blame_view(self.answers, self.transcript)
+
+
+def blame(
+    run: str | Run = "",
+    *,
+    samples: int | None = None,
+    max_cost: float | None = None,
+    concurrency: int | None = None,
+    trust: bool = False,
+    db: File | None = None,
+) -> Blame:
+    """Which step a stored run was lost at, and whose fault that is. "": the newest run that failed.
+
+    Without `samples` nobody is asked. With `samples` (8 is a good start) the run is also continued from some of its
+    steps, at most so many times from each; that may cost money, `max_cost` US dollars at most. What was asked before is
+    not asked again. `trust`: programs and functions of the suite's folder may run.
+
+    Works where an event loop runs already, as in a notebook. Raises `AgentevalError`: no such run, a run that passed,
+    or, with `samples`, an agent that can't continue a conversation.
+    """
+    path = run.db if isinstance(run, Run) else directories.history_file(db)
+    with Store.open_to_look(path) if samples is None else Store.open(path) as store:
+        row = run.row if isinstance(run, Run) else References(store, projects_open()).run(run, failure=True)
+        answers, transcript = blame_of(store, row), store.transcript(row.id)
+        if samples is not None:
+            oracle = Oracle(store, row, purpose="blame", max_cost=max_cost, concurrency=concurrency, trust=trust)
+            sampling = Sampling(oracle, transcript, samples)
+            sampled: Sampled = run_in_thread(sampling.asking, oracle.stop)
+            answers = with_sampling(answers, sampled)
+    return Blame(answers, transcript)
