@@ -59,6 +59,7 @@ messages = st.builds(
     tool_call=st.none() | st.integers(0, 9),
     tool_call_id=st.none() | texts,
     name=st.none() | texts,
+    simulated=st.booleans(),
 )
 calls = st.builds(
     ToolCall,
@@ -72,6 +73,7 @@ calls = st.builds(
     message=st.none() | st.integers(0, 9),
     malformed=st.booleans(),
 )
+usages = st.builds(Usage, counts, counts, counts, counts, st.none() | st.floats(0, 100))
 transcripts = st.builds(
     Transcript,
     messages=st.lists(messages, max_size=5).map(tuple),
@@ -82,7 +84,8 @@ transcripts = st.builds(
         milliseconds,
         st.lists(st.builds(Step, texts, st.floats(0, 1e6), st.floats(0, 1e6), st.booleans()), max_size=3).map(tuple),
     ),
-    usage=st.builds(Usage, counts, counts, counts, counts, st.none() | st.floats(0, 100)),
+    usage=usages,
+    user_usage=usages,
     model=texts,
     finish_reason=texts,
     final_output=texts,
