@@ -280,13 +280,16 @@ class _Texts:
                 passes = passing(self.examples, metric, "TextResponse", {})
                 price = cost + 0.5 * text.count(" ") - (1.0 if len(text) == 1 and not text.isalnum() else 0.0)
                 title = f"{said} {quoted(text)}"
-                pool.conditions.append(Condition(title, metric, passes, price, pool, source=mask, about=name))
+                source = _plain(mask, text)
+                pool.conditions.append(Condition(title, metric, passes, price, pool, source=source, about=name))
         for (first, last), mask in sorted(around.items()):
             cost = 6.0 if first == last or first + last in _PAIRS else 10.0
             metric = {"type": "Regex", "pattern": f"/\\A\\s*{escaped(first)}[\\s\\S]*{escaped(last)}\\s*$/"}
             passes = passing(self.examples, metric, "TextResponse", {})
             title = f"is wrapped in {quoted(first)} and {quoted(last)}"
-            pool.conditions.append(Condition(title, metric, passes, cost, pool, source=mask, about="edges"))
+            pool.conditions.append(
+                Condition(title, metric, passes, cost, pool, source=_plain(mask, first), about="edges")
+            )
         return pool
 
     def _whole(self) -> Family:
@@ -310,6 +313,11 @@ class _Texts:
             cost = 4.0 + sum(2.0 + 1.5 * text.count(" ") for text in texts)
             pool.conditions.append(Condition(title, metric, passes, cost, pool))
         return pool
+
+
+def _plain(mask: int, text: str) -> int:
+    """What a beginning or an end was made of: of a single sign, anything would have done."""
+    return -1 if len(text) == 1 and not text.isalnum() else mask
 
 
 def _stands_in(known: str, text: str) -> bool:
@@ -347,16 +355,17 @@ def _generalised(text: str) -> Iterator[tuple[str, str]]:
         if not any(char.isdigit() for char in token):
             continue
         for pattern in {_pattern(token, letters=False), _pattern(token, letters=True)}:
-            before = after = ""
-            if at and "\n" not in (between := text[places[at - 1][1] : start]) and len(between) <= 3:
-                before = escaped(text[places[at - 1][0] : start])
-            if at + 1 < len(places) and "\n" not in (between := text[end : places[at + 1][0]]) and len(between) <= 3:
-                after = escaped(text[end : places[at + 1][1]])
             yield pattern, token
-            if before and not any(char.isdigit() for char in before):
-                yield before + pattern, token
-            if after and not any(char.isdigit() for char in after):
-                yield pattern + after, token
+            for beside in (at - 1, at + 1):
+                if not 0 <= beside < len(places):
+                    continue
+                left, right = min(places[beside], places[at]), max(places[beside], places[at])
+                other = text[slice(*places[beside])]
+                between = text[left[1] : right[0]]
+                if len(between) > 3 or "\n" in between or any(char.isdigit() for char in other):
+                    continue
+                parts = (escaped(other), pattern) if beside < at else (pattern, escaped(other))
+                yield escaped(between).join(parts), text[left[0] : right[1]]
 
 
 def _pattern(token: str, *, letters: bool) -> str:
@@ -437,6 +446,11 @@ def _bounded(word: str) -> str:
     return f"{left}{escaped(word)}" + ("\\b" if word[-1].isalnum() else "")
 
 
+def times_in_words(count: float) -> str:
+    """`once`, `3 times`."""
+    return "once" if count == 1 else f"{count:g} times"
+
+
 def counter(token: str, flags: str, what: str, literal: str = "") -> Any:
     """Words and the metric for bounds on how often a pattern is found (`Measure.say`). `literal`: the text that it
     finds, if that is all."""
@@ -454,14 +468,14 @@ def counter(token: str, flags: str, what: str, literal: str = "") -> Any:
             return f"has {what}", {"type": "Regex", "pattern": f"/{token}/{flags}"}
         if most is None:
             pattern = f"/\\A(?>[\\s\\S]*?{token}){{{least}}}/{flags}"
-            return f"has {what} at least {least} times", {"type": "Regex", "pattern": pattern}
+            return f"has {what} at least {times_in_words(least or 0)}", {"type": "Regex", "pattern": pattern}
         if least is None:
             pattern = f"/\\A(?>[\\s\\S]*?{token}){{{int(most) + 1}}}/{flags}"
-            return f"has {what} at most {most} times", {"type": "Regex", "pattern": pattern, "not": True}
+            return f"has {what} at most {times_in_words(most)}", {"type": "Regex", "pattern": pattern, "not": True}
         times = f"{least}" if least == most else f"{least},{most}"
         # Possessive: what was counted is not given back, and nothing may follow.
         pattern = f"/\\A(?>(?:(?>[\\s\\S]*?{token})){{{times}}})(?![\\s\\S]*?{token})/{flags}"
-        words = f"exactly {least} times" if least == most else f"{least} to {most} times"
+        words = f"exactly {times_in_words(least)}" if least == most else f"{least} to {most} times"
         return f"has {what} {words}", {"type": "Regex", "pattern": pattern}
 
     return say

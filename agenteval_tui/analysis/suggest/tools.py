@@ -11,7 +11,7 @@ import regex
 
 from agenteval_tui.analysis.suggest.conditions import TOOLS, Condition, Family, Measure, Pool, bits, passing
 from agenteval_tui.analysis.suggest.examples import Examples, numbers
-from agenteval_tui.analysis.suggest.texts import escaped
+from agenteval_tui.analysis.suggest.texts import escaped, times_in_words
 from agenteval_tui.core.ids import canonical_json
 from agenteval_tui.core.phrasing import shown
 from agenteval_tui.grading.criterion_templates import expected_argument
@@ -70,12 +70,12 @@ def _usage(name: str) -> Any:
             tool["required"] = False
         elif least > 1:
             tool["min_calls"] = least
-            words.append(f"at least {least} times")
+            words.append(f"at least {times_in_words(least)}")
         if most is not None:
             tool["max_calls"] = most
-            words.append(f"at most {most} times")
+            words.append(f"at most {times_in_words(most)}")
         if least is not None and least == most:
-            words = ["exactly once" if least == 1 else f"exactly {least} times"]
+            words = [f"exactly {times_in_words(least)}"]
         title = f"calls {name}" + (f" {' and '.join(words)}" if words else "")
         return title, {"type": "ToolCheck", "tools": [tool]}
 
