@@ -293,7 +293,9 @@ def tape_of(store: Store, row: RunRow) -> Cassette:
             where=f"run {row.id}",
             mend="record it with `agenteval record`, or with `capture: model` of its agent",
         )
-    return of_documents(found, f"run {short_id(row.id)}")
+    tape = of_documents(found, f"run {short_id(row.id)}")
+    # One run: whose it was does not matter any more.
+    return replace(tape, exchanges=tuple([replace(one, session="") for one in tape.exchanges]))
 
 
 def replay_plan(

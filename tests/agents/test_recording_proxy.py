@@ -14,12 +14,15 @@ import pytest
 from scripted import Answer, Handler, Request, ScriptedServer, stream_of
 
 from agenteval_tui.agents.recording.cassette import Cassette, lines, parse
+from agenteval_tui.agents.recording.exchange import Answer as ExchangeAnswer
+from agenteval_tui.agents.recording.exchange import Exchange, Question
 from agenteval_tui.agents.recording.playback import Playback
 from agenteval_tui.agents.recording.proxy import Proxy
 from agenteval_tui.agents.recording.session import Session
 from agenteval_tui.core.errors import InfrastructureError
 
 ASKED = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
+ASKED_QUESTION = Question("POST", "openai/v1/chat/completions", {}, ASKED)
 SAID = {
     "model": "m",
     "choices": [{"index": 0, "message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}],
@@ -288,3 +291,26 @@ async def test_a_request_in_chunks_or_with_100_continue_is_read() -> None:
         assert b'{"a":1}' in said
         writer.close()
     assert session.exchanges()[0].question.body == {"a": 1}
+
+
+async def test_equal_requests_at_the_same_time_get_different_answers() -> None:
+    said = [Exchange(ASKED_QUESTION, ExchangeAnswer(200, "application/json", {"n": n})) for n in range(4)]
+    session = Session(answers=Playback(Cassette(tuple(said))))
+    async with proxied(lambda _: Answer(500), session) as (_, client):
+        replies = await asyncio.gather(*(client.post("/openai/v1/chat/completions", json=ASKED) for _ in range(4)))
+    assert sorted(one.json()["n"] for one in replies) == [0, 1, 2, 3]
+
+
+async def test_an_address_that_makes_no_sense_is_an_error_and_no_more() -> None:
+    async with proxied(lambda request: Answer(body=json.dumps({"path": request.path}))) as (_, client):
+        port, path = client.base_url.port, client.base_url.path
+        long = "x" * 70_000
+        for target in ("openai/v1/\x80\xff", f"openai/v1/{long}", "openai/v1/[::1", "openai/v1//../../etc"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(
+                f"GET {path}{target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".encode("latin-1")
+            )
+            said = await asyncio.wait_for(reader.read(), 20)
+            assert said.startswith((b"HTTP/1.1 200", b"HTTP/1.1 4", b"HTTP/1.1 502")), target[:40]
+            writer.close()
+        assert (await client.post("/openai/v1/chat/completions", json=ASKED)).status_code == 200

@@ -167,9 +167,12 @@ class Proxy:
         except AgentevalError as error:
             raise _UnreachableError(error.sentence) from None
         # What is packed could not be read on its way.
-        asked = wire.build_request(
-            method.decode(), address, headers=[*headers, (b"accept-encoding", b"identity")], content=body or None
-        )
+        try:
+            asked = wire.build_request(
+                method.decode(), address, headers=[*headers, (b"accept-encoding", b"identity")], content=body or None
+            )
+        except (httpx.InvalidURL, ValueError) as error:
+            raise _UnreachableError(f"this address can't be asked: {error}") from None
         asked.extensions["timeout"] = _TIMEOUT.as_dict()
         try:
             answer = await wire.send(asked, stream=True)

@@ -73,6 +73,7 @@ class Session:
         self._began = time.perf_counter()
         self._exchanges: list[_OpenExchange] = []
         self._live = False
+        self._looking = asyncio.Lock()  # equal requests at the same time get different answers
 
     def know(self, keys: Iterable[str]) -> None:
         """Keys that a request had."""
@@ -100,7 +101,8 @@ class Session:
     async def answer(self, exchange: _OpenExchange) -> Answer | None:
         """The answer where no server is to be asked: a recorded one, or the proxy's own error. None: ask one."""
         if self._answers is not None and not self._live:
-            found = await asyncio.to_thread(self._answers.answer, self._redactor.question(exchange.question))
+            async with self._looking:
+                found = await asyncio.to_thread(self._answers.answer, self._redactor.question(exchange.question))
             if not isinstance(found, Miss):
                 exchange.answered(found, live=False)
                 return found
