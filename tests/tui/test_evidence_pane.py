@@ -116,3 +116,11 @@ def test_what_did_not_hold_stands_first() -> None:
     result = compile_criterion(CriterionSpec("it", "TextResponse", {"metrics": [metric]})).check(TRANSCRIPT)
     shown = "\n".join(plain(line) for line in looked_at(cast("Any", None), 0, result, [result], 60))
     assert shown.index("contains_all[1]") < shown.index("contains_all[0]")
+
+
+def test_what_a_condition_expects_is_whole_in_a_narrow_pane() -> None:
+    hit = {"type": "TextMatch", "contains_any": ["Revenue: 5.000 EUR"]}
+    result = compile_criterion(CriterionSpec("it", "TextResponse", {"metrics": [hit]})).check(TRANSCRIPT)
+    lines = [plain(line).rstrip() for line in looked_at(cast("Any", None), 0, result, [result], 28)]
+    at = next(number for number, line in enumerate(lines) if "contains_any" in line)
+    assert " ".join(" ".join(lines[at : at + 3]).split()).startswith('✓ contains_any "Revenue: 5.000 EUR"')

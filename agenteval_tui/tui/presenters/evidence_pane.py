@@ -85,7 +85,8 @@ def looked_rows(
     if result.outcome == "failed" and not result.source:
         that_pass = " that pass" if width >= 42 else ""
         edits: Line = ((keys["relax"], "bold accent"), (f" smallest edits{that_pass}  ", "dim"))
-        made.add([(*edits, (keys["relax_now"], "bold accent"), (" the first", "dim")), ()])
+        first = " the first" if width >= 31 else " first"
+        made.add([(*edits, (keys["relax_now"], "bold accent"), (first, "dim")), ()])
     made.add(_asked(bench, result, facts, keys["replies"]))
     made.add(_value(result, width))
     if others:
@@ -236,7 +237,10 @@ def _condition(one: Evidence, width: int) -> list[Line]:
         if hidden := hidden_differences(one):
             lines.append(((f"      … {count(hidden, 'more difference')}", "dim"),))
         return lines
-    lines = [(*start, (one_line(one.condition, 80), "dim"), (_expected(one), ""))]
+    expected = _expected(one)
+    head = (*start, (one_line(one.condition, 80), "dim"))
+    fits = width_of((*head, (expected, ""))) <= width
+    lines = [(*head, (expected, ""))] if fits else [head, *paragraph(expected.strip(), width, "", 6)]
     # A passed condition needs no story; a failed one is why the person is here.
     if sentences.evidence_sentence(one) and (not one.passed or width >= 60):
         lines += paragraph(sentences.evidence_sentence(one), width, "dim" if one.passed else "", 6)
