@@ -55,6 +55,8 @@ def sends_keys(config: Mapping[str, Any], base_dir: Path, environ: Mapping[str, 
     except AgentevalError:
         brought, env = {}, dict(os.environ if environ is None else environ)
     said: dict[str, None] = {}
+    if config.get("kind") == "litellm":  # its model's name may be an address, and it takes keys from many places
+        said[f"asks {cut(str(config.get('model', '')), 80)} through litellm, which finds your keys by itself"] = None
     for part in _parts(config, base_dir):
         for one in part.sent(env, brought):
             said[one] = None

@@ -45,7 +45,7 @@ _USUAL = {
     "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
     "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
 }
-_PROGRAMS = frozenset(("command", "python"))
+_PROGRAMS = frozenset(("command", "python", "litellm"))  # litellm takes keys out of the environment itself
 
 
 def secrets_of(

@@ -10,6 +10,7 @@ import asyncio
 import importlib.util
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -308,3 +309,13 @@ class TestCrewAI:
             "deaf is a crew that asks for nothing; write {prompt} into a task's description"
         )
         assert crewai[0]["deaf"].wrong
+
+
+def test_litellm_has_its_tests_in_its_own_environment() -> None:
+    """It needs an `openai` that the agents of OpenAI can't be with."""
+    python = interpreter_of("litellm", "litellm")
+    tests, root = Path(__file__).with_name("test_litellm.py"), Path(__file__).parents[2]
+    options = ("-q", "-p", "no:cacheprovider", "-W", "ignore")
+    ran = subprocess.run([python, "-m", "pytest", *options, tests], cwd=root, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout[-4000:]
+    assert "skipped" not in ran.stdout

@@ -12,6 +12,7 @@ from agenteval_tui.agents.base import AgentEvent, AgentSetup, CheckReport, Faile
 from agenteval_tui.agents.http.client import HttpClient
 from agenteval_tui.agents.http.connection_pool import Connections, without_credentials
 from agenteval_tui.agents.http.errors import ErrorMapper
+from agenteval_tui.agents.models.stream import ModelClient
 from agenteval_tui.agents.network_options import NetworkOptions
 from agenteval_tui.agents.redaction import EventRedactor
 from agenteval_tui.agents.secrets import secrets_of
@@ -36,7 +37,7 @@ class NoWayError(Exception):
 
 
 async def run_on_client(
-    begin: Callable[[], tuple[HttpClient, AsyncIterator[AgentEvent]]],
+    begin: Callable[[], tuple[ModelClient, AsyncIterator[AgentEvent]]],
 ) -> AsyncGenerator[AgentEvent, None]:
     """The events of one run, without secrets. `begin` reads what the run needs, and gives the way to the server and the
     events; where it raises `AgentevalError` or `NoWayError`, the run failed."""

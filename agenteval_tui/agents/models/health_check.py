@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 from msgspec import Struct, field
 
 from agenteval_tui.agents.base import AgentEvent, CheckReport, CheckStep, Failed, ReasoningDelta, TextDelta, ToolSpec
-from agenteval_tui.agents.http.client import HttpClient
 from agenteval_tui.agents.models.message_mapping import ProviderMessage, arguments_object
-from agenteval_tui.agents.models.stream import ModelProtocol, ModelReply
+from agenteval_tui.agents.models.stream import ModelClient, ModelProtocol, ModelReply
 from agenteval_tui.agents.network_options import ModelOptions
+from agenteval_tui.transcripts.error_codes import ErrorCode
 
 Options = TypeVar("Options", bound=ModelOptions)
 
@@ -51,16 +51,19 @@ class _Findings(Struct):
 
 
 async def check_model(
-    wire: HttpClient, options: Options, protocol: Callable[[Options], ModelProtocol], *, thorough: bool
+    wire: ModelClient, options: Options, protocol: Callable[[Options], ModelProtocol], *, thorough: bool
 ) -> CheckReport:
     """The report on a server and its model. Not `thorough`: free, or one token where the server has no list of models
     or the model is not on it."""
     began = time.perf_counter()
     found = _Findings()
-    names, failed = await _models(wire, protocol(options).models_path)
+    place = protocol(options).models_path
+    names, failed = await _models(wire, place) if place else (None, None)
     took = (time.perf_counter() - began) * 1000
     listed = names is not None and any(one in names for one in (options.model, f"{options.model}:latest"))
-    if failed is not None and failed.error.kind in ("connection", "timeout"):
+    if not place:
+        pass  # only an answer tells
+    elif failed is not None and failed.error.kind in ("connection", "timeout"):
         found.failed = failed
         found.add("reachable", False, failed.error.message, took)
         found.skip("key", "model")
@@ -83,6 +86,8 @@ async def check_model(
         done = {step.name for step in found.steps}
         found.skip(*(name for name in ("streams", "tools") if name not in done))
     total = (time.perf_counter() - began) * 1000
+    if not place:
+        _say_whether_reached(wire, found)
     steps = tuple(found.steps)
     if found.failed is not None:
         return CheckReport(False, found.failed.error.message, total, found.failed.error.mend, steps)
@@ -91,7 +96,19 @@ async def check_model(
     return CheckReport(True, "; ".join([words, *missing]), total, "", steps)
 
 
-async def _models(wire: HttpClient, path: str) -> tuple[set[str] | None, Failed | None]:
+def _say_whether_reached(wire: ModelClient, findings: _Findings) -> None:
+    """The first step, from what an answer told."""
+    failed = findings.failed.error if findings.failed is not None else None
+    if failed is not None and failed.kind in ("connection", "timeout"):
+        step = CheckStep("reachable", False, failed.message)
+    elif failed is not None and failed.code != ErrorCode.STATUS:
+        step = CheckStep("reachable", None, "not tried" if failed.code == ErrorCode.KEY_MISSING else failed.message)
+    else:
+        step = CheckStep("reachable", True, f"{wire.server.url} answers")
+    findings.steps.insert(0, step)
+
+
+async def _models(wire: ModelClient, path: str) -> tuple[set[str] | None, Failed | None]:
     """The names of the server's models (None: it does not say), or why they can't be had."""
     given, failed = await wire.get(path)
     try:
@@ -103,7 +120,7 @@ async def _models(wire: HttpClient, path: str) -> tuple[set[str] | None, Failed 
 
 
 async def _ask(
-    wire: HttpClient,
+    wire: ModelClient,
     options: Options,
     protocol: Callable[[Options], ModelProtocol],
     findings: _Findings,
@@ -144,7 +161,7 @@ async def _ask(
 
 
 def _say_of_answer(
-    wire: HttpClient, options: ModelOptions, findings: _Findings, names: set[str] | None, tried: _Tried
+    wire: ModelClient, options: ModelOptions, findings: _Findings, names: set[str] | None, tried: _Tried
 ) -> None:
     findings.add("key", True, _key_words(wire))
     unlisted = names is not None and options.model not in names and f"{options.model}:latest" not in names
@@ -153,7 +170,7 @@ def _say_of_answer(
     findings.add("model", True, words, tried.total_ms)
 
 
-def _say_of_stream(tried: _Tried, findings: _Findings, wire: HttpClient) -> None:
+def _say_of_stream(tried: _Tried, findings: _Findings, wire: ModelClient) -> None:
     if not tried.reply.streamed:
         findings.add("streams", False, "the server sends its answer whole, though a stream was asked for")
     elif tried.first_ms is None:
@@ -164,7 +181,7 @@ def _say_of_stream(tried: _Tried, findings: _Findings, wire: HttpClient) -> None
 
 
 async def _call_a_tool(
-    wire: HttpClient, options: Options, protocol: Callable[[Options], ModelProtocol], findings: _Findings
+    wire: ModelClient, options: Options, protocol: Callable[[Options], ModelProtocol], findings: _Findings
 ) -> None:
     asked: dict[str, Any] = {"system": None}
     if getattr(options, "tool_choice", None) is not None:
@@ -187,7 +204,7 @@ async def _call_a_tool(
         )
 
 
-async def _try(wire: HttpClient, protocol: ModelProtocol, text: str, *tools: ToolSpec) -> _Tried:
+async def _try(wire: ModelClient, protocol: ModelProtocol, text: str, *tools: ToolSpec) -> _Tried:
     dialogue = protocol.begin([ProviderMessage("user", text)], tools, 0)
     tried = _Tried(dialogue.reply(0))
     began = time.perf_counter()
@@ -205,11 +222,11 @@ async def _try(wire: HttpClient, protocol: ModelProtocol, text: str, *tools: Too
 
 @asynccontextmanager
 async def _events(
-    wire: HttpClient, path: str, reply: ModelReply, body: dict[str, Any]
+    wire: ModelClient, path: str, reply: ModelReply, body: dict[str, Any]
 ) -> AsyncIterator[AsyncIterator[AgentEvent]]:
     async with aclosing(wire.ask(path, reply, json=body)) as events:
         yield events
 
 
-def _key_words(wire: HttpClient) -> str:
+def _key_words(wire: ModelClient) -> str:
     return f"the key in {wire.server.key_env} is taken" if wire.server.key_env else "no key is wanted"

@@ -26,7 +26,7 @@ from agenteval_tui.agents.http.connection_pool import Connections
 from agenteval_tui.agents.http.written_request import KEY, WrittenRequest
 from agenteval_tui.agents.models.health_check import check_model
 from agenteval_tui.agents.models.message_mapping import CallIds, provider_messages, with_system
-from agenteval_tui.agents.models.stream import CallParts, Dialogue, ModelProtocol, end_of_turn
+from agenteval_tui.agents.models.stream import CallParts, Dialogue, ModelClient, ModelProtocol, end_of_turn
 from agenteval_tui.agents.network_options import ModelOptions
 from agenteval_tui.agents.options import options_for, read_options
 from agenteval_tui.agents.tools.mcp import ToolHost
@@ -69,7 +69,7 @@ class ModelAgent(ABC, Generic[Options]):
         """Asks the server for its models (free), or, where that does not tell, for an answer of one token.
         `thorough` also asks for a streamed answer and a call of a tool."""
         try:
-            wire = self._wire(self._options)
+            wire = self._client(self._options)
         except NoWayError as missing:
             return missing.report
         return await check_model(wire, self._options, self._protocol, thorough=thorough)
@@ -99,13 +99,13 @@ class ModelAgent(ABC, Generic[Options]):
         await self._host.close()
         await self._connections.close()
 
-    def _begin(self, request: AgentRequest) -> tuple[HttpClient, AsyncIterator[AgentEvent]]:
+    def _begin(self, request: AgentRequest) -> tuple[ModelClient, AsyncIterator[AgentEvent]]:
         options = options_for(request, self._setup, self._options)
-        wire = self._wire(options, request.config)
+        wire = self._client(options, request.config)
         return wire, self._converse(request, options, wire, self._toolbox(options, request))
 
     async def _converse(
-        self, request: AgentRequest, options: Options, wire: HttpClient, toolbox: Toolbox
+        self, request: AgentRequest, options: Options, wire: ModelClient, toolbox: Toolbox
     ) -> AsyncGenerator[AgentEvent, None]:
         given = with_system(request, options.system)
         if given != request.messages:
@@ -130,6 +130,10 @@ class ModelAgent(ABC, Generic[Options]):
             await stack.enter_async_context(aclosing(events))
             async for event in events:
                 yield event
+
+    def _client(self, options: Options, config: Mapping[str, Any] | None = None) -> ModelClient:
+        """The way to the model; `config` is what the options were read from. Raises `NoWayError`."""
+        return self._wire(options, config)
 
     def _wire(self, options: Options, config: Mapping[str, Any] | None = None) -> HttpClient:
         """The way to the server; `config` is what the options were read from. Raises `NoWayError`."""
@@ -164,7 +168,7 @@ class ModelAgent(ABC, Generic[Options]):
 
 
 async def converse(
-    wire: HttpClient, path: str, dialogue: Dialogue[Any], toolbox: Toolbox, max_steps: int
+    wire: ModelClient, path: str, dialogue: Dialogue[Any], toolbox: Toolbox, max_steps: int
 ) -> AsyncGenerator[AgentEvent, None]:
     """The events of the whole loop; ends with `Done` or `Failed`."""
     key = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
@@ -34,6 +34,14 @@ _BY_ITSELF = ("stop", "tool_calls", "function_call")
 _CHOICE_KEYS = frozenset(("index", "delta", "finish_reason", "logprobs"))
 
 
+class ChatOptions(Protocol):
+    """The options of an agent that is asked in the words of Chat Completions."""
+
+    def chat_body(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]], seed: int) -> dict[str, Any]:
+        """The JSON of a request."""
+        ...
+
+
 class ChatProtocol:
     """`POST /chat/completions`."""
 
@@ -52,7 +60,7 @@ class ChatDialogue:
     """One run's conversation."""
 
     def __init__(
-        self, options: OpenAIOptions, messages: Sequence[ProviderMessage], tools: Sequence[ToolSpec], seed: int
+        self, options: ChatOptions, messages: Sequence[ProviderMessage], tools: Sequence[ToolSpec], seed: int
     ) -> None:
         self._options = options
         self._seed = seed
@@ -149,7 +157,7 @@ class ChatReply(ModelReply):
     """One reply of Chat Completions.
 
     `thinking` and `extra` are what a server sends beside the answer and wants back within a loop of tool calls:
-    DeepSeek's `reasoning_content`, OpenRouter's `reasoning_details`.
+    DeepSeek's `reasoning_content`, OpenRouter's `reasoning_details`. `whole`: the message as litellm puts it together.
     """
 
     protocol = "Chat Completions"
@@ -159,6 +167,7 @@ class ChatReply(ModelReply):
         super().__init__(first_key)
         self.thinking: list[str] = []
         self.details: list[Any] = []
+        self.whole: Mapping[str, Any] = {}
         self._begun = False  # the message itself has come, were it empty
         self._by_index: dict[int, CallParts] = {}  # the last call at each index
         self._by_id: dict[str, CallParts] = {}
@@ -176,11 +185,11 @@ class ChatReply(ModelReply):
             return
         if not isinstance(chunk, Mapping):
             raise EmptyResponseError(f"a JSON {type(chunk).__name__} where an object is due")
-        yield from self._take_chunk(chunk)
+        yield from self.take_chunk(chunk)
 
     def take_whole(self, text: str) -> Iterator[AgentEvent]:
         value = decoded_object(text)
-        yield from self._take_chunk(value)
+        yield from self.take_chunk(value)
         if not isinstance(value.get("choices"), list) or not value["choices"]:
             raise EmptyResponseError(f"an object without `choices` ({words_in(text)[:200]})")
 
@@ -190,7 +199,8 @@ class ChatReply(ModelReply):
         self.usable = self.usable or (bool(why) and (self._begun or why not in _BY_ITSELF))
         return super().rest()
 
-    def _take_chunk(self, chunk: Mapping[str, Any]) -> Iterator[AgentEvent]:
+    def take_chunk(self, chunk: Mapping[str, Any]) -> Iterator[AgentEvent]:
+        """The events of a piece of a stream, or of a whole reply."""
         if chunk.get("error") or (not chunk.get("choices") and is_error(chunk)):
             raise ProviderError(error_in(chunk))
         if isinstance(chunk.get("model"), str):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct, field
@@ -12,6 +12,7 @@ from pydantic_core import from_json
 
 from agenteval_tui.agents.base import (
     AgentEvent,
+    Failed,
     Noted,
     TextDelta,
     ToolArgumentsDelta,
@@ -21,7 +22,7 @@ from agenteval_tui.agents.base import (
     TurnEnded,
     UsageReported,
 )
-from agenteval_tui.agents.http.errors import error_in, is_error, is_markup, words_in
+from agenteval_tui.agents.http.errors import ErrorMapper, error_in, is_error, is_markup, words_in
 from agenteval_tui.agents.http.sse import ServerEvent
 from agenteval_tui.agents.models.message_mapping import ProviderMessage
 from agenteval_tui.agents.usage import UsageReader
@@ -169,6 +170,22 @@ class Dialogue(Protocol[Reply]):
 
     def add_results(self, reply: Reply, results: Mapping[int, ToolCallFinished]) -> None:
         """Add the model's message and the results of its calls, by their keys."""
+        ...
+
+
+class ModelClient(Protocol):
+    """The way to a model. `server` is what errors may say of the other side, and what must not be repeated."""
+
+    @property
+    def server(self) -> ErrorMapper: ...
+
+    def ask(self, path: str, reply: Any, *, json: dict[str, Any]) -> AsyncGenerator[AgentEvent, None]:
+        """Send a request; the events of its reply as they come, which `reply` puts together. Ends early after a
+        `Failed`."""
+        ...
+
+    async def get(self, path: str) -> tuple[Any, Failed | None]:
+        """The JSON value at a path (None where there is none), or why it can't be had."""
         ...
 
 

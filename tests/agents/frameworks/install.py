@@ -11,12 +11,15 @@ import sys
 import venv
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = {
     "smolagents": ("smolagents>=1.20",),
     "autogen-agentchat": ("autogen-agentchat>=0.7", "autogen-ext>=0.7"),
     "crewai": ("crewai>=1.0",),
     "google-adk": ("google-adk>=1.0",),
     "llama-index-core": ("llama-index-core>=0.13",),
+    # Asked in our process: its tests run there, with agenteval beside it.
+    "litellm": (f"agenteval-tui[litellm] @ {ROOT.as_uri()}", "pytest", "pytest-asyncio", "pytest-xdist", "hypothesis"),
 }
 
 
