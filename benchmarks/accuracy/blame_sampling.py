@@ -23,6 +23,8 @@ from benchmarks.accuracy.blame import PAGE
 
 BEGIN, END = "<!-- sampling: made by python -m benchmarks.accuracy.blame_sampling -->", "<!-- end of sampling -->"
 AGENTS = 200
+SEED = 11
+"""Of the published agents. The search's constants were chosen on the agents of seeds 1 and 2: those tell nothing."""
 
 Kind = Literal["one step", "one step, noise", "two steps", "never passes", "no step"]
 _KINDS: tuple[Kind, ...] = ("one step", "one step", "one step, noise", "two steps", "never passes", "no step")
@@ -116,17 +118,19 @@ def ask_all(made: Sequence[Agent], samples: int, seed: int) -> Tally:
             tally.intervals += 1
             tally.covered += rate.low - 1e-9 <= agent.rates[rate.prefix] <= rate.high + 1e-9
         all_of_them = Answers(agent, seed * 100_003 + number + 50_000)
-        tally.right_plainly += plain(agent.steps, all_of_them, samples) == agent.truth
+        named = plain(agent.steps, all_of_them, samples)
+        tally.right_plainly += agent.truth is not None and named == agent.truth
         tally.asked_plainly += all_of_them.asked
     return tally
 
 
-def table(samples: Sequence[int], seed: int = 1, number: int = AGENTS) -> str:
+def table(samples: Sequence[int], seed: int = SEED, number: int = AGENTS) -> str:
     """The table of the page."""
     rows = [
         "| `--samples` | agents with a step | decided | right of these | agents without | said none |"
-        " intervals that hold the rate | answers asked for | of the plain way's |",
-        "|---|---|---|---|---|---|---|---|---|",
+        " intervals that hold the rate | answers asked for | of the plain way's |"
+        " plain way right, of agents with a step |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for most in samples:
         tally = ask_all(list(agents(number, seed)), most, seed)
@@ -139,6 +143,7 @@ def table(samples: Sequence[int], seed: int = 1, number: int = AGENTS) -> str:
             f"| {most} | {having} | {decided} | {right} ({100 * right / decided:.1f} %) | {lacking} |"
             f" {none} ({100 * none / lacking:.1f} %) | {100 * tally.covered / tally.intervals:.1f} % |"
             f" {tally.asked:,} | {100 * tally.asked / tally.asked_plainly:.0f} % of {tally.asked_plainly:,} |"
+            f" {tally.right_plainly} |"
         )
     return "\n".join(rows)
 
