@@ -11,7 +11,7 @@ from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.analysis.fork_keeping import save_as_test
 from agenteval_tui.analysis.shrink.case import size_of
 from agenteval_tui.analysis.shrink.shrink import Progress, Shrunk
-from agenteval_tui.analysis.shrink.stored import ShrinkQuestion, example, expected_answers, question_of, shrink
+from agenteval_tui.analysis.shrink.stored import ShrinkQuestion, example, price_of, question_of, shrink
 from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation
@@ -25,7 +25,7 @@ from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.runs.fork.plan import execution_plan
 from agenteval_tui.runs.fork.request import request_of
-from agenteval_tui.views.shrink import price_words, progress_text, shrunk_view
+from agenteval_tui.views.shrink import price_text, progress_text, shrunk_view
 
 
 class ShrinkOptions(Struct, frozen=True):
@@ -57,7 +57,8 @@ def shrink_run(invocation: Invocation, reference: str, options: ShrinkOptions) -
         )  # fmt: skip
         _permit(invocation, oracle, question)
         shown = not options.as_json and options.export is None
-        words, cost = _price(oracle, question, options.rate)
+        price = price_of(oracle, question, options.rate)
+        words, cost = price_text(price), None if price.cost is None else price.cost * price.high
         if options.price:
             invocation.out.line(words)
             return 0
@@ -85,16 +86,6 @@ def _permit(invocation: Invocation, oracle: Oracle, question: ShrinkQuestion) ->
         if not trust_answer(invocation, refused):
             raise
         oracle.trust = True
-
-
-def _price(oracle: Oracle, question: ShrinkQuestion, rate: float) -> tuple[str, float | None]:
-    """The price in words, and in US dollars at most (None: not known)."""
-    low, high = expected_answers(question, rate)
-    takes = oracle.price([example(question)], high)
-    total = takes.total_cost
-    cost = None if total is None or not takes.runs else total / takes.runs
-    seconds = None if takes.seconds is None or not takes.runs else takes.seconds.expected / takes.runs
-    return price_words(low, high, cost, seconds), None if cost is None else cost * high
 
 
 async def _shrink(

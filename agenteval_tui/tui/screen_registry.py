@@ -43,6 +43,7 @@ _SHEETS = {
     "quarantine": "quarantine:quarantine_of",
     "quarantine_test": "quarantine:QuarantineScreen",
     "share": "import_export_dialogs:ShareScreen",
+    "shrink": "shrink:ShrinkScreen",
     "suggest": "suggest:SuggestScreen",
     "tags": "new_test:TagsScreen",
     "theme": "theme:ThemeScreen",

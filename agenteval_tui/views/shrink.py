@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 from agenteval_tui.analysis.shrink.case import Case, Part, pieces
 from agenteval_tui.analysis.shrink.shrink import Count, Progress, Shrunk
+from agenteval_tui.analysis.shrink.stored import ShrinkPrice
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.views.model import Paragraph, Span, Text, View, text
@@ -27,17 +28,19 @@ def progress_text(progress: Progress, whole: int) -> str:
     )
 
 
-def price_words(low: int, high: int, cost: float | None, seconds: float | None) -> str:
-    """What shrinking may take: `about 40 to 200 continuations · $0.02 to $0.10 · 20 s to 2 min`."""
+def price_text(price: ShrinkPrice) -> str:
+    """What shrinking may take: `about 40 to 200 continuations · about $0.02 to $0.10 · about 20 s to 2 min`."""
+    low, high = price.low, price.high
     said = [f"about {low:,} to {high:,} continuations"]
-    if cost is None:
+    if price.cost is None:
         said.append("what they cost is not known")
-    elif cost:
-        said.append(f"about {numbers.dollars(cost * low)} to {numbers.dollars(cost * high)}")
+    elif price.cost:
+        said.append(f"about {numbers.dollars(price.cost * low)} to {numbers.dollars(price.cost * high)}")
     else:
         said.append("free")
-    if seconds is not None:
-        said.append(f"about {numbers.duration(1000 * seconds * low)} to {numbers.duration(1000 * seconds * high)}")
+    if price.seconds is not None:
+        ends = [numbers.duration(1000 * price.seconds * many) for many in (low, high)]
+        said.append(f"about {ends[0]} to {ends[1]}")
     return " · ".join(said)
 
 

@@ -32,6 +32,7 @@ async def test_a_failed_run_its_evidence_and_edits_that_are_not_saved(fresh: tup
             a_broken_edit_is_an_error_with_a_fix_that_one_key_applies,
             a_draft_follows_its_criterion_through_runs_and_criteria,
             the_smallest_edits_that_pass_are_one_key_away,
+            the_smallest_input_is_found_and_can_be_kept,
             criteria_that_agree_with_labels_are_added_to_the_test,
         ):
             await settle(pilot)
@@ -133,6 +134,22 @@ async def criteria_that_agree_with_labels_are_added_to_the_test(pilot: Pilot[int
     await settle(pilot)
     assert "Calls get_order" in text_of(app)
     assert "1 not saved" in text_of(app)
+
+
+async def the_smallest_input_is_found_and_can_be_kept(pilot: Pilot[int], app: AgentevalApp) -> None:
+    await go_to(pilot, "order-status")
+    await pilot.press("enter")
+    await settle(pilot)
+    await pilot.press("alt+k")
+    await until(pilot, lambda: "about 24 to 120 continuations" in text_of(app))
+    await pilot.press("c")
+    await until(pilot, lambda: "Calls stay" in text_of(app))
+    await pilot.press("c", "enter")
+    await until(pilot, lambda: "are enough" in text_of(app) and "No single part of it can go" in text_of(app))
+    await pilot.press("m")
+    await until(pilot, lambda: "saved as test order-status-small" in text_of(app))
+    await pilot.press("escape")
+    await until(pilot, lambda: isinstance(app.screen, InspectScreen))
 
 
 async def test_an_edit_is_saved_in_its_place_and_never_over_what_somebody_else_wrote(tmp_path: Path) -> None:

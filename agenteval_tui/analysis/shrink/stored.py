@@ -92,11 +92,25 @@ def shrink(
     return Shrinker(question.conversation, ask, rate=rate, keep_calls=keep_calls, on_progress=on_progress).run()
 
 
-def expected_answers(question: ShrinkQuestion, rate: float = RATE) -> tuple[int, int]:
-    """About how many continuations it will take, few and many: what was measured on planted triggers
-    (`benchmarks/accuracy/shrink.py`) is 8 to 40 times the sure question."""
+class ShrinkPrice(Struct, frozen=True):
+    """About what shrinking takes: continuations, few and many; US dollars and seconds of one (None: not known)."""
+
+    low: int
+    high: int
+    cost: float | None
+    seconds: float | None
+
+
+def price_of(oracle: Oracle, question: ShrinkQuestion, rate: float = RATE) -> ShrinkPrice:
+    """What was measured on planted triggers (`benchmarks/accuracy/shrink.py`): 8 to 40 times the sure question."""
     sure = fewest(0, 0, rate)
-    return 8 * sure, 40 * sure
+    low, high = 8 * sure, 40 * sure
+    takes = oracle.price([example(question)], high)
+    if not takes.runs:
+        return ShrinkPrice(low, high, None, None)
+    cost = None if takes.total_cost is None else takes.total_cost / takes.runs
+    seconds = None if takes.seconds is None else takes.seconds.expected / takes.runs
+    return ShrinkPrice(low, high, cost, seconds)
 
 
 def example(question: ShrinkQuestion) -> Question:

@@ -908,6 +908,13 @@ class InspectScreen(FrameScreen):
         else:
             self.agenteval.edit_test(bench.run.suite_key, bench.run.test_id, starter=starter, run=bench.run.id)
 
+    def action_shrink(self) -> None:
+        """The smallest input with which the run's agent still fails for the same cause."""
+        bench, state = self.controller.bench, self.controller
+        if bench is not None:
+            name = state.criterion_name if state.was_graded else ""
+            self.app.push_screen(sheet("shrink", bench.run.id, bench.run.test_id, name))
+
     def action_suggest(self) -> None:
         """The smallest criteria that agree with the labels of the test's runs; labels can be given there."""
         bench, name = self.controller.bench, self.controller.criterion_name

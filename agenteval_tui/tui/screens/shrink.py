@@ -1,0 +1,151 @@
+"""The smallest input that still fails: what it may cost, how far it is, and what is left."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from agenteval_tui.core.display import one_line
+from agenteval_tui.tui.presenters.sheet_edges import Keys
+from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.presenters.view_lines import view_lines
+from agenteval_tui.tui.screens.shrink_controller import ShrinkController
+from agenteval_tui.tui.services import services
+from agenteval_tui.tui.styled_text import Line, fit
+from agenteval_tui.tui.terminal.sheet import Sheet
+from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
+from agenteval_tui.tui.workers import start_worker
+from agenteval_tui.views.shrink import price_text, progress_text, shrunk_view
+
+_REPAINT_S = 0.2
+_WHAT = (
+    "Parts of what the agent was told are taken out while it still fails for the same cause: messages, calls, "
+    "sentences, members of JSON, words."
+)
+_KEPT = "Every continuation is stored and counts in no rate, trend, baseline or gate. What was asked once is known."
+
+
+class ShrinkScreen(Sheet[None]):
+    """Starts, shows and stops it. Closing the sheet stops it too; what was asked is kept."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,alt+k", "leave", "close", show=False),
+        Binding("enter", "begin", "start", show=False),
+        Binding("c", "calls", "keep calls", show=False),
+        Binding("S", "stop", "stop", show=False),
+        Binding("m", "save", "make a test", show=False),
+    ]
+
+    def __init__(self, run_id: str, test_id: str, criterion: str = "") -> None:
+        super().__init__()
+        self._about = run_id, criterion
+        self._test = test_id
+        self.controller: ShrinkController | None = None
+
+    def compose(self) -> ComposeResult:
+        with SheetFrame("The smallest input", self._keys, subject=one_line(self._test, 60), width="large"):
+            yield LinesView(id="shrunk")
+
+    def on_mount(self) -> None:
+        self.controller = ShrinkController(services(self).session.store, *self._about)
+        self._timer = self.set_interval(_REPAINT_S, self._paint, pause=True)
+        self.query_one("#shrunk", LinesView).focus()
+        self._paint()
+        start_worker(self, self._read, group="shrink")
+
+    async def _read(self) -> None:
+        assert self.controller is not None
+        await asyncio.to_thread(self.controller.read)
+        self._paint()
+
+    # What a person does
+
+    def action_begin(self) -> None:
+        """Ask the agent."""
+        if self.controller is not None and self.controller.stage in ("ready", "ended"):
+            self.controller.begin()
+            self._timer.resume()
+            self._paint()
+            start_worker(self, self._run, group="shrink")
+
+    async def _run(self) -> None:
+        assert self.controller is not None
+        await asyncio.to_thread(self.controller.run)
+        self._timer.pause()
+        if self.is_attached:
+            self._paint()
+
+    def action_calls(self) -> None:
+        """Whether calls stay, and only what they say is shrunk."""
+        if self.controller is not None and self.controller.stage in ("ready", "ended"):
+            self.controller.keep_calls = not self.controller.keep_calls
+            self._paint()
+
+    def action_stop(self) -> None:
+        """End it with what there is."""
+        if self.controller is not None:
+            self.controller.stop()
+            self._paint()
+
+    def action_save(self) -> None:
+        """Keep the small case as a test."""
+        if self.controller is not None and self.controller.stage == "ended":
+            start_worker(self, self._save, group="shrink-save")
+
+    async def _save(self) -> None:
+        assert self.controller is not None
+        await asyncio.to_thread(self.controller.save)
+        self._paint()
+
+    def action_leave(self) -> None:
+        """Close; what runs is stopped."""
+        if self.controller is not None:
+            self.controller.stop()
+        self.dismiss(None)
+
+    # What it looks like
+
+    def _paint(self) -> None:
+        self.query_one("#shrunk", LinesView).show(self._lines)
+        self.query_one(SheetFrame).retell()
+
+    def _keys(self) -> Keys:
+        controller = self.controller
+        if controller is None or controller.stage in ("reading", "refused"):
+            return (("esc", "close"),)
+        if controller.running:
+            return (("S", "stop"), ("esc", "stop and close"))
+        calls = "calls may go" if controller.keep_calls else "keep calls"
+        keys: Keys = (("enter", "again" if controller.shrunk is not None else "start"), ("c", calls))
+        if controller.shrunk is not None and controller.shrunk.removed and not controller.saved:
+            keys = (*keys, ("m", "make a test"))
+        return (*keys, ("esc", "close"))
+
+    def _lines(self, width: int) -> list[Line]:
+        controller = self.controller
+        if controller is None or controller.stage == "reading":
+            return [((" Looking …", "dim"),)]
+        lines: list[Line] = []
+        if controller.error is not None:
+            lines += [*error_lines(controller.error, width), ()]
+        if controller.stage == "refused" or controller.question is None:
+            return lines
+        if controller.running:
+            said = " Stopping …" if controller.stage == "stopping" else " Asking …"
+            if controller.progress is not None and controller.stage == "running":
+                said = f" {progress_text(controller.progress, controller.whole)}"
+            return [*lines, fit(((said, "running"),), width)]
+        if controller.shrunk is not None:
+            lines += view_lines(shrunk_view(controller.shrunk, controller.question.criterion, dimmed=True), width)
+            if controller.saved:
+                lines += [(), fit(((f" {controller.saved}", "passed"),), width)]
+            return lines
+        lines += paragraph(_WHAT, width)
+        stay = "Calls stay; only what they and their results say is shrunk." if controller.keep_calls else ""
+        lines += paragraph(stay, width) if stay else []
+        lines += [(), *paragraph(price_text(controller.price) if controller.price is not None else "", width)]
+        return [*lines, (), *paragraph(_KEPT, width, "dim")]

@@ -1,0 +1,104 @@
+"""What the sheet that shrinks a run knows and does, without Textual."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from agenteval_tui.analysis.fork_keeping import save_as_test
+from agenteval_tui.analysis.shrink.case import size_of
+from agenteval_tui.analysis.shrink.shrink import Progress, Shrunk
+from agenteval_tui.analysis.shrink.stored import ShrinkPrice, ShrinkQuestion, price_of, question_of, shrink
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import short_id
+from agenteval_tui.grading.results import Outcome
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.fork.oracle import Oracle
+
+Stage = Literal["reading", "ready", "running", "stopping", "ended", "refused"]
+
+
+class ShrinkController:
+    """One run. `read`, `run` and `save` block: call them in a thread; `progress` may be looked at meanwhile."""
+
+    def __init__(self, store: Store, run: str, criterion: str = "") -> None:
+        self.stage: Stage = "reading"
+        self.keep_calls = False
+        self.price: ShrinkPrice | None = None
+        self.progress: Progress | None = None
+        self.shrunk: Shrunk | None = None
+        self.error: AgentevalError | None = None
+        self.saved = ""
+        self.question: ShrinkQuestion | None = None
+        self._store = store
+        self._run = run
+        self._criterion = criterion
+        self._oracle: Oracle | None = None
+
+    @property
+    def whole(self) -> int:
+        """Characters of what the agent was told."""
+        return 0 if self.question is None else size_of(self.question.conversation)
+
+    @property
+    def running(self) -> bool:
+        """Whether the agent is being asked."""
+        return self.stage in ("running", "stopping")
+
+    def read(self) -> None:
+        """Find out what would be shrunk, and what it may cost."""
+        try:
+            row = self._store.run(self._run)
+            failed = {one.criterion for one in self._store.results(row.id) if one.outcome == Outcome.FAILED}
+            meant = self._criterion if self._criterion in failed else ""  # what is shown may have passed
+            self.question = question_of(self._store, row, criterion=meant)
+            self._oracle = self._new_oracle()
+            self.price = price_of(self._oracle, self.question)
+            self.stage = "ready"
+        except AgentevalError as error:
+            self.error, self.stage = error, "refused"
+
+    def begin(self) -> None:
+        """From now on it runs; `run` does the work."""
+        self.stage, self.error, self.progress, self.saved = "running", None, None, ""
+
+    def run(self) -> None:
+        """Shrink. What was asked before is known, so a second time continues the first."""
+        assert self.question is not None
+        try:
+            self._oracle = self._new_oracle()
+            self.shrunk = shrink(self.question, self._oracle, keep_calls=self.keep_calls, on_progress=self._note)
+        except AgentevalError as error:
+            self.error = error
+        self.stage = "ended" if self.error is None else "ready"
+
+    def stop(self) -> None:
+        """End it with the smallest case that was found until then."""
+        if self.stage == "running" and self._oracle is not None:
+            self.stage = "stopping"
+            self._oracle.stop()
+
+    def save(self) -> None:
+        """Write the small case as a test behind those of the run's suite."""
+        question, shrunk = self.question, self.shrunk
+        if question is None or shrunk is None or self._oracle is None or not shrunk.removed or self.saved:
+            return
+        row = question.run
+        about = f"The smallest input found that fails as run {short_id(row.id)} of {row.test_id} does" + (
+            f": {question.criterion}." if question.criterion else "."
+        )
+        name = f"{row.test_name or row.test_id}, shrunk"
+        try:
+            loaded, test_id = save_as_test(
+                self._oracle.source, shrunk.conversation, name=name, description=about, suffix="small"
+            )
+            self.saved = f"saved as test {test_id} of {loaded.path.name}"
+        except AgentevalError as error:
+            self.error = error
+
+    def _note(self, progress: Progress) -> None:
+        self.progress = progress
+
+    def _new_oracle(self) -> Oracle:
+        row = self._store.run(self._run)
+        return Oracle(self._store, row, purpose="shrink", title=one_line(f"shrink {row.test_name or row.test_id}", 120))
