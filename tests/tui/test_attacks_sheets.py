@@ -45,7 +45,6 @@ SHOWN = {
         "quarantine.QuarantineScreen",
         "json_viewer.JsonViewerScreen",
         "criterion_versions.CriterionVersionsScreen",
-        "suggest.SuggestScreen",
     },
     "through_reviewing": {
         "agreement.AgreementScreen",
@@ -68,6 +67,8 @@ SHOWN = {
         "relax.RelaxScreen",
         "resume.ResumeScreen",
         "criterion_versions.CriterionVersionsScreen",
+        "shrink.ShrinkScreen",
+        "suggest.SuggestScreen",
     },
     "through_a_run": {
         "executions.ExecutionsScreen",
@@ -206,11 +207,12 @@ def inspect(on: Walk, folder: Path) -> None:
     on.to("InspectScreen", "j", ENTER, holds="evidence")
     on.settle()
     on.sheet("L", "LabelScreen", "t", "y")
-    on.sheet('"', "JudgeLogScreen", "n", "p", holds="asked about")
+    on.sheet('"', "JudgeLogScreen", "n", "p", holds="Replies of judges")
     on.sheet("a", "AddRowScreen", holds="row")
     on.sheet("F", "ForkScreen", holds="how often")
     on.sheet("X", "ExportScreen")
     on.sheet("V", "CriterionVersionsScreen", "j", TAB, "j")
+    on.sheet("\x1bk", "ShrinkScreen", "c", holds="smallest input")
     on.sheet("\x1bs", "SuggestScreen", "y", "]", holds="good or bad")
     on.copy("y")
     on.copy(TAB, "j", "Y")
