@@ -21,12 +21,13 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 
 class ServedRequest(Struct, frozen=True):
-    """A request. `headers` by their names in small letters; of equal names the last."""
+    """A request. `headers` by their names in small letters, of equal names the last; `sent`: all, as they came."""
 
     method: str
     target: str
     headers: dict[str, str]
     body: bytes
+    sent: tuple[tuple[bytes, bytes], ...] = ()
 
     @property
     def path(self) -> str:
@@ -80,7 +81,11 @@ class ServerConnection:
                 self._began = False
                 headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in request.headers}
                 return ServedRequest(
-                    request.method.decode("latin-1"), request.target.decode("latin-1"), headers, bytes(body)
+                    request.method.decode("latin-1"),
+                    request.target.decode("latin-1"),
+                    headers,
+                    bytes(body),
+                    tuple(request.headers),
                 )
             else:  # the connection was closed, or is to speak another protocol
                 return None

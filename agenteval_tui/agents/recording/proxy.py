@@ -19,7 +19,7 @@ import h11
 import httpx
 
 from agenteval_tui.agents.http.connection_pool import Connections
-from agenteval_tui.agents.http.proxies import is_local
+from agenteval_tui.agents.http.server_connection import ServedRequest, ServerConnection, TooLargeError
 from agenteval_tui.agents.recording.exchange import STREAM, Answer, Question, events_of, received
 from agenteval_tui.agents.recording.keys import sent_keys
 from agenteval_tui.agents.recording.protocols import error_answer
@@ -91,29 +91,28 @@ class Proxy:
         await self._connections.close()
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.get_running_loop().create_task(self._serve(_Client(reader, writer)))
+        task = asyncio.get_running_loop().create_task(self._serve(ServerConnection(reader, writer, LARGEST)))
         self._clients.add(task)
         task.add_done_callback(self._clients.discard)
 
-    async def _serve(self, client: _Client) -> None:
+    async def _serve(self, client: ServerConnection) -> None:
         try:
-            while (asked := await client.request()) is not None:
-                await self._answer(client, *asked)
+            while (request := await client.request()) is not None:
+                await self._answer(client, request)
                 if not client.next():
                     break
         except h11.RemoteProtocolError as error:
             await client.refuse(error.error_status_hint or 400, f"this is not HTTP that can be read: {error}")
-        except _TooLargeError:
+        except TooLargeError:
             await client.refuse(413, f"a request of more than {LARGEST // 1_000_000} MB is not passed on")
         except (ConnectionError, h11.LocalProtocolError):
             pass  # the client went away
         finally:
             client.close()
 
-    async def _answer(self, client: _Client, request: h11.Request, body: bytes) -> None:
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in request.headers}
-        target = urlsplit(request.target.decode("latin-1"))
-        if not _is_here(headers.get("host", "")):
+    async def _answer(self, client: ServerConnection, request: ServedRequest) -> None:
+        headers, target = request.headers, urlsplit(request.target)
+        if not request.is_local:
             # A page in a browser whose name leads to this machine.
             await client.refuse(403, "this address is for programs of this machine")
             return
@@ -129,36 +128,35 @@ class Proxy:
         session.know(sent_keys(headers, dict(query)))
         kind = headers.get("content-type", "")
         question = Question(
-            request.method.decode("latin-1"),
+            request.method,
             path.rstrip("/"),
             {key: value for key, value in query if not is_secret_name(key)},
-            received(_unpacked(body, headers.get("content-encoding", "")), kind),
+            received(_unpacked(request.body, headers.get("content-encoding", "")), kind),
         )
         async with session.asking(question) as open_exchange:
             answer = await session.answer(open_exchange)
             if answer is not None:
-                await client.play(answer, session.pace)
+                await play(client, answer, session.pace)
                 return
             provider, behind = found
             address = self._upstreams[provider.name] + behind + (f"?{target.query}" if target.query else "")
-            sent = [(name, value) for name, value in request.headers if name.decode("latin-1").lower() not in _NOT_SENT]
+            sent = [(name, value) for name, value in request.sent if name.decode("latin-1").lower() not in _NOT_SENT]
             pieces = _Pieces()
             try:
-                await self._pass_on(client, request.method, address, sent, body, pieces)
+                await self._pass_on(client, request, address, sent, pieces)
             except _UnreachableError as error:
                 said = f"agenteval's proxy can't reach {urlsplit(address).netloc.rpartition('@')[2]}: {error}"
                 pieces.error = said
-                await client.play(error_answer(question, _UNREACHED, said), 0)
+                await play(client, error_answer(question, _UNREACHED, said), 0)
             finally:
                 open_exchange.answered(pieces.answer(), live=True)
 
     async def _pass_on(
         self,
-        client: _Client,
-        method: bytes,
+        client: ServerConnection,
+        request: ServedRequest,
         address: str,
         headers: list[tuple[bytes, bytes]],
-        body: bytes,
         pieces: _Pieces,
     ) -> None:
         """Ask the server, and send its answer on as it comes. Raises `_UnreachableError` where there is none."""
@@ -169,7 +167,10 @@ class Proxy:
         # What is packed could not be read on its way.
         try:
             asked = wire.build_request(
-                method.decode(), address, headers=[*headers, (b"accept-encoding", b"identity")], content=body or None
+                request.method,
+                address,
+                headers=[*headers, (b"accept-encoding", b"identity")],
+                content=request.body or None,
             )
         except (httpx.InvalidURL, ValueError) as error:
             raise _UnreachableError(f"this address can't be asked: {error}") from None
@@ -193,113 +194,34 @@ class Proxy:
                 await answer.aclose()
 
 
-class _TooLargeError(Exception):
-    pass
-
-
 class _UnreachableError(Exception):
     pass
 
 
-class _Client:
-    """The connection of a program."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
-        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD)
-        self._began = False
-
-    async def request(self) -> tuple[h11.Request, bytes] | None:
-        """The next request with its body; None: there is none any more."""
-        request: h11.Request | None = None
-        body = bytearray()
-        while True:
-            event = self._http.next_event()
-            if event is h11.NEED_DATA:
-                if self._http.they_are_waiting_for_100_continue:
-                    await self._write(self._http.send(h11.InformationalResponse(status_code=100, headers=[])))
-                self._http.receive_data(await self._reader.read(65536))
-            elif isinstance(event, h11.Request):
-                request = event
-            elif isinstance(event, h11.Data):
-                body += event.data
-                if len(body) > LARGEST:
-                    raise _TooLargeError
-            elif isinstance(event, h11.EndOfMessage):
-                assert request is not None
-                self._began = False
-                return request, bytes(body)
-            else:  # the connection was closed, or is to speak another protocol
-                return None
-
-    def next(self) -> bool:
-        """Whether another request may follow on this connection."""
-        if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
-            self._http.start_next_cycle()
-            return True
-        return False
-
-    async def begin(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
-        self._began = True
-        await self._write(self._http.send(h11.Response(status_code=status, headers=headers)))
-
-    async def send(self, data: bytes) -> None:
-        if data:
-            await self._write(self._http.send(h11.Data(data=data)))
-
-    async def end(self) -> None:
-        await self._write(self._http.send(h11.EndOfMessage()))
-
-    async def play(self, answer: Answer, pace: float) -> None:
-        """A recorded answer, a stream event by event. `pace` 1: as fast as it was recorded."""
-        headers = [(b"content-type", answer.type.encode("latin-1", "replace"))] if answer.type else []
-        if answer.status == 0:
-            self.abort()
-            return
-        if not answer.streamed:
-            data = answer.data()
-            if pace and answer.at_ms:
-                await asyncio.sleep(answer.at_ms[-1] / 1000 * pace)
-            await self.begin(answer.status, [*headers, (b"content-length", str(len(data)).encode())])
-            await self.send(data)
-        else:
-            await self.begin(answer.status, headers)
-            before = 0
-            for event, at_ms in zip(answer.body, (*answer.at_ms, *[0] * len(answer.body)), strict=False):
-                if pace and at_ms > before:
-                    await asyncio.sleep((at_ms - before) / 1000 * pace)
-                    before = at_ms
-                await self.send(event.encode("utf-8", "surrogatepass"))
-        if answer.whole:
-            await self.end()
-        else:
-            self.abort()
-
-    async def refuse(self, status: int, said: str) -> None:
-        """An error of the proxy itself; nothing where an answer has begun."""
-        if self._began or self._http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
-            return
-        data = f"agenteval: {said}\n".encode()
-        headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(data)).encode()),
-                   (b"connection", b"close")]  # fmt: skip
-        with suppress(ConnectionError, h11.LocalProtocolError):
-            await self.begin(status, headers)
-            await self.send(data)
-            await self.end()
-
-    def abort(self) -> None:
-        """Break the connection in the middle of an answer."""
-        self._writer.transport.abort()
-        raise ConnectionAbortedError
-
-    def close(self) -> None:
-        self._writer.close()
-
-    async def _write(self, data: bytes | None) -> None:
-        if data:
-            self._writer.write(data)
-            await self._writer.drain()
+async def play(client: ServerConnection, answer: Answer, pace: float) -> None:
+    """Give a recorded answer, a stream event by event. `pace` 1: as fast as it was recorded."""
+    headers = [(b"content-type", answer.type.encode("latin-1", "replace"))] if answer.type else []
+    if answer.status == 0:
+        client.abort()
+        return
+    if not answer.streamed:
+        data = answer.data()
+        if pace and answer.at_ms:
+            await asyncio.sleep(answer.at_ms[-1] / 1000 * pace)
+        await client.begin(answer.status, [*headers, (b"content-length", str(len(data)).encode())])
+        await client.send(data)
+    else:
+        await client.begin(answer.status, headers)
+        before = 0
+        for event, at_ms in zip(answer.body, (*answer.at_ms, *[0] * len(answer.body)), strict=False):
+            if pace and at_ms > before:
+                await asyncio.sleep((at_ms - before) / 1000 * pace)
+                before = at_ms
+            await client.send(event.encode("utf-8", "surrogatepass"))
+    if answer.whole:
+        await client.end()
+    else:
+        client.abort()
 
 
 class _Pieces:
@@ -352,13 +274,6 @@ def _unpacked(data: bytes, packed: str) -> bytes:
         return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(data, LARGEST)
     except zlib.error:
         return data
-
-
-def _is_here(host: str) -> bool:
-    try:
-        return is_local(urlsplit(f"//{host}").hostname or "")
-    except ValueError:
-        return False
 
 
 def _words(error: httpx.HTTPError) -> str:
