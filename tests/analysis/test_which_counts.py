@@ -394,10 +394,11 @@ def test_what_opens_a_decision_again_depends_on_it() -> None:
 
 def test_of_a_recording_that_was_graded_twice_the_newest_counts() -> None:
     old, new, other = (
-        SimpleNamespace(id=name, recorded=of, superseded=gone)
+        SimpleNamespace(id=name, recorded=of, superseded=gone, fork_of="")
         for name, of, gone in (("old", "r", True), ("new", "r", False), ("other", "s", True))
     )
-    for listed in ([old, new, other], [new, old, other]):
+    fork = SimpleNamespace(id="fork", recorded="f", superseded=False, fork_of="r")
+    for listed in ([fork, old, new, other], [new, old, other, fork]):
         assert [one.id for one in _once_each(listed)] == ["new", "other"]  # type: ignore[arg-type]
     assert [one.id for one in _once_each([old, replace_id(old, "older")])] == ["old"]  # type: ignore[arg-type]
 
