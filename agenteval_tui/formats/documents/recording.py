@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
-from agenteval_tui.agents.recording.matching import Difference as RequestDifference
-from agenteval_tui.agents.recording.matching import Volatile
-from agenteval_tui.agents.recording.playback import Miss
 from agenteval_tui.core.document import Count, Document, Outcome
+
+if TYPE_CHECKING:  # they import the models' client, and `agenteval schema` every document
+    from agenteval_tui.agents.recording.matching import Difference as RequestDifference
+    from agenteval_tui.agents.recording.matching import Volatile
+    from agenteval_tui.agents.recording.playback import Miss
 
 
 class RecordedDifference(Document, frozen=True, kw_only=True):
