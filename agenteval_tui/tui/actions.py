@@ -224,6 +224,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("inspect.save", "save", "ctrl+s", "save", "Save the edited config to the suite's file", "inspect"),
     Action("inspect.fix", "apply_fix", "f4", "apply fix", "Apply the fix for the problem at the cursor", "inspect"),
     Action("inspect.relax", "relax", "f7", "smallest edits", "List the smallest edits that pass", "inspect"),
+    Action("inspect.blame", "blame", "alt+w", "blame", "See which step the run was lost at", "inspect"),
     Action("inspect.shrink", "shrink", "alt+k", "shrink", "Find the smallest input that still fails", "inspect"),
     Action("inspect.suggest", "suggest", "alt+s", "suggest", "Suggest criteria from labelled runs", "inspect"),
     Action("inspect.explain", "explain", "f3", "explain", "Explain the word at the cursor", "inspect"),
@@ -441,6 +442,7 @@ _PRIORITY = {
     "inspect.relax",
     "inspect.shrink",
     "inspect.suggest",
+    "inspect.blame",
 }
 
 _KEY_WORDS = {

@@ -75,16 +75,19 @@ def step_text(transcript: Transcript | None, step: int, of: int = 0) -> str:
     return f"{name}, {did}"
 
 
+def answers_of(blame: Blame, transcript: Transcript | None = None) -> tuple[Fact, ...]:
+    """The four answers."""
+    return (
+        Fact("Does it reproduce?", text(reproduces_text(blame))),
+        Fact("Could it pass?", text(could_pass_text(blame))),
+        Fact("Whose fault?", text(FAULTS[blame.fault])),
+        Fact("Which step?", _which(blame, transcript)),
+    )
+
+
 def blame_view(blame: Blame, transcript: Transcript | None = None) -> View:
     """The four answers, the strip, and the steps with their evidence."""
-    answers = Facts(
-        (
-            Fact("Does it reproduce?", text(reproduces_text(blame))),
-            Fact("Could it pass?", text(could_pass_text(blame))),
-            Fact("Whose fault?", text(FAULTS[blame.fault])),
-            Fact("Which step?", _which(blame, transcript)),
-        )
-    )
+    answers = Facts(answers_of(blame, transcript))
     sampled = () if blame.sampled is None else sampled_view(blame.sampled)
     return answers, Paragraph(strip_text(blame)), *evidence_view(blame, transcript), *sampled
 
@@ -95,8 +98,8 @@ def rate_text(rate: StepRate) -> str:
     return f"step {rate.step + 1} done anew: {rate.passed} of {rate.n} passed, {low} to {high} %"
 
 
-def sampled_view(sampled: Sampled) -> View:
-    """What sampling asked and found."""
+def sampling_text(sampled: Sampled) -> tuple[Text, ...]:
+    """What sampling found, of how many continuations; and why it ended early, if it did."""
     said = {
         "step": "sampling: from this step on it does not pass any more",
         "none": "sampling: no step decides; it passes from no step, or from all alike",
@@ -106,11 +109,38 @@ def sampled_view(sampled: Sampled) -> View:
     known = f", {sampled.known} of them known before" if sampled.known else ""
     total = f"{count(sampled.asked, 'continuation')}{known}{cost}"
     stopped = f"it ended early: {sampled.stopped}" if sampled.stopped else ""
-    return (
-        Paragraph(text((said, "bold"), f"  {total}")),
-        Tree(tuple(Node(text((rate_text(rate), "code"))) for rate in sampled.rates)),
-        *paragraphs([text((stopped, "warn"))]),
-    )
+    found = text((said, "bold"), f"  {total}")
+    return (found, text((stopped, "warn"))) if stopped else (found,)
+
+
+def sampled_view(sampled: Sampled) -> View:
+    """What sampling asked and found."""
+    found, *stopped = sampling_text(sampled)
+    rates = Tree(tuple(Node(text((rate_text(rate), "code"))) for rate in sampled.rates))
+    return (Paragraph(found), rates, *paragraphs(stopped))
+
+
+def sign_of(blame: Blame, step: int) -> Span:
+    """The sign of a step; an empty one where nothing was found against it."""
+    if blame.decisive is not None and blame.decisive.step == step:
+        return DECISIVE
+    return OTHER if any(one.step == step for one in blame.others) else ("", "")
+
+
+def step_view(blame: Blame, step: int) -> View:
+    """What is known of one step: its evidence, and how often runs passed that did the same, or did it anew."""
+    named = [*((blame.decisive,) if blame.decisive is not None else ()), *blame.others]
+    clues = next((_distinct(one.clues) for one in named if one.step == step), [])
+    said = [text((one_line(clue_text(clue)), "code")) for clue in clues]
+    if not said:
+        said.append(text(("nothing was found against this step", "dim")))
+    for counted in blame.prefixes:
+        if counted.step == step:
+            runs = count(counted.runs, "run")
+            said.append(text((f"{counted.passed} of {runs} that did the same up to here passed", "dim")))
+    if blame.sampled is not None:
+        said += [text(rate_text(rate)) for rate in blame.sampled.rates if rate.step == step]
+    return paragraphs(said)
 
 
 def evidence_view(blame: Blame, transcript: Transcript | None = None) -> View:

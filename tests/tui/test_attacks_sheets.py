@@ -54,6 +54,7 @@ SHOWN = {
     },
     "through_history": {
         "add_dataset_row.AddRowScreen",
+        "blame.BlameScreen",
         "fork.ForkScreen",
         "judge_log.JudgeLogScreen",
         "file_conflict_dialog.FileConflictScreen",
@@ -212,6 +213,7 @@ def inspect(on: Walk, folder: Path) -> None:
     on.sheet("F", "ForkScreen", holds="how often")
     on.sheet("X", "ExportScreen")
     on.sheet("V", "CriterionVersionsScreen", "j", TAB, "j")
+    on.sheet("\x1bw", "BlameScreen", "j", "k", TAB, holds="Which step")
     on.sheet("\x1bk", "ShrinkScreen", "c", holds="smallest input")
     on.sheet("\x1bs", "SuggestScreen", "y", "]", holds="good or bad")
     on.copy("y")

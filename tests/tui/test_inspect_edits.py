@@ -32,6 +32,7 @@ async def test_a_failed_run_its_evidence_and_edits_that_are_not_saved(fresh: tup
             a_broken_edit_is_an_error_with_a_fix_that_one_key_applies,
             a_draft_follows_its_criterion_through_runs_and_criteria,
             the_smallest_edits_that_pass_are_one_key_away,
+            the_step_where_the_run_was_lost_is_found_and_sampled,
             the_smallest_input_is_found_and_can_be_kept,
             criteria_that_agree_with_labels_are_added_to_the_test,
         ):
@@ -134,6 +135,28 @@ async def criteria_that_agree_with_labels_are_added_to_the_test(pilot: Pilot[int
     await settle(pilot)
     assert "Calls get_order" in text_of(app)
     assert "1 not saved" in text_of(app)
+
+
+async def the_step_where_the_run_was_lost_is_found_and_sampled(pilot: Pilot[int], app: AgentevalApp) -> None:
+    await go_to(pilot, "order-status")
+    await pilot.press("enter")
+    await settle(pilot)
+    await pilot.press("alt+w")
+    await until(pilot, lambda: "At most " in text_of(app) and "continuations" in text_of(app))
+    shown = text_of(app)
+    assert "Which step?         step 2 of 4, get_order" in shown
+    assert "which the user said in step 1" in shown
+    assert "◆ █ step 2" in shown
+    await pilot.press("k")
+    await until(pilot, lambda: "nothing was found against this step" in text_of(app))
+    await pilot.press("r")
+    await until(pilot, lambda: "sampling: no step decides" in text_of(app))
+    assert "step 2 of 4" not in text_of(app)
+    assert re.search(r"step 2, get_order.* 0 of \d+ passed", text_of(app))
+    await pilot.press("j", "enter")
+    await until(pilot, lambda: isinstance(app.screen, InspectScreen))
+    await settle(pilot)
+    assert app.screen.query_one("#transcript", TranscriptView).cursor_key == ("call", 0)
 
 
 async def the_smallest_input_is_found_and_can_be_kept(pilot: Pilot[int], app: AgentevalApp) -> None:

@@ -79,6 +79,15 @@ def step_at(transcript: Transcript, key: BlockKey | None) -> int:
     return min(max(number, 0), last) if kind in ("message", "reasoning", "raw") else last
 
 
+def keys_of(transcript: Transcript, step: int) -> list[BlockKey]:
+    """The blocks that a message can be shown as, the best one first."""
+    message = transcript.messages[step]
+    calls: list[BlockKey] = [("call", number) for number in message.tool_calls[:1]]
+    results: list[BlockKey] = [] if message.tool_call is None else [("result", message.tool_call)]
+    own: list[BlockKey] = [("message", step)]
+    return [*own, *calls, *results, ("reasoning", step)]
+
+
 async def stop_execution(live: Live) -> None:
     """Cancel an execution that lives; one that has just ended is left alone."""
     with suppress(AgentevalError):

@@ -58,7 +58,7 @@ from agenteval_tui.tui.screens.inspect.controller import (
     write,
 )
 from agenteval_tui.tui.screens.inspect.drafts import EditToSave
-from agenteval_tui.tui.screens.inspect.forks import ForksController, forks_of, step_at, stop_execution
+from agenteval_tui.tui.screens.inspect.forks import ForksController, forks_of, keys_of, step_at, stop_execution
 from agenteval_tui.tui.screens.inspect.panes import (
     ConfigPane,
     EvidencePane,
@@ -907,6 +907,21 @@ class InspectScreen(FrameScreen):
             self._say("This test is in no suite file, so it can't get a criterion.", severity="warning")
         else:
             self.agenteval.edit_test(bench.run.suite_key, bench.run.test_id, starter=starter, run=bench.run.id)
+
+    def action_blame(self) -> None:
+        """Which step the run was lost at, and sampling of it."""
+        bench = self.controller.bench
+        if bench is None:
+            return
+
+        def chosen(step: int | None) -> None:
+            if step is not None and self.controller.bench is bench and step < len(bench.transcript.messages):
+                if self.view != "transcript":
+                    self._turn_to("transcript")
+                self._focus_pane("transcript")
+                any(self.transcript.view.go_to_key(key) for key in keys_of(bench.transcript, step))
+
+        self.app.push_screen(sheet("blame", bench.run.id, bench.run.test_id), chosen)
 
     def action_shrink(self) -> None:
         """The smallest input with which the run's agent still fails for the same cause."""

@@ -1,0 +1,226 @@
+"""The step where a run was lost: four answers, a bar for each step with its evidence, and sampling, which costs."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from agenteval_tui.analysis.blame.model import Blame
+from agenteval_tui.core.display import one_line
+from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.tui.presenters.sheet_edges import Keys
+from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.presenters.view_lines import cell, line, view_lines, wrapped
+from agenteval_tui.tui.screens.blame_controller import BlameController
+from agenteval_tui.tui.services import services
+from agenteval_tui.tui.styled_text import Line, fit, left, spread
+from agenteval_tui.tui.terminal.sheet import Sheet
+from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.workers import start_worker
+from agenteval_tui.views.blame import answers_of, bars, rate_text, sampling_text, sign_of, step_text, step_view
+from agenteval_tui.views.fork import price_text
+from agenteval_tui.views.model import LEVELS, text
+
+_REPAINT_S = 0.2
+_LABEL = 20  # cells of a question before its answer
+_WHAT = "Sampling continues the run from some of its steps and grades what becomes of it: the decisive step is the one"
+_WHAT += " from which on it does not pass any more."
+
+
+class _Rows:
+    """A row for each step: its sign, its bar, what it is, and how often continuing from it passed."""
+
+    def __init__(self, blame: Blame, transcript: Transcript) -> None:
+        self._bars = bars(blame)
+        self._blame = blame
+        self._transcript = transcript
+        self._rates = {one.step: one for one in (blame.sampled.rates if blame.sampled is not None else ())}
+
+    def count(self) -> int:
+        return len(self._bars)
+
+    def key(self, index: int) -> str:
+        return str(index)
+
+    def line(self, index: int, width: int, *, focused: bool) -> Line:
+        bar, rate = self._bars[index], self._rates.get(index)
+        sign, token = sign_of(self._blame, index)
+        start = (cell(f"{sign or ' '} ", token), cell(LEVELS[bar.level], bar.token))
+        name = cell(f" {one_line(step_text(self._transcript, index))}", "bold" if bar.level == 7 else "")
+        passed = f"{rate.passed} of {rate.n} passed " if rate is not None else ""
+        return spread((*start, name), (cell(passed, "good" if rate is not None and rate.passed else "dim"),), width)
+
+
+class BlameScreen(Sheet[int | None]):
+    """Dismissed with the step to go to, or None. Closing the sheet stops sampling; what was answered is kept."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,alt+w", "leave(None)", "close", show=False),
+        Binding("tab", "next_pane", "the other pane", show=False),
+        Binding("r", "begin", "sample", show=False),
+        Binding("S", "stop", "stop", show=False),
+    ]
+
+    def __init__(self, run_id: str, test_id: str) -> None:
+        super().__init__()
+        self._about = run_id, test_id
+        self.controller: BlameController | None = None
+
+    def compose(self) -> ComposeResult:
+        with SheetFrame("Where it was lost", self._keys, subject=one_line(self._about[1], 60), width="large"):
+            yield LineBlock(self._answers, id="answers")
+            yield Section("steps", id="steps-rule")
+            yield VirtualList(id="steps")
+            yield Section(self._step_title, id="step-rule")
+            yield LinesView(id="evidence")
+            yield Section("sampling", id="sampling-rule")
+            yield LineBlock(self._sampling, id="sampling")
+
+    def on_mount(self) -> None:
+        self.controller = BlameController(services(self).session.store, self._about[0])
+        self._timer = self.set_interval(_REPAINT_S, self._paint, pause=True)
+        self._show_steps(False)
+        self.query_one("#steps").focus()
+        start_worker(self, self._read, group="blame")
+
+    async def _read(self) -> None:
+        controller = self.controller
+        assert controller is not None
+        await asyncio.to_thread(controller.read)
+        self._paint()
+        if (blame := controller.blame) is not None:
+            self._show_steps(True)
+            first = blame.decisive or next(iter(blame.others), None)
+            self.query_one("#steps", VirtualList).move_to_key(str(first.step if first is not None else blame.steps - 1))
+
+    # What a person does
+
+    def action_begin(self) -> None:
+        """Ask the agent."""
+        if self.controller is not None and self.controller.can_ask:
+            self.controller.begin()
+            self._timer.resume()
+            self._paint()
+            start_worker(self, self._run, group="blame")
+
+    async def _run(self) -> None:
+        assert self.controller is not None
+        await asyncio.to_thread(self.controller.run)
+        self._timer.pause()
+        if self.is_attached:
+            self._paint()
+
+    def action_stop(self) -> None:
+        """Ask nothing more."""
+        if self.controller is not None:
+            self.controller.stop()
+            self._paint()
+
+    def action_next_pane(self) -> None:
+        """Between the steps and the evidence, which may be long."""
+        steps, evidence = self.query_one("#steps"), self.query_one("#evidence")
+        (evidence if steps.has_focus else steps).focus()
+
+    def action_leave(self, step: int | None) -> None:
+        """Close; sampling is stopped."""
+        if self.controller is not None:
+            self.controller.stop()
+        self.dismiss(step)
+
+    def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
+        """Another step."""
+        self._show_evidence(keep_place=False)
+
+    def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
+        """Go to this step."""
+        self.action_leave(event.index)
+
+    # What it looks like
+
+    def _show_steps(self, there: bool) -> None:
+        for name in ("#steps-rule", "#steps", "#step-rule", "#evidence", "#sampling-rule", "#sampling"):
+            self.query_one(name).display = there
+
+    def _paint(self) -> None:
+        controller = self.controller
+        if controller is not None and controller.blame is not None:
+            steps = self.query_one("#steps", VirtualList)
+            steps.set_source(_Rows(controller.blame, controller.transcript), keep_key=steps.cursor_key)
+        self.query_one("#answers", LineBlock).show(self._answers)
+        self.query_one("#sampling", LineBlock).show(self._sampling)
+        self._show_evidence(keep_place=True)
+        self.query_one(SheetFrame).retell()
+
+    def _show_evidence(self, *, keep_place: bool) -> None:
+        controller, step = self.controller, self.query_one("#steps", VirtualList).cursor
+        blame = controller.blame if controller is not None else None
+        if blame is not None and step >= 0:
+            self.query_one("#step-rule", Section).retell()
+            view = step_view(blame, step)
+            self.query_one("#evidence", LinesView).show(lambda width: view_lines(view, width), keep_place=keep_place)
+
+    def _step_title(self) -> str:
+        return f"step {max(self.query_one('#steps', VirtualList).cursor, 0) + 1}"
+
+    def _keys(self) -> Keys:
+        controller = self.controller
+        keys: Keys = ()
+        if controller is not None and controller.blame is not None:
+            keys = (("enter", "go to the step"), ("tab", "evidence"))
+            if controller.running:
+                return (*keys, ("S", "stop"), ("esc", "stop and close"))
+            if controller.can_ask:
+                keys = (*keys, ("r", "sample" if controller.sampled is None else "sample more"))
+        return (*keys, ("esc", "close"))
+
+    def _answers(self, width: int) -> list[Line]:
+        controller = self.controller
+        if controller is None or controller.stage == "reading":
+            return [(("Looking …", "dim"),)]
+        if controller.blame is None:
+            return error_lines(controller.error, width) if controller.error is not None else []
+        lines: list[Line] = []
+        for fact in answers_of(controller.blame, controller.transcript):
+            if width < 2 * _LABEL:
+                lines += [fit(line(text((fact.label, "dim"))), width), *wrapped(fact.value, width)]
+                continue
+            for number, each in enumerate(wrapped(fact.value, width - _LABEL)):
+                lines.append(((left("" if number else fact.label, _LABEL), "dim"), *each))
+        return lines
+
+    def _sampling(self, width: int) -> list[Line]:
+        controller = self.controller
+        if controller is None or controller.blame is None:
+            return []
+        sampled = controller.sampled
+        if controller.stage == "stopping":
+            return [(("Stopping …", "running"),)]
+        if controller.running:
+            rates = sampled.rates if sampled is not None else ()
+            newest = next((rate_text(one) for one in rates if one.step == controller.newest), "")
+            asked = f"Asking … {sampled.asked:,} answered" if sampled is not None else "Asking …"
+            return [fit(((asked, "running"), (f"   {newest}", "dim")), width)]
+        lines = [] if controller.error is None else error_lines(controller.error, width)
+        if sampled is not None:
+            lines += [each for one in sampling_text(sampled) for each in wrapped(one, width)]
+        if controller.can_ask and controller.price is not None:
+            lines += paragraph(_WHAT, width) if sampled is None else []
+            lines += paragraph(self._price(), width, "" if sampled is None else "dim")
+        return lines
+
+    def _price(self) -> str:
+        controller = self.controller
+        assert controller is not None
+        assert controller.price is not None
+        takes, requests = controller.price
+        if not takes.runs:
+            return "Nothing has to be asked: these continuations are known."
+        limit = " It stops at that cost." if takes.total_cost else ""
+        each = f"The run is continued up to {controller.samples} times from a step."
+        return f"At most {price_text(takes, requests)}.{limit} {each} Continuations count in no rate, trend or gate."

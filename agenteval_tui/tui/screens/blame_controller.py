@@ -1,0 +1,115 @@
+"""What the sheet that blames a step of a run knows and does, without Textual."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from agenteval_tui.analysis.blame.free_answer import blame_of
+from agenteval_tui.analysis.blame.model import Blame, Sampled
+from agenteval_tui.analysis.blame.sampled import SAMPLES, Sampling, with_sampling
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.estimate import Estimate
+from agenteval_tui.runs.event_loop import run_to_end
+from agenteval_tui.runs.fork.oracle import Oracle
+from agenteval_tui.transcripts.model import Transcript
+
+Stage = Literal["reading", "ready", "running", "stopping", "ended", "refused"]
+
+MOST = 200
+"""Continuations of one step that can be asked for."""
+
+
+class BlameController:
+    """One run. `read` and `run` block: call them in a thread; `blame` may be looked at meanwhile.
+
+    `blame` is None where there is nothing to blame. `price` is None where the agent can't be asked. `error` says why.
+    """
+
+    def __init__(self, store: Store, run: str) -> None:
+        self.stage: Stage = "reading"
+        self.blame: Blame | None = None
+        self.transcript = Transcript()
+        self.error: AgentevalError | None = None
+        self.samples = SAMPLES
+        self.price: tuple[Estimate, int] | None = None
+        self.newest: int | None = None
+        """The step that the last answer is about."""
+        self._store = store
+        self._run = run
+        self._free: Blame | None = None
+        self._sampling: Sampling | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether the agent is being asked."""
+        return self.stage in ("running", "stopping")
+
+    @property
+    def sampled(self) -> Sampled | None:
+        """What is known by sampling."""
+        return self.blame.sampled if self.blame is not None else None
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether asking may tell something that is not known."""
+        sampled = self.sampled
+        open_yet = sampled is None or sampled.answer == "undecided" or bool(sampled.stopped)
+        return self.stage in ("ready", "ended") and self.price is not None and open_yet
+
+    def read(self) -> None:
+        """The free answer, and what sampling may cost."""
+        try:
+            row = self._store.run(self._run)
+            self.transcript = self._store.transcript(row.id)
+            self._free = self.blame = blame_of(self._store, row)
+            self._offer(row)
+            self.stage = "ready"
+        except AgentevalError as error:
+            self.error, self.stage = error, "refused"
+
+    def begin(self) -> None:
+        """From now on it samples; `run` does the work."""
+        self.stage, self.error, self.newest = "running", None, None
+
+    def run(self) -> None:
+        """Ask until it is decided, stopped, or can't be decided; then twice as many are offered."""
+        assert self._free is not None
+        assert self._sampling is not None
+        try:
+            self._note(sampled := run_to_end(self._sampling.asking(self._note)))
+            if sampled.answer == "undecided" and not sampled.stopped:
+                self.samples = min(2 * self.samples, MOST)
+        except AgentevalError as error:
+            self.error = error
+        try:
+            self._offer(self._store.run(self._run))
+        except AgentevalError as error:
+            self.error, self.price = self.error or error, None
+        self.stage = "ended"
+
+    def stop(self) -> None:
+        """Ask nothing more; what was answered is kept."""
+        if self.stage == "running" and self._sampling is not None:
+            self.stage = "stopping"
+            self._sampling.oracle.stop()
+
+    def _note(self, sampled: Sampled) -> None:
+        assert self._free is not None
+        assert self._sampling is not None
+        self.newest = self._sampling.newest
+        self.blame = with_sampling(self._free, sampled)
+
+    def _offer(self, row: RunRow) -> None:
+        """Sampling that has asked nothing yet, and its price, which is also the limit on what it may cost."""
+        self._sampling = self._sampling_of(row, None)
+        self.price = self._sampling.price()
+        if cost := self.price[0].total_cost:
+            self._sampling = self._sampling_of(row, cost)
+
+    def _sampling_of(self, row: RunRow, max_cost: float | None) -> Sampling:
+        title = one_line(f"blame of {row.test_name or row.test_id}", 120)
+        oracle = Oracle(self._store, row, purpose="blame", max_cost=max_cost, title=title)
+        return Sampling(oracle, self.transcript, self.samples)
