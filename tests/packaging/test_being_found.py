@@ -34,6 +34,14 @@ def test_both_commands_start_the_program() -> None:
     assert set(scripts) == set(rival_packages.COMMANDS)
 
 
+def test_what_is_required_is_listed_once() -> None:
+    """Of two lower bounds of one package, one is not true, and the lowest versions can't be installed together."""
+    lists = {"dependencies": PROJECT["project"]["dependencies"], **PROJECT["project"]["optional-dependencies"]}
+    for where, required in lists.items():
+        names = [re.split(r"[^\w.-]", one, maxsplit=1)[0].lower() for one in required]
+        assert len(names) == len(set(names)), where
+
+
 @pytest.fixture
 def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of scripts of an environment that has both commands; PATH has no other folder."""
