@@ -202,10 +202,15 @@ class Recorder:
         told, found = self.transcript(), self._captured
         if found is None or not found.messages:
             return told
-        paused = sum(step.duration_ms for step in self._setup)  # the clock that measured the requests did not stop
 
         def at(moment: float | None) -> float | None:
-            return None if moment is None else max(0.0, moment - paused)
+            """On the clock of the run: the one that measured the requests did not stop while something was started."""
+            if moment is None:
+                return None
+            for step in self._setup:
+                if step.started_ms <= moment:
+                    moment -= min(step.duration_ms, moment - step.started_ms)
+            return moment
 
         calls = tuple([replace(call, started_ms=at(call.started_ms)) for call in found.tool_calls])
         steps = [replace(step, started_ms=at(step.started_ms) or 0.0) for step in found.timing.steps]

@@ -16,12 +16,12 @@ from agenteval_tui.agents.options import AgentOptions, read_options
 from agenteval_tui.agents.options import option_problems as problems_of
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.core import entry_points
-from agenteval_tui.core.entry_points import AGENT_OPTIONS, AGENTS, EMBEDDERS, LOCAL_EMBEDDERS, EntryPoint
+from agenteval_tui.core.entry_points import AGENT_OPTIONS, AGENTS, CAPTURES, EMBEDDERS, LOCAL_EMBEDDERS, EntryPoint
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.environment import expand
 
 if TYPE_CHECKING:
-    from agenteval_tui.agents.base import Agent, TranscriptSource
+    from agenteval_tui.agents.base import Agent, AgentSetup, TranscriptSource
     from agenteval_tui.agents.embedders.base import Embedder, LocalEmbedder
 
 
@@ -60,12 +60,19 @@ def make_agent(
             mend="an agent has `run`, `check` and `close` (see agents/base.py)",
         )
     if full.get("capture") or full.get("cassette"):
-        # 100 ms, for httpx and the protocols of models.
-        from agenteval_tui.agents.recording.capture import CapturingAgent
-
         model = options_model(str(full.get("kind")))
-        return agent if model is None else CapturingAgent(agent, setup, read_options(model, name, full))
+        return agent if model is None else _captured(agent, setup, read_options(model, name, full))
     return agent
+
+
+def _captured(agent: Agent, setup: AgentSetup, options: AgentOptions) -> Agent:
+    """The agent with what sees what it does. Loading that takes 100 ms, for httpx and the protocols of models."""
+    how = str(setup.config.get("capture") or "model")
+    point = entry_points.find(CAPTURES, how)
+    if point is None:
+        raise AgentevalError(f"there is no capture {how!r}", where=f"agent {setup.name!r}")
+    captured: Agent = point.load_as("capture")(agent, setup, options)
+    return captured
 
 
 def option_problems(name: str, config: Mapping[str, Any], *, as_written: bool = False) -> list[tuple[str, str]]:
@@ -84,7 +91,18 @@ def option_problems(name: str, config: Mapping[str, Any], *, as_written: bool = 
             return []
         return [("kind", f"{error.what} ({error.mend})" if error.mend else error.what)]
     if isinstance(model, type) and issubclass(model, AgentOptions):
-        return problems_of(model, config, as_written=as_written)
+        found = problems_of(model, config, as_written=as_written)
+        return found or (_missing_packages() if config.get("capture") == "otel" else [])
+    return []
+
+
+def _missing_packages() -> list[tuple[str, str]]:
+    from agenteval_tui.agents.recording.options import require_otlp  # with the options that were just checked
+
+    try:
+        require_otlp()
+    except AgentevalError as error:
+        return [("capture", f"`capture: otel`: {error.what} ({error.mend})")]
     return []
 
 

@@ -183,7 +183,8 @@ class Note(Struct, frozen=True):
     can't hold. unmatched_result: the result of a call that was not made (the tool). interrupted: a graph stopped to ask
     a person (what it asks). usage: tokens or a cost that can't be so (names and values). model_error: the last request
     to a model failed (how). asked_again: requests that were made twice (how many). no_requests: the program asked no
-    model that the proxy could see (why that may be). user_turns: the simulated user had not
+    model that the proxy could see (why that may be). no_spans: it sent no span that tells what was said (why that may
+    be). open_spans: spans that others belong to did not end (how many). user_turns: the simulated user had not
     ended the conversation when it had spoken as often as it may (how often).
     """
 
@@ -205,6 +206,8 @@ _NOTES = {
     "model_error": "the last request to a model was not answered: {what}",
     "asked_again": "asked again, because the first answer failed or was not used: {what}",
     "no_requests": "no request of a model was seen: {what}",
+    "no_spans": "the transcript is what the agent told, no span said more: {what}",
+    "open_spans": "its trace is not whole, calls may be missing: {what}",
     "user_turns": "the simulated user did not end the conversation: it reached max_turns ({what})",
 }
 

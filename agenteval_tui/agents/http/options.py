@@ -17,7 +17,7 @@ from agenteval_tui.agents.network_options import (
     names_a_key,
 )
 from agenteval_tui.agents.options import AgentOptions, OptionGroup
-from agenteval_tui.agents.recording.options import Capture, CassetteOption
+from agenteval_tui.agents.recording.options import CAPTURE_RULE, Capture, CassetteOption, checked_capture
 from agenteval_tui.core.schema_rules import given, where
 from agenteval_tui.grading.json_paths import PathError, compile_path
 from agenteval_tui.suites.templates import template_problems
@@ -80,6 +80,7 @@ class HttpOptions(AgentOptions):
                 {"properties": {name: {"pattern": r"\S"} for name in _PATHS}},
                 {"properties": {"url": {"pattern": r"^[hH][tT][tT][pP][sS]?://(?![^/?#]*\{[{%#])[^/?#]"}}},
                 where({"anyOf": [given("capture"), given("cassette")]}, given("capture_port")),
+                CAPTURE_RULE,
                 where(given("delta"), {"required": ["stream"], "properties": {"stream": {"not": {"const": "none"}}}}),
             ]
         }
@@ -134,7 +135,8 @@ class HttpOptions(AgentOptions):
         le=65535,
         description="With `capture` or `cassette`: the proxy's port. Start the server with OPENAI_BASE_URL="
         "http://127.0.0.1:PORT/openai/v1 (or ANTHROPIC_BASE_URL=http://127.0.0.1:PORT/anthropic, "
-        "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:PORT/gemini). Its runs go one after another.",
+        "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:PORT/gemini); its runs go one after another. With `capture: otel` the "
+        "receiver's: start it with OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:PORT.",
     )
 
     _names_a_key = model_validator(mode="after")(names_a_key)
@@ -149,8 +151,10 @@ class HttpOptions(AgentOptions):
 
     @model_validator(mode="after")
     def _captured_where(self) -> Self:
+        checked_capture(self.capture, self.cassette)
         if (self.capture or self.cassette) and self.capture_port is None:
-            raise ValueError("`capture` of a server needs `capture_port`: the port that the server asks its model at")
+            does = "sends its spans to" if self.capture == "otel" else "asks its model at"
+            raise ValueError(f"`capture` of a server needs `capture_port`: the port that the server {does}")
         return self
 
     @model_validator(mode="after")

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from agenteval_tui.agents.options import AgentOptions, OptionGroup
-from agenteval_tui.agents.recording.options import Capture, CassetteOption
+from agenteval_tui.agents.recording.options import CAPTURE_RULE, Capture, CassetteOption, checked_capture
 from agenteval_tui.core.schema_rules import NAME_CHARACTERS, Rule, set_to, where
 from agenteval_tui.suites.tool_files import require_inside
 
@@ -79,7 +79,7 @@ def callable_rule(option: str) -> Rule:
 class CommandOptions(AgentOptions):
     """A program: the request on its standard input, its answer on standard output."""
 
-    model_config = ConfigDict(json_schema_extra={"allOf": [COMMAND_RULE]})
+    model_config = ConfigDict(json_schema_extra={"allOf": [COMMAND_RULE, CAPTURE_RULE]})
 
     command: str | list[str] = Field(description="What to run: a list of words, or a text that is split into words.")
     shell: bool = Field(False, description="true: `command` is a text for /bin/sh, with pipes and variables.")
@@ -107,13 +107,14 @@ class CommandOptions(AgentOptions):
     @model_validator(mode="after")
     def _right_command(self) -> Self:
         checked_command(self.command, self.shell)
+        checked_capture(self.capture, self.cassette)
         return self
 
 
 class PythonOptions(AgentOptions):
     """A Python function, sync, async or a generator, in a process of its own."""
 
-    model_config = ConfigDict(json_schema_extra={"allOf": [callable_rule("callable")]})
+    model_config = ConfigDict(json_schema_extra={"allOf": [callable_rule("callable"), CAPTURE_RULE]})
 
     callable: str = Field(description='"package.module:name": a function, or an object that can be called.')
     path: list[str] = Field(
@@ -137,4 +138,5 @@ class PythonOptions(AgentOptions):
     @model_validator(mode="after")
     def _right_callable(self) -> Self:
         checked_callable(self.callable, "callable")
+        checked_capture(self.capture, self.cassette)
         return self

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, field
@@ -22,6 +22,27 @@ from agenteval_tui.transcripts.codec import decode_arguments, from_openai_messag
 from agenteval_tui.transcripts.model import Note, Step, Timing, Transcript, Usage
 
 _Message = dict[str, Any]
+
+
+class Asked(Struct, frozen=True):
+    """A request of a model with its answer. Times are milliseconds since the run began; `first_ms`: when the answer
+    began."""
+
+    started_ms: float
+    ended_ms: float
+    first_ms: float
+    request: Request
+    reply: Reply
+
+
+class UsedTool(Struct, frozen=True):
+    """A call of a tool that no model made. `result`: None where it is not known."""
+
+    started_ms: float
+    id: str
+    name: str
+    arguments: str
+    result: str | None
 
 
 class _Talk(Struct):
@@ -47,12 +68,26 @@ class _Talk(Struct):
 def transcript_of(exchanges: Sequence[Exchange]) -> Transcript:
     """The transcript of what one run of a program asked. Times are milliseconds since the run began. A request that was
     made again because it failed counts once; its tokens count each time."""
-    made = _Assembly()
-    for exchange in sorted(exchanges, key=lambda one: one.started_ms):
+    asked = []
+    for exchange in exchanges:
         request = read_request(exchange.question)
         if request is not None:
             reply = read_reply(exchange.question, exchange.answer)
-            made.take(exchange, request, reply if reply.model else replace(reply, model=request.model))
+            reply = reply if reply.model else replace(reply, model=request.model)
+            first = exchange.started_ms + exchange.answer.at_ms[0] if exchange.answer.at_ms else exchange.ended_ms
+            asked.append(Asked(exchange.started_ms, exchange.ended_ms, first, request, reply))
+    return transcript_of_asked(asked)
+
+
+def transcript_of_asked(asked: Iterable[Asked], tools: Iterable[UsedTool] = ()) -> Transcript:
+    """The same of requests that somebody else has read, and of calls that the program made by itself."""
+    made = _Assembly()
+    in_order: list[Asked | UsedTool] = sorted([*asked, *tools], key=lambda one: one.started_ms)
+    for one in in_order:
+        if isinstance(one, Asked):
+            made.take(one, one.request, one.reply)
+        else:
+            made.use(one)
     return made.transcript()
 
 
@@ -72,10 +107,10 @@ class _Assembly:
         self._turns = 0
         self._unnamed = 0  # calls without an id
 
-    def take(self, exchange: Exchange, request: Request, reply: Reply) -> None:
+    def take(self, asked: Asked, request: Request, reply: Reply) -> None:
         """One request with its answer, in the order of the requests."""
         keys = [_key(one) for one in request.messages]
-        talk, new, again = self._placed(exchange, request, keys)
+        talk, new, again = self._placed(asked, request, keys)
         if again:
             self._retries += 1
             if talk.place is not None:  # the program did not use that answer
@@ -85,13 +120,22 @@ class _Assembly:
                 self._add(talk, {"role": "system", "content": request.system})
             for message in new:
                 if message["role"] == "tool":
-                    self._time(talk, exchange.started_ms)
+                    self._time(talk, asked.started_ms)
                 self._add(talk, message)
         talk.system = request.system or talk.system
         talk.asked, talk.known = keys, list(keys) if not request.previous else [*talk.known, *keys]
-        talk.began_ms = exchange.started_ms
-        talk.ended_ms = exchange.ended_ms
-        self._answered(talk, exchange, reply)
+        talk.began_ms = asked.started_ms
+        talk.ended_ms = asked.ended_ms
+        self._answered(talk, asked, reply)
+
+    def use(self, tool: UsedTool) -> None:
+        """A call that the program made by itself."""
+        self._unnamed += not tool.id
+        own = self._own_id(_Talk(0), tool.id or f"call_{self._unnamed}")
+        call = {"id": own, "function": {"name": tool.name, "arguments": tool.arguments}}
+        self._messages.append({"role": "assistant", "content": "", "tool_calls": [call]})
+        if tool.result is not None:
+            self._messages.append({"role": "tool", "tool_call_id": own, "content": tool.result})
 
     def transcript(self) -> Transcript:
         """All of it."""
@@ -121,7 +165,7 @@ class _Assembly:
             notes=tuple(self._notes),
         )
 
-    def _placed(self, exchange: Exchange, request: Request, keys: list[str]) -> tuple[_Talk, Sequence[_Message], bool]:
+    def _placed(self, asked: Asked, request: Request, keys: list[str]) -> tuple[_Talk, Sequence[_Message], bool]:
         """The conversation that a request belongs to, what is new in it, and whether it is only asked again."""
         messages = request.messages
         if request.previous:
@@ -130,7 +174,7 @@ class _Assembly:
                     return talk, messages, False
         best: tuple[int, _Talk, int] | None = None
         for talk in self._talks:
-            over = talk.ended_ms <= exchange.started_ms
+            over = talk.ended_ms <= asked.started_ms
             if keys == talk.asked and (talk.failed or over) and talk.system == request.system:
                 return talk, (), True
             start = _continues(talk, keys) if over else None
@@ -138,7 +182,7 @@ class _Assembly:
                 best = start, talk, start
         if best is not None:
             return best[1], messages[best[2] :], False
-        agent = self._agent(exchange, request)
+        agent = self._agent(asked, request)
         # Of an agent that is known, its system prompt is told already.
         system = request.system if any(other.agent == agent for other in self._talks) else ""
         talk = _Talk(len(self._talks) + 1, agent, system)
@@ -148,32 +192,32 @@ class _Assembly:
         told = any(key.startswith('["assistant"') for key in keys[:shared])
         return talk, messages[shared:] if told else messages, False
 
-    def _agent(self, exchange: Exchange, request: Request) -> int:
+    def _agent(self, asked: Asked, request: Request) -> int:
         for talk in reversed(self._talks):
-            if talk.system == request.system and talk.ended_ms <= exchange.started_ms and not talk.open_calls:
+            if talk.system == request.system and talk.ended_ms <= asked.started_ms and not talk.open_calls:
                 return talk.agent
         return max((talk.agent for talk in self._talks), default=0) + 1
 
-    def _answered(self, talk: _Talk, exchange: Exchange, reply: Reply) -> None:
+    def _answered(self, talk: _Talk, asked: Asked, reply: Reply) -> None:
         self._usage += reply.usage
-        self._ended = max(self._ended, exchange.ended_ms)
+        self._ended = max(self._ended, asked.ended_ms)
         self._turns += 1
-        took = exchange.ended_ms - exchange.started_ms
-        self._steps.append(Step(f"turn {self._turns}", exchange.started_ms, max(0.0, took)))
+        took = asked.ended_ms - asked.started_ms
+        self._steps.append(Step(f"turn {self._turns}", asked.started_ms, max(0.0, took)))
         talk.failed = reply.message is None or bool(reply.error)
         talk.place = None
         if reply.id:
             talk.ids.add(reply.id)
         if reply.message is not None:
-            first = exchange.started_ms + (exchange.answer.at_ms[0] if exchange.answer.at_ms else took)
+            first = asked.first_ms
             self._first_token = first if self._first_token is None else min(first, self._first_token)
             talk.answer = _key(reply.message)
             talk.known.append(talk.answer)
             talk.place = len(self._messages)
             self._add(talk, reply.message)
             talk.open_calls = [one["id"] for one in self._messages[talk.place].get("tool_calls") or ()]
-        if not self._inside(talk) and (self._last is None or exchange.ended_ms >= self._last[0]):
-            self._last = exchange.ended_ms, talk, reply
+        if not self._inside(talk) and (self._last is None or asked.ended_ms >= self._last[0]):
+            self._last = asked.ended_ms, talk, reply
 
     def _inside(self, talk: _Talk) -> bool:
         """Whether another conversation waits for the results of its calls: this one is part of those, as a rule."""

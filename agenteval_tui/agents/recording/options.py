@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from agenteval_tui.agents.options import OptionGroup
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.schema_rules import set_to, where, without
+
+NO_CASSETTE = "`capture: otel` has no `cassette`: that one answers requests to models (`capture: model`)"
 
 
 class CassetteOptions(OptionGroup):
@@ -23,11 +28,11 @@ class CassetteOptions(OptionGroup):
 
 
 Capture = Annotated[
-    Literal["model"] | None,
+    Literal["model", "otel"] | None,
     Field(
         default=None,
         description="model: its requests to model servers go through a proxy on this machine, and the transcript is "
-        "made of them.",
+        "made of them. otel: the transcript is made of the OpenTelemetry spans that it sends (the extra `otel`).",
     ),
 ]
 CassetteOption = Annotated[
@@ -38,6 +43,24 @@ CassetteOption = Annotated[
         "`capture: model`.",
     ),
 ]
+
+
+CAPTURE_RULE = where(set_to("capture", "otel"), without("cassette", why=NO_CASSETTE))
+"""What `checked_capture` checks, for editors."""
+
+
+def checked_capture(capture: str | None, cassette: object) -> None:
+    """Raises `ValueError` in words where both can't be."""
+    if capture == "otel" and cassette is not None:
+        raise ValueError(NO_CASSETTE)
+
+
+def require_otlp() -> None:
+    """Raises `AgentevalError` where the package that reads OTLP's protobuf is not installed."""
+    if find_spec("opentelemetry") is None or find_spec("opentelemetry.proto") is None:
+        raise AgentevalError(
+            "the package that reads OTLP's protobuf is not installed", mend="pip install 'agenteval-tui[otel]'"
+        )
 
 
 def cassette_options(given: str | CassetteOptions | None) -> CassetteOptions | None:

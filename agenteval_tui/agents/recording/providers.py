@@ -53,6 +53,12 @@ def environment(base: str, known: Mapping[str, str], env: Mapping[str, str]) -> 
     """The variables that lead a program to the proxy at `base` (for the providers in `known`); its keys stay as they
     are. A proxy of the network must not be asked for this machine."""
     made = {name: f"{base}/{one.prefix}" for one in PROVIDERS if one.name in known for name in one.variables}
+    return {**made, **past_proxies(env)}
+
+
+def past_proxies(env: Mapping[str, str]) -> dict[str, str]:
+    """The variables with which a program asks no proxy of the network for this machine."""
+    made = {}
     for name in _NO_PROXY:
         before = env.get(name, "").strip()
         made[name] = f"{before},{_LOOPBACK}" if before else _LOOPBACK

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 from msgspec.structs import replace
 
+from agenteval_tui.agents.recording.options import require_otlp
 from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import SIGNS, STYLES
@@ -15,7 +16,6 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.documents.listen import HeardRunDocument
-from agenteval_tui.formats.otlp.export_request import check_protobuf
 from agenteval_tui.formats.otlp.listener import PATIENCE_S, QUIET_S, HeardRun, Listener, ListenOptions
 from agenteval_tui.formats.otlp.receiver import HOST, PORT, Receiver
 from agenteval_tui.history.store import Store
@@ -71,7 +71,7 @@ def command(
     as OpenInference and Traceloop send them, and as frameworks write them. The app shows the runs while they grow.
     Spans that are not about a model, an agent or a tool are left out.
     """
-    check_protobuf()
+    require_otlp()
     criteria = tuple(read_criteria(criteria_file)) if criteria_file is not None else ()
     options = ListenOptions(criteria, quiet_after, patience, most or 0, title)
     with invocation.store() as store:

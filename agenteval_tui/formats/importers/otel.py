@@ -59,6 +59,8 @@ _COST = ("operation.cost", "gen_ai.usage.cost")
 _OURS = "agenteval.evaluation."
 _TWICE = ("agenteval.run", "agenteval.not_kept", "error.type")
 _MOST = 10_000  # messages of the older, indexed form
+Span = Mapping[str, Any]
+"""As `span_of` gives it."""
 OF_EVENTS = "gen_ai.messages_of_events"
 """The attribute under which the messages of a span's events are kept, as OpenAI chat messages."""
 _MESSAGE = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message")
@@ -259,13 +261,10 @@ FORMAT = Format(
 
 def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | Skipped:
     """The run that a trace holds; `Skipped` when nothing was recorded of what was said."""
-    spans = sorted(spans, key=lambda one: (one["start"] is None, one["start"] or 0))
-    tools = [span for span in spans if _operation(span) == _TOOL]
-    agents = [span for span in spans if _operation(span) in _AGENTS]
-    models = [span for span in spans if span not in tools and span not in agents]
+    spans, tools, agents, models = sorted_out(spans)
     top = agents[0] if agents else spans[0]
     try:
-        transcript = _conversation(_of_agent(models, agents, top), [top, *models], tools)
+        transcript = longest_conversation(turns_of_agent(models, agents, top), [top, *models], tools)
     except AgentevalError as error:
         return Skipped(error.what, place=f"trace {trace[:32]}")
     about = top["attributes"]
@@ -281,7 +280,7 @@ def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | 
     named_agents = [one["attributes"].get("gen_ai.agent.name") or one["attributes"].get("agent_name") for one in
                     (top, *agents, *models)]  # fmt: skip
     agent = plain_text(next(filter(None, named_agents), None))
-    measured = _measured(transcript, spans, models or [top], tools, top)
+    measured = with_measures(transcript, spans, models or [top], tools, top)
     found = Recording(
         test_id=as_id(name),
         test_name=plain_text(about.get("agenteval.test.name")) or name,
@@ -296,6 +295,14 @@ def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | 
         source=tuple(("", _told(span, is_ours(own))) for span in spans),
     )
     return restore_or_note(found, own or None, events=True)
+
+
+def sorted_out(spans: Sequence[Span]) -> tuple[list[Span], list[Span], list[Span], list[Span]]:
+    """The spans in the order in which they began, and those of tools, of agents, of models."""
+    spans = sorted(spans, key=lambda one: (one["start"] is None, one["start"] or 0))
+    tools = [span for span in spans if _operation(span) == _TOOL]
+    agents = [span for span in spans if _operation(span) in _AGENTS]
+    return spans, tools, agents, [span for span in spans if span not in tools and span not in agents]
 
 
 def _told(span: Mapping[str, Any], ours: bool) -> dict[str, Any]:
@@ -325,7 +332,7 @@ def _operation(span: Mapping[str, Any]) -> str:
     return _TOOL if "gen_ai.tool.name" in span["attributes"] else ""
 
 
-def _of_agent(
+def turns_of_agent(
     models: list[Mapping[str, Any]], agents: list[Mapping[str, Any]], top: Mapping[str, Any]
 ) -> list[Mapping[str, Any]]:
     """The model's turns of the outermost agent: those of agents that it called are other conversations."""
@@ -333,13 +340,13 @@ def _of_agent(
     return [model for model in models if model["parent"] not in inner] or models
 
 
-def _conversation(
+def longest_conversation(
     models: Sequence[Mapping[str, Any]], carriers: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
 ) -> Transcript | None:
     """The longest conversation that a span tells: each turn's input holds all that came before."""
     best: list[dict[str, Any]] = []
     for span in (*[one for one in carriers if one not in models][:1], *models):
-        said = _said(span["attributes"])
+        said = said_in(span["attributes"])
         if len(said) >= len(best):
             best = said
     if not best and tools:
@@ -357,7 +364,7 @@ def _conversation(
     return from_openai_messages(best) if best else None
 
 
-def _said(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
+def said_in(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     instructions = _message_list(attributes.get("gen_ai.system_instructions"))
     if instructions:
@@ -408,7 +415,7 @@ def _indexed(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
     return messages
 
 
-def _measured(
+def with_measures(
     transcript: Transcript,
     spans: Sequence[Mapping[str, Any]],
     models: Sequence[Mapping[str, Any]],
@@ -459,14 +466,14 @@ def _of_calls(
                 continue
             for span in left:
                 uid = plain_text(span["attributes"].get("gen_ai.tool.call.id"))
-                if uid == call.id if not by_name else not uid and _tool_name(span) == call.name:
+                if uid == call.id if not by_name else not uid and name_of_tool(span) == call.name:
                     found[index] = span
                     left.remove(span)
                     break
     return [(call, found.get(index)) for index, call in enumerate(calls)]
 
 
-def _tool_name(span: Mapping[str, Any]) -> str:
+def name_of_tool(span: Mapping[str, Any]) -> str:
     told = plain_text(span["attributes"].get("gen_ai.tool.name"))
     return told or str(span["name"]).removeprefix(f"{_TOOL} ").removesuffix(".tool")
 

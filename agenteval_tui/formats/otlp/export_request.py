@@ -11,12 +11,9 @@ import base64
 import json
 import zlib
 from collections.abc import Iterator, Mapping
-from importlib.util import find_spec
 from typing import Any
 
 from msgspec import Struct
-
-from agenteval_tui.core.errors import AgentevalError
 
 LARGEST = 64_000_000
 """Bytes of a request, unpacked."""
@@ -46,14 +43,7 @@ class SentEvent(Struct, frozen=True):
     trace: str
     span: str
     event: Mapping[str, Any]
-
-
-def check_protobuf() -> None:
-    """Raises `AgentevalError` where the package that reads protobuf is not installed."""
-    if find_spec("opentelemetry") is None or find_spec("opentelemetry.proto") is None:
-        raise AgentevalError(
-            "the package that reads OTLP's protobuf is not installed", mend="pip install 'agenteval-tui[otel]'"
-        )
+    resource: Mapping[str, Any]
 
 
 def unpacked(body: bytes, encoding: str) -> bytes:
@@ -106,7 +96,7 @@ def spans_of(request: Mapping[str, Any]) -> Iterator[SentSpan]:
 
 def events_of(request: Mapping[str, Any]) -> Iterator[SentEvent]:
     """The log records in a request that are events of a span."""
-    for _, scope in _scopes(request, "resourceLogs", "scopeLogs"):
+    for resource, scope in _scopes(request, "resourceLogs", "scopeLogs"):
         for record in _list(scope.get("logRecords")):
             if not isinstance(record, Mapping):
                 continue
@@ -115,7 +105,8 @@ def events_of(request: Mapping[str, Any]) -> Iterator[SentEvent]:
             name = record.get("eventName") or (_plain(named[0].get("value")) if named else "")
             trace, span = record.get("traceId"), record.get("spanId")
             if isinstance(name, str) and name and isinstance(trace, str) and isinstance(span, str) and trace and span:
-                yield SentEvent(trace, span, {"name": name, "attributes": [*_body(record.get("body")), *attributes]})
+                event = {"name": name, "attributes": [*_body(record.get("body")), *attributes]}
+                yield SentEvent(trace, span, event, resource)
 
 
 def _scopes(

@@ -44,8 +44,24 @@ class OpenTrace(Struct):
         name = content_text(self.resource.get(SERVICE)).strip()
         return "" if name.startswith("unknown_service") else name
 
-    def recording(self) -> Recording | Skipped:
-        """The run that it holds so far; `Skipped`: nothing was said in it (yet)."""
+    def add_span(self, span: str, sent: SentSpan) -> None:
+        """Take a span with its id."""
+        if len(self.spans) >= MOST_SPANS and span not in self.spans:
+            self.left_out += 1
+            return
+        self.spans[span] = sent.span
+        self.resource.update(sent.resource)
+        self.rooted = self.rooted or _begins(sent.span)
+
+    def add_event(self, sent: SentEvent) -> None:
+        """Take an event of a span, which may not be here yet."""
+        if sum(map(len, self.events.values())) >= MOST_SPANS:
+            self.left_out += 1
+            return
+        self.events.setdefault(sent.span.lower(), []).append(sent.event)
+
+    def told(self) -> list[dict[str, Any]]:
+        """Its spans that are about a model, an agent or a tool, as the importer of files reads them."""
         found = []
         for key, span in self.spans.items():
             more = self.events.get(key)
@@ -53,6 +69,11 @@ class OpenTrace(Struct):
             made = span_of(given)
             if made["attributes"] or made["evaluations"]:
                 found.append(made)
+        return found
+
+    def recording(self) -> Recording | Skipped:
+        """The run that it holds so far; `Skipped`: nothing was said in it (yet)."""
+        found = self.told()
         if not found:
             return Skipped("no span of it is about a model, an agent or a tool", place=f"trace {self.id[:32]}")
         return recording_of(self.id, found)
@@ -85,21 +106,13 @@ class OpenTraces:
             if found is None:
                 continue
             changed[trace] = found
-            if len(found.spans) >= MOST_SPANS and span not in found.spans:
-                found.left_out += 1
-                continue
-            found.spans[span] = sent.span
-            found.resource.update(sent.resource)
-            found.rooted = found.rooted or _begins(sent.span)
+            found.add_span(span, sent)
         for one in events:
             found = self._trace(one.trace.lower(), now_s)
             if found is None:
                 continue
             changed[found.id] = found
-            if sum(map(len, found.events.values())) >= MOST_SPANS:
-                found.left_out += 1
-                continue
-            found.events.setdefault(one.span.lower(), []).append(one.event)
+            found.add_event(one)
         return changed
 
     def closed(self, now_s: float) -> list[OpenTrace]:
@@ -144,8 +157,13 @@ class OpenTraces:
 
 def _begins(span: Mapping[str, Any]) -> bool:
     """Whether a trace begins with this span, as far as its program knows: it has no parent, or one elsewhere."""
+    return not span.get("parentSpanId") or is_remote(span)
+
+
+def is_remote(span: Mapping[str, Any]) -> bool:
+    """Whether a span says that its parent is of another program."""
     flags = span.get("flags")
-    return not span.get("parentSpanId") or (isinstance(flags, int) and flags & _REMOTE == _REMOTE)
+    return isinstance(flags, int) and flags & _REMOTE == _REMOTE
 
 
 def _list(value: Any) -> list[Any]:

@@ -1,0 +1,104 @@
+"""All that the spans of one run tell, whichever conversation of its program it belongs to.
+
+The importer of files takes the longest conversation: there a trace may be of many programs. Here the run is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agenteval_tui.agents.recording.conversation import Asked, UsedTool, transcript_of_asked
+from agenteval_tui.agents.recording.protocols import Reply, Request
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.importers.message_formats import plain_text
+from agenteval_tui.formats.importers.otel import (
+    Span,
+    longest_conversation,
+    name_of_tool,
+    said_in,
+    sorted_out,
+    turns_of_agent,
+    with_measures,
+)
+from agenteval_tui.formats.importers.usage_import import number
+from agenteval_tui.transcripts.codec import content_text
+from agenteval_tui.transcripts.model import Transcript
+
+
+def whole_transcript(spans: Sequence[Span]) -> tuple[Transcript, float] | None:
+    """Each call of a model and of a tool that the spans of one run tell, in one conversation or several; with the
+    moment in which the first began (milliseconds since 1970), which its times count from. None: they tell nothing."""
+    spans, tools, agents, models = sorted_out(spans)
+    if not spans:
+        return None
+    models = _innermost(models)
+    top, base = agents[0] if agents else spans[0], spans[0]["start"] or 0.0
+    asked = [one for span in models if (one := _asked(span, base)) is not None]
+    try:
+        longest = longest_conversation(turns_of_agent(models, agents, top), [top, *models], tools)
+        bare = longest is None or all(one.role == "assistant" for one in longest.messages)
+        found = transcript_of_asked(asked, _untold(tools, asked, base)) if asked or (bare and tools) else longest
+    except AgentevalError:
+        return None
+    if longest is not None and (found is None or len(longest.messages) > len(found.messages)):
+        found = longest
+    return None if found is None else (with_measures(found, spans, models or [top], tools, top), base)
+
+
+def _innermost(models: Sequence[Span]) -> list[Span]:
+    """A request that several instrumentations told is told by the innermost: the spans of models that have no other
+    below them."""
+    outer = {one["parent"] for one in models if said_in(one["attributes"])}
+    return [one for one in models if one["id"] not in outer]
+
+
+def _asked(span: Span, base: float) -> Asked | None:
+    """The request and the answer that a model's span tells: what comes last of the assistant is the answer."""
+    said, about = said_in(span["attributes"]), span["attributes"]
+    if span["start"] is None or not said or not all(map(_is_whole, said)):
+        return None
+    answer = said[-1] if said[-1]["role"] == "assistant" else None
+    before = said if answer is None else said[:-1]
+    system = "\n".join(content_text(one.get("content")) for one in before if one["role"] == "system")
+    messages = tuple([one for one in before if one["role"] != "system"])
+    if not messages:
+        return None
+    started = span["start"] - base
+    ended = started if span["end"] is None else max(started, span["end"] - base)
+    reasons = about.get("gen_ai.response.finish_reasons")
+    model = plain_text(about.get("gen_ai.response.model") or about.get("gen_ai.request.model"))
+    error = (span["said"] or "it failed") if span["failed"] else ""
+    reply = Reply(answer, model, plain_text(reasons[-1]) if isinstance(reasons, list) and reasons else "", error=error)
+    first = number(about.get("gen_ai.server.time_to_first_token"))
+    return Asked(started, ended, ended if first is None else started + first * 1000, Request(messages, system), reply)
+
+
+def _is_whole(message: Mapping[str, Any]) -> bool:
+    """Whether a message says who speaks, and each of its calls which tool is called."""
+    calls = message.get("tool_calls") or ()
+    return isinstance(message.get("role"), str) and all(
+        isinstance(one, Mapping) and isinstance(one.get("function"), Mapping) and "name" in one["function"]
+        for one in calls
+    )
+
+
+def _untold(tools: Sequence[Span], asked: Sequence[Asked], base: float) -> list[UsedTool]:
+    """The calls of tools that no answer of a model has: the program made them by itself."""
+    made = [
+        call
+        for one in asked
+        for message in (*one.request.messages, one.reply.message or {})
+        for call in message.get("tool_calls") or ()
+    ]
+    ids, names = {str(call.get("id")) for call in made}, {call["function"]["name"] for call in made}
+    found = []
+    for span in tools:
+        about = span["attributes"]
+        key = plain_text(about.get("gen_ai.tool.call.id"))
+        if span["start"] is not None and key not in ids and (key or name_of_tool(span) not in names):
+            result = about.get("gen_ai.tool.call.result")
+            given = content_text(about.get("gen_ai.tool.call.arguments")) or "{}"
+            said = None if result is None else content_text(result)
+            found.append(UsedTool(span["start"] - base, key, name_of_tool(span), given, said))
+    return found
