@@ -17,7 +17,9 @@ from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.recording import options
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.importers.otel import span_of
 from agenteval_tui.formats.otlp.traced_agent import environment
+from agenteval_tui.formats.otlp.whole_transcript import whole_transcript
 from agenteval_tui.transcripts.model import Message, Transcript
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "servers"))
@@ -98,7 +100,7 @@ def told(transcript: Transcript) -> list[str]:
 
 def whole(order: str) -> list[str]:
     return [
-        *("assistant: ", "tool: desk 7", f"user: {order}", "assistant: ", "tool: shipped"),
+        *(f"user: {order}", "assistant: ", "tool: desk 7", "assistant: ", "tool: shipped"),
         *(f"assistant: {order} is shipped.", f"user: Be kind about {order}.", "assistant: Gladly!"),
     ]
 
@@ -232,3 +234,23 @@ def test_a_programs_own_way_to_a_collector_is_overruled() -> None:
     assert made["OTEL_RESOURCE_ATTRIBUTES"] == f"a=b,agenteval.run.id=run%201,agenteval.trace.id={'a' * 32}"
     assert made["NO_PROXY"] == "x,127.0.0.1,localhost"
     assert "TRACELOOP_TRACE_CONTENT" not in made
+
+
+def test_a_request_that_two_instrumentations_told_is_there_once_and_tools_alone_are_a_transcript() -> None:
+    def span(number: int, parent: int, **about: str) -> dict[str, Any]:
+        given = {key.replace("__", "."): value for key, value in about.items()}
+        return span_of({"spanId": f"{number:x}", "parentSpanId": f"{parent:x}", "name": f"span {number}",
+                        "startTimeUnixNano": str(number * 10**9), "attributes": given})  # fmt: skip
+
+    said = {
+        "gen_ai__input__messages": '[{"role": "user", "content": "hi"}]',
+        "gen_ai__output__messages": '[{"role": "assistant", "content": "ho"}]',
+    }
+    found = whole_transcript([span(1, 0, **said), span(2, 1, **said)])
+    assert found is not None
+    assert (told(found[0]), found[1], found[0].notes) == (["user: hi", "assistant: ho"], 1000.0, ())
+    tool = {"gen_ai__operation__name": "execute_tool", "gen_ai__tool__name": "look", "gen_ai__tool__call__result": "x"}
+    found = whole_transcript([span(1, 0, **tool), span(2, 0, **tool)])
+    assert found is not None
+    assert [(call.name, call.result) for call in found[0].tool_calls] == [("look", "x"), ("look", "x")]
+    assert whole_transcript([]) is None

@@ -106,6 +106,7 @@ class _Assembly:
         self._ids: dict[str, int] = {}  # id of a call -> the conversation that made it
         self._turns = 0
         self._unnamed = 0  # calls without an id
+        self._early: list[UsedTool] = []  # before any request: told after what was asked
 
     def take(self, asked: Asked, request: Request, reply: Reply) -> None:
         """One request with its answer, in the order of the requests."""
@@ -126,10 +127,21 @@ class _Assembly:
         talk.asked, talk.known = keys, list(keys) if not request.previous else [*talk.known, *keys]
         talk.began_ms = asked.started_ms
         talk.ended_ms = asked.ended_ms
+        self._tell_early()
         self._answered(talk, asked, reply)
 
     def use(self, tool: UsedTool) -> None:
         """A call that the program made by itself."""
+        self._early.append(tool)
+        if self._messages:
+            self._tell_early()
+
+    def _tell_early(self) -> None:
+        early, self._early = self._early, []
+        for tool in early:
+            self._add_used(tool)
+
+    def _add_used(self, tool: UsedTool) -> None:
         self._unnamed += not tool.id
         own = self._own_id(_Talk(0), tool.id or f"call_{self._unnamed}")
         call = {"id": own, "function": {"name": tool.name, "arguments": tool.arguments}}
@@ -139,6 +151,7 @@ class _Assembly:
 
     def transcript(self) -> Transcript:
         """All of it."""
+        self._tell_early()
         transcript = from_openai_messages(self._messages)
         calls = []
         for call in transcript.tool_calls:
