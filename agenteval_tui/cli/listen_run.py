@@ -1,0 +1,120 @@
+"""What `listen` does: the work behind its options."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from msgspec import Struct
+
+from agenteval_tui.agents.recording.options import require_otlp
+from agenteval_tui.cli.attach_client import handle_interrupt
+from agenteval_tui.cli.invocation import Invocation
+from agenteval_tui.cli.output import SIGNS, STYLES
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.ids import short_id
+from agenteval_tui.core.numbers import count
+from agenteval_tui.formats.documents.listen import HeardRunDocument
+from agenteval_tui.formats.otlp.listener import HeardRun, Listener, ListenOptions
+from agenteval_tui.formats.otlp.receiver import Receiver
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.criteria_file import read_criteria
+from agenteval_tui.runs.event_loop import run_to_end
+
+
+class ListenArguments(Struct, frozen=True):
+    """The options of `agenteval listen`."""
+
+    port: int
+    host: str
+    criteria_file: Path | None
+    most: int | None
+    quiet_after: float
+    patience: float
+    title: str
+    as_json: bool
+
+
+def listen_run(invocation: Invocation, given: ListenArguments) -> int:
+    """Listen until the end is asked for; gives the exit code."""
+    require_otlp()
+    criteria = tuple(read_criteria(given.criteria_file)) if given.criteria_file is not None else ()
+    with invocation.store() as store:
+        return run_to_end(_listen(invocation, store, given, criteria))
+
+
+async def _listen(
+    invocation: Invocation, store: Store, given: ListenArguments, criteria: tuple[CriterionSpec, ...]
+) -> int:
+    def print_run(heard: HeardRun) -> None:
+        if given.as_json:
+            invocation.out.json_line(_document(heard))
+        else:
+            _print(invocation, heard)
+
+    receiver = Receiver(lambda spans, events: listener.take(spans, events))
+    await receiver.start(given.port, given.host)
+    title = given.title or f"traces at {receiver.address.partition('://')[2]}"
+    options = ListenOptions(criteria, given.quiet_after, given.patience, given.most or 0, title)
+    listener = Listener(store, options, print_run)
+    try:
+        invocation.note(
+            f"listening at {receiver.address} (execution {short_id(listener.execution)}); "
+            f"set OTEL_EXPORTER_OTLP_ENDPOINT={receiver.address} for your program. Ctrl-C ends it."
+        )
+        with handle_interrupt(asyncio.get_running_loop(), listener.stop):
+            await listener.run(receiver.address)
+    finally:
+        await receiver.close()
+    _print_end(invocation, listener, receiver)
+    return 0
+
+
+def _print(invocation: Invocation, heard: HeardRun) -> None:
+    planned, transcript = heard.planned, heard.ended.transcript
+    status = heard.ended.status
+    again = " again, with more of it" if heard.again else ""
+    size = f"{count(len(transcript.messages), 'message')}, {count(len(transcript.tool_calls), 'call')}"
+    invocation.out.line(
+        (SIGNS.get(status, "·"), STYLES.get(status, "dim")),
+        f" {short_id(planned.id)}  {one_line(planned.agent, 30)}: {one_line(planned.test_name, 60)}{again}",
+        (f"  {size}", "dim"),
+    )
+    if status in ("failed", "error"):
+        invocation.out.line("  ", one_line(heard.ended.why, 300))
+    for note in heard.notes:
+        invocation.out.line(("  ! ", "warn"), one_line(note, 300))
+
+
+def _print_end(invocation: Invocation, listener: Listener, receiver: Receiver) -> None:
+    for reason, times in listener.skipped.most_common():
+        invocation.note(f"{count(times, 'trace')} left out: {reason}")
+    if listener.late:
+        invocation.note(f"{count(listener.late, 'span')} came too late and were left out; raise --quiet-after")
+    if receiver.refused:
+        invocation.note(f"{count(receiver.refused, 'request')} could not be read; the last: {receiver.last_refusal}")
+    if listener.runs:
+        invocation.note(
+            f"{count(listener.runs, 'run')} stored. `agenteval show {short_id(listener.execution)}` lists them."
+        )
+    else:
+        invocation.note("no run arrived")
+
+
+def _document(heard: HeardRun) -> HeardRunDocument:
+    planned, ended = heard.planned, heard.ended
+    return HeardRunDocument(
+        run=planned.id,
+        execution=planned.execution_id,
+        trace=heard.trace,
+        again=heard.again,
+        suite=planned.suite_name,
+        test=planned.test_id,
+        agent=planned.agent,
+        status=ended.status,
+        why=ended.why,
+        messages=len(ended.transcript.messages),
+        tool_calls=len(ended.transcript.tool_calls),
+        notes=heard.notes,
+    )
