@@ -192,7 +192,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action("inspect.edit", "edit", "e", "edit", "Go to the config editor", "inspect", 5),
     Action("inspect.fold", "fold", "f", "fold", "Fold or unfold the block under the cursor", "inspect"),
-    Action("inspect.fold_all", "fold_all", "alt+f", "fold all", "Fold or unfold every result", "inspect"),
+    Action("inspect.fold_all", "fold_all", "alt+a", "fold all", "Fold or unfold every result", "inspect"),
     Action("inspect.tools", "tool_text", "t", "tool calls", "Show formatted tool calls, or evidence", "inspect", 7),
     Action("inspect.difference", "difference", "d", "diff", "Show the difference with another run", "inspect", 6),
     Action(
@@ -239,7 +239,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("difference.swap", "swap", "", "swap", "Open the other run, compared with this one", "difference", 5),
     Action("difference.fold", "fold", "f", "fold", "Fold or unfold a step, or what is alike", "difference"),
     Action(
-        "difference.fold_all", "fold_all", "alt+f", "fold all", "Fold or unfold everything that is alike", "difference"
+        "difference.fold_all", "fold_all", "alt+a", "fold all", "Fold or unfold everything that is alike", "difference"
     ),
     Action("difference.copy", "copy", "y", "copy", "Copy the command that prints this difference", "difference"),
     # Compare

@@ -183,6 +183,17 @@ ANSWERS = {"y": "review.passed", "n": "review.failed"}
 """Review asks a question, as sheets do: there these keys answer it, and nothing is copied or gone to."""
 
 
+def test_terminals_can_send_every_alt_key() -> None:
+    """Most send escape and the letter, and some of those mean another key: escape and f is ctrl+right."""
+    from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
+
+    from agenteval_tui.tui.actions import ACTIONS
+
+    keys = {key.removeprefix("alt+") for one in ACTIONS for key in one.keys.split(",") if key.startswith("alt+")}
+    assert keys
+    assert not {key for key in keys if f"\x1b{key}" in ANSI_SEQUENCES_KEYS}
+
+
 def test_a_key_means_one_thing_on_all_screens() -> None:
     from agenteval_tui.tui.actions import ACTIONS, BY_ID, key_word
 

@@ -29,7 +29,7 @@ QUIET: dict[str, set[str]] = {
     # What is on the disk and in the history is what is shown: reading it again changes nothing.
     **{scope: {"ctrl+r"} for scope in ("compare", "causes", "history", "agents")},
     "trends": {"ctrl+r", "l"},  # the cursor is on the newest period
-    "inspect": {"comma", "f", "alt+f"},  # at the first evidence; nothing is so long that it folds
+    "inspect": {"comma", "f", "alt+a"},  # at the first evidence; nothing is so long that it folds
     "review": {"ctrl+r"},
     # The test that was marked is the one under the cursor; K says what J said: the worst are first now.
     "suites": {"M", "K"},

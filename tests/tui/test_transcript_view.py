@@ -166,9 +166,9 @@ async def test_folding_keeps_the_block_in_sight() -> None:
         await pilot.press("f")
         assert app.view.cursor_key == ("result", 0)
         assert any("… 98 more lines" in line for line in screen(app))
-        await pilot.press("alt+f")
+        await pilot.press("alt+a")
         assert app.view.document.height == 5
-        await pilot.press("alt+f")
+        await pilot.press("alt+a")
         assert app.view.document.height == 102
         # A click on the row that stands for hidden ones unfolds them.
         app.view.show_transcript(transcript)

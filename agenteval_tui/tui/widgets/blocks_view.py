@@ -135,7 +135,7 @@ class BlocksView(ScrollView, can_focus=True):
         Binding("end,G", "last", "End", show=False, id="transcript.last"),
         Binding("right_curly_bracket", "next_step", "Next step", show=False, id="transcript.next_step"),
         Binding("left_curly_bracket", "previous_step", "Previous step", show=False, id="transcript.previous_step"),
-        Binding("alt+f", "fold_all", "Fold all", show=False, id="transcript.fold_all"),
+        Binding("alt+a", "fold_all", "Fold all", show=False, id="transcript.fold_all"),
     ]
 
     cursor: reactive[int] = reactive(-1, repaint=False, init=False)
