@@ -23,7 +23,7 @@ TOOLS = (
     "pytest", "pytest-asyncio", "pytest-timeout", "pytest-xdist", "pytest-textual-snapshot", "hypothesis", "pyte",
     "resvg-py",
 )  # fmt: skip
-EXTRAS = ("data", "keyring", "otel", "serve", "socks")
+EXTRAS = ("data", "keyring", "lsp", "otel", "serve", "socks")
 # Something of each dependency: suites (yaml, pydantic, jinja2), grading (regex, jmespath, jsonschema, rapidfuzz, idna),
 # agents (httpx, httpcore), history (sqlite-utils), imports (zstd), the command line (click), the app (textual).
 TESTS = (
