@@ -172,10 +172,27 @@ def test_a_cassette_comes_back_as_it_was(tmp_path: Path) -> None:
         ('{"agenteval_cassette": 2}\n', "has version 2, and this program reads version 1"),
         ('{"role": "user"}\n', "not a cassette"),
         ("[]\n", "not a cassette"),
-        ("nonsense\n", "c:1: this line of the cassette can't be read: not JSON"),
+        ("nonsense\n", r"c:1: this line of the cassette can't be read: it is not JSON \(fix the line"),
+        ('{"agenteval_cassette": 1}\n{"request": {"meth', r"c:2: .* can't be read: it is cut off \(fix"),
+        ('{"agenteval_cassette": true}\n', "has version True"),
         ('{"agenteval_cassette": 1}\n\n{"request": {}}\n', "c:3: .*there is no `answer`"),
         ('{"agenteval_cassette": 1}\n{"request": {"method": "GET", "path": "x"}, "answer": {}}\n', "needs a `status`"),
-        ('{"agenteval_cassette": 1, "volatile": [{"like": "date"}]}\n', "`volatile` of this cassette is wrong"),
+        (
+            '{"agenteval_cassette": 1, "volatile": [{"like": "date"}]}\n',
+            r"`volatile` of this cassette is wrong \(write it as \[",
+        ),
+        *[
+            (
+                f'{{"agenteval_cassette": 1}}\n{{"request": {{"method": "GET", "path": "x"}}, "answer": {{{answer}}}}}',
+                words,
+            )
+            for answer, words in [
+                *[(f'"status": {one}', "`status` .*200 to 999, or 0") for one in (99, 101, 70000, -1, "true", "2e2")],
+                ('"status": 200, "type": "text/plain\\r\\nX: y"', "`type` .* line breaks"),
+                ('"status": 200, "type": "text/plain\\u0000"', "`type` .* line breaks"),
+                *[(f'"status": 200, "at_ms": [{one}]', "`at_ms` .*milliseconds") for one in (-5, 10**30, "true")],
+            ]
+        ],
     ],
 )
 def test_what_is_no_cassette_is_said_in_one_sentence(text: str, words: str) -> None:
@@ -187,3 +204,8 @@ def test_what_is_no_cassette_is_said_in_one_sentence(text: str, words: str) -> N
 def test_a_cassette_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(AgentevalError, match=r"no such cassette.*record --cassette"):
         read(tmp_path / "none.jsonl")
+    with pytest.raises(AgentevalError, match=r"can't be read: is a directory \(name another"):
+        read(tmp_path)
+    # An editor of another system has put its mark before the first line.
+    (tmp_path / "marked.jsonl").write_text('{"agenteval_cassette": 1}\n', "utf-8-sig")
+    assert read(tmp_path / "marked.jsonl") == Cassette()

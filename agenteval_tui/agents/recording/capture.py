@@ -25,7 +25,7 @@ from agenteval_tui.agents.base import (
 )
 from agenteval_tui.agents.options import AgentOptions
 from agenteval_tui.agents.prices import Prices
-from agenteval_tui.agents.recording.cassette import Cassette, documents, read, write
+from agenteval_tui.agents.recording.cassette import Cassette, append, documents, read
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.keys import keys_of
@@ -98,7 +98,10 @@ class CapturingAgent:
                     if isinstance(event, UsageReported):
                         usage.append(event)
                     elif isinstance(event, Done | Failed):
-                        for last in self._ended(request, session, usage, event):
+                        ended = self._ended(request, session, usage, event)
+                        with suppress(AgentevalError):  # `close` says it
+                            await asyncio.to_thread(self._keep)
+                        for last in ended:
                             yield last
                         return
                     else:
@@ -153,11 +156,12 @@ class CapturingAgent:
         return read(path)
 
     def _keep(self) -> None:
-        """Add what servers answered to the cassette, where that is wanted."""
-        new, self._new = self._new, []
-        if self._options is not None and self._options.on_miss == "record" and new:
-            before = self._read()  # another execution may have added to it
-            write(self._path(), replace(before, exchanges=(*before.exchanges, *new)))
+        """Add what servers answered to the cassette, where that is wanted. What can't be written waits."""
+        with self._keeping:
+            if self._options is not None and self._options.on_miss == "record" and self._new:
+                new = list(self._new)
+                append(self._path(), new)
+                del self._new[: len(new)]
 
     def _path(self) -> Path:
         assert self._options is not None

@@ -64,7 +64,7 @@ def parse(text: str, where: str) -> Cassette:
         except RecursionError:
             raise AgentevalError("this line is nested too deeply", where=at) from None
         except ValueError as error:
-            said = f"not JSON: {error.msg}" if isinstance(error, json.JSONDecodeError) else str(error)
+            said = _not_json(line) if isinstance(error, json.JSONDecodeError) else str(error)
             raise AgentevalError(
                 f"this line of the cassette can't be read: {said}", where=at, mend="fix the line, or record it again"
             ) from None
@@ -82,10 +82,24 @@ def read(path: Path) -> Cassette:
             mend=f"record it: agenteval record --cassette {path.name} -- PROGRAM",
         ) from None
     except OSError as error:
-        raise AgentevalError(f"this cassette can't be read: {error.strerror}", where=str(path)) from None
+        raise AgentevalError(
+            f"this cassette can't be read: {str(error.strerror).lower()}", where=str(path), mend="name another file"
+        ) from None
     except UnicodeDecodeError:
-        raise AgentevalError("this is not a cassette: it is not UTF-8", where=str(path)) from None
+        raise AgentevalError(
+            "this is not a cassette: it is not UTF-8", where=str(path), mend="name another file, or record it again"
+        ) from None
     return parse(text, str(path))
+
+
+def left_in(text: str) -> tuple[Exchange, ...]:
+    """The exchanges in what a process that was killed has left; a line that is no exchange, or was cut off, is passed
+    over."""
+    found = []
+    for line in text.split("\n"):
+        with suppress(ValueError, RecursionError):
+            found.append(from_json(json.loads(line)))
+    return tuple(found)
 
 
 class Journal:
@@ -116,6 +130,20 @@ def write(path: Path, cassette: Cassette) -> None:
     write_pieces(path, lines(cassette), force=True)
 
 
+def append(path: Path, exchanges: Sequence[Exchange]) -> None:
+    """Add exchanges to the cassette in a file, which is made where it is not there. Raises `AgentevalError`."""
+    if not path.exists():
+        write(path, Cassette(tuple(exchanges)))
+        return
+    try:
+        with path.open("a+b") as file:
+            file.seek(max(0, file.tell() - 1))
+            start = b"" if file.read(1) in (b"", b"\n") else b"\n"
+            file.write(start + "".join([encoded(to_json(one)) + "\n" for one in exchanges]).encode())
+    except OSError as error:
+        raise AgentevalError(f"this cassette can't be written: {error.strerror}", where=str(path)) from None
+
+
 def _head(value: Any, at: str) -> tuple[Volatile, ...]:
     version = value.get(_KEY) if isinstance(value, dict) else None
     if version is None:
@@ -124,7 +152,7 @@ def _head(value: Any, at: str) -> tuple[Volatile, ...]:
             where=at,
             mend=f'a cassette begins with {{"{_KEY}": {VERSION}}}; `agenteval docs record` says how to make one',
         )
-    if version != VERSION:
+    if type(version) is not int or version != VERSION:
         raise AgentevalError(
             f"this cassette has version {version!r:.40}, and this program reads version {VERSION}",
             where=at,
@@ -132,8 +160,17 @@ def _head(value: Any, at: str) -> tuple[Volatile, ...]:
         )
     try:
         return tuple(convert(value.get("volatile", []), list[Volatile]))
-    except ValidationError as error:
-        raise AgentevalError(f"`volatile` of this cassette is wrong: {error}", where=at) from None
+    except ValidationError:
+        raise AgentevalError(
+            "`volatile` of this cassette is wrong",
+            where=at,
+            mend='write it as [{"at": "messages[*].content", "like": "date"}], or record it again',
+        ) from None
+
+
+def _not_json(line: str) -> str:
+    whole = line.rstrip().endswith("}")
+    return "it is not JSON" if whole or not line.startswith("{") else "it is cut off"
 
 
 def sessions(exchanges: Sequence[Exchange]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 STREAM = "text/event-stream"
+_LONGEST_MS = 86_400_000
 # Where an event of a stream ends.
 _BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 
@@ -152,11 +153,16 @@ def from_json(value: Any) -> Exchange:
     if not isinstance(method, str) or not isinstance(path, str) or not isinstance(query, dict):
         raise ValueError("`request` needs a `method` and a `path`")
     status = said.get("status")
-    if not isinstance(status, int):
+    if status is None:
         raise ValueError("`answer` needs a `status`")
+    if type(status) is not int or not (status == 0 or 200 <= status <= 999):
+        raise ValueError("`status` of an answer is one of HTTP, 200 to 999, or 0 where there was none")
+    kind = str(said.get("type", ""))
+    if not kind.isprintable():
+        raise ValueError("`type` of an answer is a content type, without line breaks")
     times = said.get("at_ms", [])
-    if not isinstance(times, list) or not all(isinstance(one, int) for one in times):
-        raise ValueError("`at_ms` of an answer is a list of milliseconds")
+    if not isinstance(times, list) or not all(type(one) is int and 0 <= one <= _LONGEST_MS for one in times):
+        raise ValueError("`at_ms` of an answer is a list of milliseconds, of a day at most")
     stream = said.get("stream")
     if stream is not None and not (isinstance(stream, list) and all(isinstance(one, str) for one in stream)):
         raise ValueError("`stream` of an answer is a list of texts")
@@ -164,7 +170,7 @@ def from_json(value: Any) -> Exchange:
         Question(method, path, {str(key): str(one) for key, one in query.items()}, _restored(asked)),
         Answer(
             status,
-            str(said.get("type", "")),
+            kind,
             _restored(said) if stream is None else tuple(stream),
             tuple(times),
             said.get("whole", True) is not False,
