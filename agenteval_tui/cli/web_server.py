@@ -23,6 +23,7 @@ from aiohttp import web
 from msgspec import Struct, field
 from textual_serve.server import Server
 
+from agenteval_tui.agents.http.loopback_server import why_not_listening
 from agenteval_tui.agents.http.proxies import is_local
 from agenteval_tui.core.errors import AgentevalError
 
@@ -155,8 +156,10 @@ async def _serve(serving: ServerOptions, ready: Callable[[str], None]) -> None:
             await web.TCPSite(runner, serving.host, serving.port).start()
         except OSError as error:
             where = f"{serving.host}:{serving.port}"
-            mend = "choose another with --port; --port 0 takes any that is free"
-            raise AgentevalError(f"can't listen there: {error.strerror}", where=where, mend=mend) from error
+            mend = "choose another port with --port; --port 0 takes any free one"
+            raise InfrastructureError(
+                f"can't listen there: {why_not_listening(error)}", where=where, mend=mend
+            ) from error
         ready(address_of(serving, runner.addresses[0][1]))
         await end.wait()
     finally:

@@ -12,14 +12,12 @@ import time
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-import h11
 import httpx
 
 from agenteval_tui.agents.http.connection_pool import Connections
-from agenteval_tui.agents.http.server_connection import ServedRequest, ServerConnection, TooLargeError
+from agenteval_tui.agents.http.loopback_server import LoopbackServer, ServedRequest, ServerConnection
 from agenteval_tui.agents.recording.exchange import STREAM, Answer, Question, events_of, received
 from agenteval_tui.agents.recording.keys import sent_keys
 from agenteval_tui.agents.recording.protocols import error_answer
@@ -31,7 +29,6 @@ from agenteval_tui.core.errors import AgentevalError, InfrastructureError
 HOST = "127.0.0.1"
 LARGEST = 64_000_000
 """Bytes that are kept. A larger request is refused, a larger answer is passed on and not kept."""
-_HEAD = 64 * 1024
 _TIMEOUT = httpx.Timeout(None, connect=30.0)
 # Of one connection, not of the message.
 _HOP = frozenset(
@@ -49,15 +46,14 @@ class Proxy:
         self._upstreams = upstreams
         self._connections = Connections()
         self._sessions: dict[str, Session] = {}
-        self._clients: set[asyncio.Task[Any]] = set()
-        self._server: asyncio.Server | None = None
+        self._server = LoopbackServer(self._answer, LARGEST)
         self.alone: Session | None = None
         """The session of requests whose address has no secret, as of a program that was started before."""
 
     async def start(self, port: int = 0) -> None:
         """Listen from now on. Raises `InfrastructureError` when the port can't be had."""
         try:
-            self._server = await asyncio.start_server(self._connected, HOST, port, limit=_HEAD)
+            await self._server.start(HOST, port)
         except OSError as error:
             raise InfrastructureError(
                 f"port {port} can't be had: {error.strerror}",
@@ -68,8 +64,7 @@ class Proxy:
     @property
     def port(self) -> int:
         """Where it listens."""
-        assert self._server is not None
-        return int(self._server.sockets[0].getsockname()[1])
+        return self._server.port
 
     def open(self, session: Session) -> str:
         """The address for a run of a program: `providers.environment` leads the program to it."""
@@ -83,32 +78,8 @@ class Proxy:
 
     async def close(self) -> None:
         """Stop listening, and end what is in flight."""
-        if self._server is not None:
-            self._server.close()
-        for task in self._clients:
-            task.cancel()
-        await asyncio.gather(*self._clients, return_exceptions=True)
+        await self._server.close()
         await self._connections.close()
-
-    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.get_running_loop().create_task(self._serve(ServerConnection(reader, writer, LARGEST)))
-        self._clients.add(task)
-        task.add_done_callback(self._clients.discard)
-
-    async def _serve(self, client: ServerConnection) -> None:
-        try:
-            while (request := await client.request()) is not None:
-                await self._answer(client, request)
-                if not client.next():
-                    break
-        except h11.RemoteProtocolError as error:
-            await client.refuse(error.error_status_hint or 400, f"this is not HTTP that can be read: {error}")
-        except TooLargeError:
-            await client.refuse(413, f"a request of more than {LARGEST // 1_000_000} MB is not passed on")
-        except (ConnectionError, h11.LocalProtocolError):
-            pass  # the client went away
-        finally:
-            client.close()
 
     async def _answer(self, client: ServerConnection, request: ServedRequest) -> None:
         headers, target = request.headers, urlsplit(request.target)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any
 
-import h11
-
+from agenteval_tui.agents.http.loopback_server import LoopbackServer, ServedRequest, ServerConnection
 from agenteval_tui.agents.http.proxies import is_local
 from agenteval_tui.agents.http.server_connection import ServedRequest, ServerConnection, TooLargeError
 from agenteval_tui.core.errors import InfrastructureError
@@ -38,8 +35,7 @@ class Receiver:
         self.last_refusal = ""
         """What was said to the last of them."""
         self._take = take
-        self._clients: set[asyncio.Task[Any]] = set()
-        self._server: asyncio.Server | None = None
+        self._server = LoopbackServer(self._answer, LARGEST, self._refuse)
         self._for_others = False
 
     async def start(self, port: int = PORT, host: str = HOST) -> None:
@@ -49,7 +45,7 @@ class Receiver:
         """
         self._for_others = not is_local(host)
         try:
-            self._server = await asyncio.start_server(self._connected, host, port)
+            await self._server.start(host, port)
         except OSError as error:
             raise InfrastructureError(
                 f"port {port} is not free: {error.strerror or error}",
@@ -60,39 +56,11 @@ class Receiver:
     @property
     def address(self) -> str:
         """What exporters have as their OTEL_EXPORTER_OTLP_ENDPOINT."""
-        assert self._server is not None
-        host, port = self._server.sockets[0].getsockname()[:2]
-        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        return self._server.address
 
     async def close(self) -> None:
         """Stop listening, and end what is in flight."""
-        if self._server is not None:
-            self._server.close()
-        for task in self._clients:
-            task.cancel()
-        await asyncio.gather(*self._clients, return_exceptions=True)
-
-    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.get_running_loop().create_task(self._serve(ServerConnection(reader, writer, LARGEST)))
-        self._clients.add(task)
-        task.add_done_callback(self._clients.discard)
-
-    async def _serve(self, client: ServerConnection) -> None:
-        try:
-            while (request := await client.request()) is not None:
-                await self._answer(client, request)
-                if not client.next():
-                    break
-        except h11.RemoteProtocolError as error:
-            self._refuse(f"not HTTP: {error}")
-            await client.refuse(error.error_status_hint or 400, f"this is not HTTP that can be read: {error}")
-        except TooLargeError:
-            self._refuse("a request is too large")
-            await client.refuse(413, f"a request may have {LARGEST // 1_000_000} MB")
-        except (ConnectionError, h11.LocalProtocolError):
-            pass  # the client went away
-        finally:
-            client.close()
+        await self._server.close()
 
     async def _answer(self, client: ServerConnection, request: ServedRequest) -> None:
         path, kind = request.path.rstrip("/"), request.headers.get("content-type", "")

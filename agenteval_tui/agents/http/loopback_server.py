@@ -1,4 +1,4 @@
-"""A connection to a small HTTP server of this program, on loopback: the requests that come, and how they are answered.
+"""A small HTTP server of this program, on loopback: the requests that come, and how they are answered.
 
 HTTP itself is h11's, which httpx stands on. What browsers send is refused by the name of the host: a page whose name
 leads to this machine must not reach what listens here.
@@ -7,8 +7,13 @@ leads to this machine must not reach what listens here.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+import errno
+import logging
+import os
+import socket
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
+from typing import Any
 from urllib.parse import urlsplit
 
 import h11
@@ -16,8 +21,18 @@ from msgspec import Struct
 
 from agenteval_tui.agents.http.proxies import is_local
 
+log = logging.getLogger(__name__)
+
 _HEAD = 64 * 1024
 Headers = Iterable[tuple[bytes, bytes]]
+
+
+def why_not_listening(error: OSError) -> str:
+    """Why a server can't have its address, in the system's words: asyncio repeats the address in Python's."""
+    if isinstance(error, socket.gaierror):
+        return "no address of this machine has this name"
+    number = error.errno or 0
+    return os.strerror(number).lower() if number in errno.errorcode else str(error)
 
 
 class ServedRequest(Struct, frozen=True):
@@ -43,8 +58,86 @@ class ServedRequest(Struct, frozen=True):
             return False
 
 
-class TooLargeError(Exception):
+class _TooLargeError(Exception):
     """A request's body is larger than the server takes."""
+
+
+class LoopbackServer:
+    """Gives each request to `answer`, which answers it on its connection. `largest`: bytes of a request's body.
+
+    `unread` is told why a request could not be read, or what broke while it was answered.
+    """
+
+    def __init__(
+        self,
+        answer: Callable[[ServerConnection, ServedRequest], Awaitable[None]],
+        largest: int,
+        unread: Callable[[str], None] = lambda why: None,
+    ) -> None:
+        self._answer = answer
+        self._largest = largest
+        self._unread = unread
+        self._clients: set[asyncio.Task[Any]] = set()
+        self._server: asyncio.Server | None = None
+
+    async def start(self, host: str, port: int) -> None:
+        """Listen from now on; port 0 takes a free one. Raises OSError when the port can't be had."""
+        try:
+            self._server = await asyncio.start_server(self._connected, host, port)
+        except OSError as error:
+            raise OSError(error.errno, why_not_listening(error)) from None
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self._name[1])
+
+    @property
+    def address(self) -> str:
+        """The server as the beginning of a URL."""
+        host, port = self._name[:2]
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+    async def close(self) -> None:
+        """Stop listening, and end what is in flight."""
+        if self._server is not None:
+            self._server.close()
+        for task in self._clients:
+            task.cancel()
+        await asyncio.gather(*self._clients, return_exceptions=True)
+
+    @property
+    def _name(self) -> Any:
+        assert self._server is not None
+        return self._server.sockets[0].getsockname()
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.get_running_loop().create_task(self._serve(ServerConnection(reader, writer, self._largest)))
+        self._clients.add(task)
+        task.add_done_callback(self._clients.discard)
+
+    async def _serve(self, client: ServerConnection) -> None:
+        try:
+            while (request := await client.request()) is not None:
+                await self._answer(client, request)
+                if not client.next():
+                    break
+        except h11.RemoteProtocolError as error:
+            # h11 says more, with the bytes as Python writes them.
+            self._unread("not HTTP")
+            await client.refuse(error.error_status_hint or 400, "this is not HTTP that can be read")
+        except _TooLargeError:
+            said = f"a request may have {self._largest // 1_000_000} MB"
+            self._unread(said)
+            await client.refuse(413, said)
+        except (ConnectionError, h11.LocalProtocolError):
+            pass  # the client went away
+        except Exception as error:
+            log.exception("a request broke its server")
+            self._unread(f"{type(error).__name__}: {error}")
+            await client.refuse(500, "this request broke the server; the error is in its log")
+        finally:
+            client.close()
 
 
 class ServerConnection:
@@ -60,7 +153,7 @@ class ServerConnection:
     async def request(self) -> ServedRequest | None:
         """The next request; None: there is none any more.
 
-        Raises `h11.RemoteProtocolError` for what is not HTTP, `TooLargeError`, and ConnectionError.
+        Raises `h11.RemoteProtocolError` for what is not HTTP, `_TooLargeError`, and ConnectionError.
         """
         request: h11.Request | None = None
         body = bytearray()
@@ -75,7 +168,7 @@ class ServerConnection:
             elif isinstance(event, h11.Data):
                 body += event.data
                 if len(body) > self._largest:
-                    raise TooLargeError
+                    raise _TooLargeError
             elif isinstance(event, h11.EndOfMessage):
                 assert request is not None
                 self._began = False
