@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 from msgspec import Struct, field
 
 from agenteval_tui.agents.permission import NOTHING, Permission
+from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
 from agenteval_tui.transcripts.model import Attachment, Message, Note, RunError, ToolCall, Transcript, Usage
 
 SIMULATED_USER = "simulated_user"
@@ -30,6 +31,18 @@ class ToolOutcome(Struct, frozen=True):
 
     text: str
     error: bool = False
+
+
+class PaidRequests(Protocol):
+    """What servers answered to the requests of a run that was cut off: nobody pays for that a second time."""
+
+    def take(self, question: Question) -> Answer | None:
+        """The answer to an equal request, each once; None: there is none."""
+        ...
+
+    def add(self, exchange: Exchange) -> None:
+        """A server answered: keep it until the run is stored. It has no keys."""
+        ...
 
 
 class AgentRequest(Struct, frozen=True):
@@ -56,6 +69,7 @@ class AgentRequest(Struct, frozen=True):
     run: str = ""
     turn: int = 1
     variables: Mapping[str, Any] = field(default_factory=dict)
+    paid: PaidRequests | None = None
 
 
 # Transcripts of a stored execution: its reference ("last", an id) -> test id -> transcripts in order of repetition.

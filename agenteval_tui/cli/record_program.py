@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.agents.recording.capture import NOTHING_SEEN
-from agenteval_tui.agents.recording.cassette import Cassette, Journal, journal_path, read
+from agenteval_tui.agents.recording.cassette import Cassette, Journal, journal_path, left_in, read
+from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.matching import Volatile
 from agenteval_tui.agents.recording.providers import upstreams
 from agenteval_tui.cli.exit_codes import exit_code
@@ -78,7 +79,7 @@ def record_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
     loaded: Sequence[LoadedSuite] = ()
     if given["test"] is not None:
         loaded = load_for_run(invocation, () if given["suite"] is None else (given["suite"],), (given["test"],))
-    before = _before(invocation, given)
+    before, paid = _before(given)
     cassette = None if before is None else _lenient(before, given)
     program = _program(given, cassette, live=given["live_after_miss"] or not given["replay"])
     permission = permission_of(program)
@@ -113,11 +114,15 @@ def _before(invocation: Invocation, given: Mapping[str, Any]) -> Cassette | None
     if path is None:
         return None
     left = journal_path(path)
-    if left.exists() and (not given["replay"] or given["live_after_miss"]):
-        found = read(left)
-        invocation.note(f"continuing a recording that was cut off after {count(len(found.exchanges), 'answer')}")
-        return found
-    return read(path) if given["replay"] else None
+    if given["replay"] and not given["live_after_miss"]:
+        return before, ()
+    try:
+        found = left_in(left.read_text(encoding="utf-8", errors="replace"))
+    except FileNotFoundError:
+        return before, ()
+    except OSError as error:
+        raise AgentevalError(f"what a recording left can't be read: {error.strerror}", where=str(left)) from None
+    return before, found[0 if before is None else len(before.exchanges) :]
 
 
 def replay_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
@@ -261,6 +266,9 @@ def _report(
         out.line((f"and {len(recording.misses) - _MISSES} more", "dim"))
     if not asked:
         out.line(("no request was seen: ", "warn"), NOTHING_SEEN.what)
+    if recording.continued:
+        known = f"{count(recording.continued, 'answer')} known from a recording that was cut off"
+        invocation.note(f"{known}: not paid for again")
     if recording.unpriced:
         invocation.note(f"the price of {one_line(', '.join(recording.unpriced), 200)} is not known")
     for part in written.volatile:

@@ -130,6 +130,13 @@ class RunCompletion:
         self.end(attempts, attempts.bare(), judged)
 
     def _stored(self, write: PendingWrite) -> None:
+        unfinished = self._state.unfinished.pop(write.run, None)
+        if unfinished is not None:
+            # An error is asked for anew: the same answers would lead to it again.
+            if write.judged.status == CANCELLED:
+                unfinished.leave()
+            else:
+                unfinished.done()
         self.tell_graded(write.run, write.judged, write.duration_ms)
 
     def _give_up(self, attempts: RunAttempts) -> None:

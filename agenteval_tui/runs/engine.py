@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agenteval_tui.agents.base import AgentRequest
+from agenteval_tui.agents.base import AgentRequest, PaidRequests
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.replies import StoredReply
@@ -264,12 +264,23 @@ class Engine:
         agent, ref = self.state.agents[run.agent.hash], run.ref
         request = AgentRequest(
             run.messages, agent.config, run.context, ref.test, ref.repetition, run.seed, run.tool_calls, ref.run,
-            variables=run.variables,
+            variables=run.variables, paid=self._paid(run),
         )  # fmt: skip
         return RunAttempts(
             run, agent.agent, request, agent.retries, self._tell, agent.price, agent.withheld, agent.error_on_finish,
             self._users.of(run),
         )  # fmt: skip
+
+    def _paid(self, run: RunPlan) -> PaidRequests | None:
+        """What a continuation paid for when it was asked the last time, and did not come to its end."""
+        if self.plan.kind != "fork" or run.fork is None or not run.fork.question:
+            return None
+        # It reads the models' protocols: 100 ms for who runs tests.
+        from agenteval_tui.runs.unfinished_recording import UnfinishedRecording
+
+        asked = ["continuation", run.fork.run, run.fork.question, run.ref.repetition]
+        kept = self.state.unfinished[run.ref.run] = UnfinishedRecording(asked)
+        return kept
 
     async def _do(self, attempts: RunAttempts) -> None:
         """One run, from its agent to its end."""

@@ -7,7 +7,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import Struct, field
 
@@ -24,6 +24,18 @@ WINDOW_S = 15.0
 ENOUGH = 5
 Spent = tuple[int, int, float | None]
 """Input tokens, output tokens, cost in US dollars (None: never measured)."""
+
+
+class Unfinished(Protocol):
+    """What a continuation paid for, kept outside the history until that has its run."""
+
+    def done(self) -> None:
+        """The run is stored."""
+        ...
+
+    def leave(self) -> None:
+        """The run was stopped: who asks again continues from here."""
+        ...
 
 
 class EtaEstimator:
@@ -197,6 +209,8 @@ class ExecutionState(Struct):
     repetitions: dict[str, Repetitions] = field(default_factory=dict)
     """By run id; runs whose test does not stop early are not in it."""
     in_flight: dict[str, RunAttempts] = field(default_factory=dict)
+    unfinished: dict[str, Unfinished] = field(default_factory=dict)
+    """What the continuations that began, and are not stored yet, paid for; by run."""
     """By run id."""
     parked: dict[str, RunAttempts] = field(default_factory=dict)
     """By run id: those that a busy server refused, and that wait in line again."""

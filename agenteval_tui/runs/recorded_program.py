@@ -38,6 +38,8 @@ from agenteval_tui.runs.plan.planner import make_untrusted_plan
 from agenteval_tui.runs.resume import stored_plan
 from agenteval_tui.runs.store_records import begin
 from agenteval_tui.runs.trust_check import check_agents, check_trust
+from agenteval_tui.runs.unfinished_recording import UnfinishedRecording
+from agenteval_tui.suites.environment import environment_for, expand
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import AgentConfig
 from agenteval_tui.suites.slugs import slug
@@ -72,6 +74,17 @@ class Program(Struct, frozen=True):
         words = [Path(self.argv[0]).name, *self.argv[1:]]
         return on_one_line(" ".join(words), _NAME)
 
+    @property
+    def varies(self) -> tuple[Volatile, ...]:
+        """What of its requests is known to vary."""
+        return self.cassette.volatile if self.cassette is not None else ()
+
+    @property
+    def test(self) -> str:
+        """What its test is called where nothing grades it: the script's name, else the program's."""
+        script = next((word for word in self.argv[1:] if (self.cwd / word).is_file()), self.argv[0])
+        return slug(Path(script).stem) or "program"
+
 
 class Recording(Struct, frozen=True):
     """What a program did. `live`: how many of its requests servers answered, at `spent` US dollars (as far as prices
@@ -89,6 +102,9 @@ class Recording(Struct, frozen=True):
     unpriced: tuple[str, ...] = ()
     volatile: tuple[Volatile, ...] = ()
     """What of its requests varies, as far as that is known."""
+    continued: int = 0
+    """How many of those answers were known from a recording that was cut off: nothing was paid for them again."""
+    unfinished: UnfinishedRecording | None = None
 
     @property
     def cassette(self) -> Cassette:
@@ -125,6 +141,10 @@ async def record(
     servers answer. Raises `AgentevalError` where it can't be started, or its port can't be had."""
     if answers is None and program.cassette is not None:
         answers = Playback(program.cassette, system=program.system)
+    # What a cassette's journal keeps, or a recording answers, need not be kept once more.
+    asks = journal is None and (answers is None or (program.cassette is not None and program.on_miss == "live"))
+    unfinished = UnfinishedRecording(_what(program), program.varies) if asks else None
+    keeping = journal or unfinished
     session = Session(
         answers=answers,
         on_miss=program.on_miss,
@@ -132,7 +152,8 @@ async def record(
         cost=prices(),
         max_cost=program.max_cost,
         pace=program.pace,
-        keep=None if journal is None else journal.add,
+        keep=None if keeping is None else keeping.add,
+        paid=paid if unfinished is None else unfinished.paid,
     )
     started_ms, began = now_ms(), time.perf_counter()
     code = await run_program(
@@ -158,7 +179,9 @@ async def record(
         misses=tuple(session.misses),
         missed_at=session.missed_at,
         unpriced=tuple(sorted(session.unpriced)),
-        volatile=program.cassette.volatile if program.cassette is not None else (),
+        volatile=program.varies,
+        continued=session.continued,
+        unfinished=unfinished,
     )
 
 
@@ -296,6 +319,75 @@ def tape_of(store: Store, row: RunRow) -> Cassette:
     tape = of_documents(found, f"run {short_id(row.id)}")
     # One run: whose it was does not matter any more.
     return replace(tape, exchanges=tuple([replace(one, session="") for one in tape.exchanges]))
+
+
+def program_text(store: Store, row: RunRow) -> str:
+    """The command of the program that was recorded, as it is typed; "" where that is not known."""
+    try:
+        stored = stored_plan(store, store.run(row.recording) if row.recording else row, user_agents={})
+        return shlex.join(argv_of(stored.run.agent.config["command"]))
+    except (AgentevalError, KeyError):
+        return str(store.execution(row.execution_id).options.get(_PROGRAM, ""))  # nothing grades it
+
+
+def input_told(store: Store, row: RunRow) -> bytes | None:
+    """What a run's program read: its task, where a suite's agent started it with one; None: not known, or it had a
+    terminal."""
+    try:
+        run = stored_plan(store, store.run(row.recording) if row.recording else row, user_agents={}).run
+        config = expanded(run.agent, environment_for(run.agent.base_dir))
+        if config.get("kind") != "command" or run.turns:
+            return None
+        options = CommandOptions.model_validate(config)
+    except (AgentevalError, ValueError):
+        return None
+    if run.agent.name == Program(tuple(argv_of(options.command, options.shell)), Path(), {}, {}).name:
+        return None  # `agenteval record` started it
+    request = AgentRequest(
+        run.messages, config, run.context, run.ref.test, run.ref.repetition, run.seed, run.tool_calls, run.ref.run,
+        variables=run.variables,
+    )  # fmt: skip
+    return input_of(request, options)
+
+
+def with_input(program: Program, store: Store, row: RunRow) -> Program:
+    """The program of a replay, which reads what the run's program read: a task of a suite comes that way. What a pipe
+    or a file brings comes first."""
+    piped = program.reads and not _is_device(0)
+    return program if piped else replace(program, given=input_told(store, row))
+
+
+def _is_device(descriptor: int) -> bool:
+    """Whether nothing was piped into it: it is a terminal, /dev/null, or closed."""
+    try:
+        return stat.S_ISCHR(os.fstat(descriptor).st_mode)
+    except OSError:
+        return True
+
+
+class ReplayPrice(Struct, frozen=True):
+    """What a replay asks of servers at most, by its recording: if the first request is another one already. `cost`: US
+    dollars; None: not known."""
+
+    requests: int
+    tokens: int
+    cost: float | None
+
+
+def replay_price(tape: Cassette, cost: Cost) -> ReplayPrice:
+    """What answering each request of a recording again takes."""
+    requests = tokens = 0
+    dollars: float | None = 0.0
+    for one in tape.exchanges:
+        request = read_request(one.question)
+        if request is None:
+            continue
+        reply = read_reply(one.question, one.answer)
+        used = reply.usage.total_tokens or 0
+        requests, tokens = requests + 1, tokens + used
+        took = cost(reply.model or request.model, reply.usage) if used else None
+        dollars = None if took is None or dollars is None else dollars + took
+    return ReplayPrice(requests, tokens, dollars)
 
 
 def replay_plan(

@@ -8,7 +8,9 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +18,15 @@ import pytest
 from scripted import Answer, Request, ScriptedServer
 from threaded import serving
 
-from agenteval_tui.agents.recording.matching import PATTERNS
+from agenteval_tui.agents.recording.exchange import Answer as Answered
+from agenteval_tui.agents.recording.exchange import Exchange, Question
+from agenteval_tui.agents.recording.matching import PATTERNS, Volatile
+from agenteval_tui.agents.recording.playback import PaidAnswers
 from agenteval_tui.cli.commands.record import VOLATILE
 from agenteval_tui.core import directories
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.fork.model import ForkOrigin, read_origin
+from agenteval_tui.runs.unfinished_recording import UnfinishedRecording
 
 # An agent with no package at all: it starts in a tenth of the time of one with a client.
 PROGRAM = """\
@@ -171,10 +177,120 @@ def test_what_was_paid_for_is_kept_when_the_recording_is_killed(cli: Any, model:
     left.write_text(re.sub(r"now: \d+", "now: 0", left.read_text("utf-8")), "utf-8")
     done = cli("record", "--cassette", "c.jsonl", *agent())
     assert (done.code, len(model.requests)) == (0, 2)
-    assert "continuing a recording that was cut off after 1 answer" in done.err
+    assert "1 answer known from a recording that was cut off: not paid for again" in done.err
+    assert "nearest" not in done.out
     assert not left.exists()
     assert cli("record", "--cassette", "c.jsonl", "--replay", *agent()).code == 0
     assert len(model.requests) == 2
+
+
+@pytest.fixture
+def killed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Recordings leave behind what they leave after kill -9; where that is."""
+    with monkeypatch.context() as patch:
+        patch.setattr(UnfinishedRecording, "done", lambda self: None)
+        patch.setattr("agenteval_tui.runs.unfinished_recording.owner_name", lambda: "")
+        yield directories.data_dir() / "recordings"
+
+
+def test_a_recording_without_a_cassette_goes_on_after_a_kill(
+    cli: Any, model: Any, tmp_path: Path, killed: Path
+) -> None:
+    (tmp_path / "agent.py").write_text(PROGRAM.replace("time.time_ns()", "0"), "utf-8")
+    assert cli("record", *agent()).code == 0
+    (left,) = killed.iterdir()
+    assert (left.stat().st_mode & 0o077, KEY in left.read_text("utf-8")) == (0, False)
+    text = left.read_text("utf-8")
+    left.write_text(text[:-200], "utf-8")  # in the middle of a line, too
+    done = cli("record", "--suite", "orders.suite.yaml", "--test", "status", *agent())
+    assert (done.code, len(model.requests)) == (0, 3)
+    assert "1 answer known from a recording that was cut off: not paid for again" in done.err
+    # After a second kill both have something.
+    assert cli("record", *agent()).code == 0
+    assert len(model.requests) == 3
+    other = cli("record", *agent("And another one?"))
+    assert (other.code, len(model.requests), other.err.count("known")) == (0, 5, 0)
+
+
+@pytest.mark.parametrize("more", [(), ("--cassette", "c.jsonl")])
+def test_a_recording_that_was_interrupted_goes_on(cli: Any, model: Any, tmp_path: Path, more: tuple[str, ...]) -> None:
+    ends = 'said.append(ask(said)); os.path.exists("go") or os.kill(os.getpid(), 2)'
+    text = PROGRAM.replace("time.time_ns()", "0").replace("said.append(ask(said))", ends)
+    (tmp_path / "agent.py").write_text(text, "utf-8")
+    assert cli("record", *more, *agent()).code == 3
+    (tmp_path / "go").touch()
+    done = cli("record", *more, *agent())
+    assert (done.code, len(model.requests)) == (0, 2)
+    assert "1 answer known from a recording that was cut off: not paid for again" in done.err
+    assert not list((directories.data_dir() / "recordings").glob("*"))
+    assert not (tmp_path / "c.jsonl.partial").exists()
+    assert cli("record", *agent()).code == 0
+    assert len(model.requests) == 4
+
+
+def test_an_answer_that_was_paid_for_is_given_once() -> None:
+    question = Question("POST", "openai/v1/chat/completions", body={"messages": []})
+    asked = [Answered(status, body=body) for status, body in [(429, "wait"), (200, "a"), (200, "b")]]
+    paid = PaidAnswers([Exchange(question, one) for one in asked])
+    found = [paid.take(question) for _ in range(3)]
+    assert [one and one.body for one in found] == ["a", "b", None]
+    assert paid.take(Question("POST", "openai/v1/embeddings")) is None
+
+
+def test_an_answer_that_was_paid_for_is_known_when_the_clock_in_the_prompt_has_moved() -> None:
+    now = datetime.now()
+    later = now + timedelta(seconds=95)
+
+    def asks(system: str, user: str = "Where is it?", tool: str = "", **more: Any) -> Question:
+        messages = [
+            {"role": "system", "content": system},
+            {"role": "user", "content": [{"type": "text", "text": user}]},
+        ]
+        messages += [{"role": "assistant", "content": None}, {"role": "tool", "content": tool}] if tool else []
+        return Question("POST", "openai/v1/chat/completions", body={"messages": messages, **more})
+
+    def known(before: Question, after: Question, *volatile: Volatile) -> bool:
+        return PaidAnswers([Exchange(before, Answered(200))], volatile).take(after) is not None
+
+    for said in ("It is %Y-%m-%dT%H:%M:%S.%fZ.", "%A, %B %d, %Y, %I:%M %p", "%d.%m.%Y %H:%M", "now: %s"):
+        assert known(asks(now.strftime(said)), asks(later.strftime(said))), said
+    assert known(asks("", f"at {time.time_ns()}"), asks("", f"at {time.time_ns() + 10**9}"))
+    # What a person asks for is another day; what a tool gave is another result; another prompt is another one.
+    assert not known(asks("", "the weather of 2031-01-01"), asks("", "the weather of 2031-01-02"))
+    assert not known(asks("", tool=f"{now}"), asks("", tool=f"{later}"))
+    assert not known(asks(f"{now} Be kind."), asks(f"{later} Be brief."))
+    assert not known(asks("", "x 1"), asks("", "x 2"))
+    assert known(asks("", "x 1"), asks("", "x 2"), Volatile("messages[*].content[*].text", "number"))
+    # An equal request comes first.
+    left = PaidAnswers([Exchange(asks(f"{one}"), Answered(200, body=f"{one}")) for one in (now, later)])
+    assert [(left.take(asks(f"{later}")) or Answered(0)).body for _ in range(3)] == [f"{later}", f"{now}", None]
+
+
+def test_a_replay_goes_on_after_a_kill(
+    cli: Any, model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: Path
+) -> None:
+    program = tmp_path / "agent.py"
+    program.write_text(PROGRAM.replace("time.time_ns()", "0"), "utf-8")
+    first = cli("record", "--json", *agent()).json("record")
+    program.write_text(program.read_text("utf-8").replace('"shipped"', '"lost"'), "utf-8")
+    assert cli("replay", first["run"], *agent()).code == 0
+    assert len(model.requests) == 3
+    again = cli("replay", "--json", "--max-cost", "1", first["run"], *agent()).json("record")
+    assert len(model.requests) == 3
+    # It says what it would have said: where it left the recording, and what it cost in all.
+    assert (again["requests"], again["live"], again["step"], again["cost"]) == (2, 1, 2, pytest.approx(0.0035))
+    assert [one["nearest"] for one in again["misses"]] == [2]
+
+
+def test_what_a_recording_kept_is_gone_once_its_run_is_stored(cli: Any, model: Any) -> None:
+    assert cli("record", *agent()).code == 0
+    folder = directories.data_dir() / "recordings"
+    assert list(folder.iterdir()) == []
+    old = folder / "x.y.jsonl"
+    old.write_text("", "utf-8")
+    os.utime(old, (0, 0))
+    assert cli("record", *agent()).code == 0
+    assert not old.exists()
 
 
 def test_a_new_test_is_made_of_it_and_grades_the_next_one(cli: Any, model: Any, tmp_path: Path) -> None:
@@ -189,12 +305,40 @@ def test_a_new_test_is_made_of_it_and_grades_the_next_one(cli: Any, model: Any, 
     assert "where-is-my-order-w1-2" in cli("record", "--new", "--suite", "recorded.suite.yaml", *agent()).out
 
 
+def test_what_was_recorded_is_kept_where_nothing_more_can_be_made_of_it(cli: Any, model: Any, tmp_path: Path) -> None:
+    silent = cli("record", "--new", "--", sys.executable, "-c", "pass")
+    assert silent.code == 2
+    assert "no test was made: the program asked no model" in silent.err
+    assert "the recording is stored: agenteval show" in silent.err
+    asks = (
+        PROGRAM.partition("said = ")[0]
+        + """
+again = os.path.exists("again")
+open("again", "w").close()
+for question in ("a", "b")[: 1 + again]:
+    ask([{"role": "user", "content": question}])
+"""
+    )
+    (tmp_path / "varies.py").write_text(asks, "utf-8")
+    varies = cli("record", "--calibrate", "--cassette", "v.jsonl", "--", sys.executable, "-I", "-S", "varies.py")
+    assert varies.code == 2
+    assert "the second time the program asked something else" in varies.err
+    assert "the recording is stored: agenteval show" in varies.err
+    assert len((tmp_path / "v.jsonl").read_text("utf-8").splitlines()) == 2
+    assert len(cli("history", "--json").json("history")) == 2
+
+
 def test_how_it_ended_is_the_exit_code(cli: Any, model: Any) -> None:
     assert cli("record", "--suite", "orders.suite.yaml", "--test", "whale", *agent()).code == 1
     assert cli("record", "--", sys.executable, "-c", "raise SystemExit(4)").code == 3
     silent = cli("record", "--", sys.executable, "-I", "-S", "-c", "pass")
     assert silent.code == 0
     assert "no request was seen: it does not read OPENAI_BASE_URL" in silent.out
+    # It does not wait for an answer: nothing answered, and no cassette did.
+    told = 'b\'{"type": "request", "server": "shop", "method": "ping"}\''
+    hasty = f"import os, urllib.request as u; u.urlopen(os.environ['AGENTEVAL_MCP_RECORDING'], {told})"
+    done = cli("record", "--", sys.executable, "-I", "-S", "-c", hasty)
+    assert (done.code, "answered from" in done.out) == (0, False)
 
 
 @pytest.mark.parametrize(
@@ -212,6 +356,7 @@ def test_how_it_ended_is_the_exit_code(cli: Any, model: Any) -> None:
         (("--suite", "orders.suite.yaml", "--test", "rows", *agent()), 2, "a recording is one run, and these are 2"),
         (("--suite", "orders.suite.yaml", "--test", "nothing", *agent()), 2, "nothing"),
         (("--", "no-such-program-anywhere"), 2, "there is no program 'no-such-program-anywhere' in PATH"),
+        (("--mcp", "--json", "--", "server"), 2, "--mcp does not go with --json"),
         ((), 2, "PROGRAM"),
     ],
 )
@@ -267,6 +412,73 @@ def test_a_run_of_an_agent_that_is_captured_is_replayed(cli: Any, model: Any, tm
     (tmp_path / "agent.py").write_text(PROGRAM.replace('"shipped"', '"lost"'), "utf-8")
     done = cli("replay", "--json", "--volatile", "number", "--volatile", "hex", "status", *agent()).json("record")
     assert (done["outcome"], done["live"], done["step"]) == ("passed", 1, 2)
+    # A program that reads its task on its standard input reads that of the run.
+    asks = 'json.load(sys.stdin)["messages"][-1]["content"]'
+    (tmp_path / "agent.py").write_text(PROGRAM.replace("sys.argv[1]", asks).replace("time.time_ns()", "0"), "utf-8")
+    run = cli("run", "captured.suite.yaml", "--test", "status", "--trust", "--json", "-").json("results")["runs"][0]
+    model.requests.clear()
+    words = ("--", sys.executable, "-I", "-S", "agent.py")
+    done = cli("replay", "--json", run["id"] if "id" in run else run["run"], *words).json("record")
+    assert (done["requests"], done["live"], done["outcome"], model.requests) == (2, 0, "passed", [])
+
+
+# A client and a server of MCP with no package at all, too.
+MCP_CLIENT = """\
+import json, os, subprocess, sys
+entry = json.load(open(sys.argv[1]))["mcpServers"]["shop"]
+env = {"PATH": os.environ["PATH"], **entry["env"]}
+server = subprocess.Popen([entry["command"], *entry["args"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
+def say(number, method, **params):
+    message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+    server.stdin.write(json.dumps(message).encode() + b"\\n"); server.stdin.flush()
+    return json.loads(server.stdout.readline())
+say(1, "initialize")
+import urllib.request
+def ask(messages):
+    body = json.dumps({"model": "m", "messages": messages}).encode()
+    headers = {"content-type": "application/json", "authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
+    request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, headers)
+    return json.load(urllib.request.urlopen(request))["choices"][0]["message"]
+said = [{"role": "user", "content": "Where is my order #W1?"}]
+said.append(ask(said))
+(call,) = said[-1]["tool_calls"]
+found = say(2, "tools/call", name=call["function"]["name"], arguments=json.loads(call["function"]["arguments"]))
+said.append({"role": "tool", "tool_call_id": call["id"], "content": found["result"]["content"][0]["text"]})
+print(ask(said)["content"])
+"""
+MCP_SERVER = """\
+import json, sys
+open("started", "a").write("x")
+for line in sys.stdin:
+    number = json.loads(line)["id"]
+    content = [{"type": "text", "text": "in a warehouse"}]
+    print(json.dumps({"jsonrpc": "2.0", "id": number, "result": {"content": content}}), flush=True)
+"""
+
+
+def test_mcp_servers_of_a_configuration_are_recorded_with_the_rest_and_replayed(
+    cli: Any, model: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "client.py").write_text(MCP_CLIENT, "utf-8")
+    (tmp_path / "server.py").write_text(MCP_SERVER, "utf-8")
+    python = [sys.executable, "-I", "-S"]
+    env = {"PYTHONPATH": str(ROOT)}
+    entry = {"command": python[0], "args": [*python[1:], "server.py"], "env": env}
+    servers = {"shop": entry, "away": {"type": "http", "url": "http://127.0.0.1:9/mcp"}}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers}), "utf-8-sig")
+    words = ("--mcp-config", "mcp.json", "--", *python, "client.py", "mcp.json")
+    done = cli("record", "--json", "--suite", "orders.suite.yaml", "--test", "status", *words).json("record")
+    assert (done["outcome"], done["requests"], done["served"]) == ("passed", 2, 1)
+    with Store.open_to_look(directories.history_file(None)) as store:
+        (call,) = store.transcript(done["run"]).tool_calls
+        assert (call.name, call.arguments, call.result) == ("get_order", {"order": "W1"}, "in a warehouse")
+    model.requests.clear()
+    again = cli("replay", done["run"], *words)
+    assert "away is asked over HTTP: MCP servers over stdio are recorded" in again.err
+    assert "1 tool call (1 through MCP servers), 4 answered from the cassette" in again.out
+    assert "nothing changed" in again.out
+    assert (model.requests, (tmp_path / "started").read_text()) == ([], "x")
+    assert "--mcp does not go with --new" in cli("record", "--mcp", "--new", "--", "x").err
 
 
 def test_a_recording_without_a_test_is_replayed_too(cli: Any, model: Any) -> None:

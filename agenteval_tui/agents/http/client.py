@@ -6,18 +6,19 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from typing import Any, Protocol
 
 import httpx
 
-from agenteval_tui.agents.base import AgentEvent, Failed, ReasoningDelta, TextDelta
+from agenteval_tui.agents.base import AgentEvent, Failed, PaidRequests, ReasoningDelta, TextDelta
 from agenteval_tui.agents.http import errors
 from agenteval_tui.agents.http.errors import error_in
 from agenteval_tui.agents.http.proxies import PAGE
 from agenteval_tui.agents.http.sse import ServerEvent, SseReader
 from agenteval_tui.agents.models.stream import CutReplyError, EmptyResponseError, ProviderError, StreamReply, decoded
 from agenteval_tui.agents.network_options import Timeouts
+from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
 from agenteval_tui.transcripts.error_codes import ErrorCode
 
 _ERROR_BODY = 64_000  # bytes of an error's body that are read
@@ -88,6 +89,8 @@ class HttpClient:
         self.server = server
         self._timeouts = timeouts
         self._max_bytes = max_bytes
+        self.paid: PaidRequests | None = None
+        """What answers were paid for before, and where new ones are kept."""
 
     async def ask(
         self,
@@ -104,15 +107,41 @@ class HttpClient:
         `reader` reads a stream (None: there is none to be read); `always_stream`: whatever the reply calls itself.
         Ends early after a `Failed`. Cancelling closes the connection.
         """
+        question = self._question(method, path, content.get("json"))
+        before = self.paid.take(question) if self.paid is not None and question is not None else None
         try:
+            if before is not None:
+                known = httpx.Response(before.status, headers={"content-type": before.type}, content=before.data())
+                pieces = _Pieces(known, self.server.url, self._timeouts, time.monotonic(), self._max_bytes)
+                async with aclosing(self._read(known, pieces, reply, reader, always_stream)) as events:
+                    async for event in events:
+                        yield event
+                return
             async with (
                 self._sent(method, path, **content) as (response, pieces),
                 aclosing(self._read(response, pieces, reply, reader, always_stream)) as events,
             ):
+                pieces.kept = [] if question is not None else None
                 async for event in events:
                     yield event
+                if question is not None and response.is_success:
+                    self._keep(question, response, b"".join(pieces.kept or ()))
         except _FAULTS as error:
             yield self._failure(error, reply.protocol, reply.mend, reply.streamed)
+
+    def _question(self, method: str, path: str, body: Any) -> Question | None:
+        """A request as it is kept; None: it is not to be."""
+        if self.paid is None or not isinstance(body, Mapping):
+            return None
+        return Question(method, path, body=self.server.secrets.data(dict(body)))
+
+    def _keep(self, question: Question, response: httpx.Response, body: bytes) -> None:
+        assert self.paid is not None
+        with suppress(UnicodeDecodeError):
+            text = self.server.secrets.text(body.decode("utf-8"))
+            self.paid.add(
+                Exchange(question, Answer(response.status_code, response.headers.get("content-type", ""), text))
+            )
 
     async def get(self, path: str) -> tuple[Any, Failed | None]:
         """The JSON value at a path (None where there is none), or why it can't be had."""
@@ -238,6 +267,8 @@ class _Pieces:
 
     def __init__(self, response: httpx.Response, url: str, limits: Timeouts, began: float, max_bytes: int) -> None:
         self.spoke = False
+        self.kept: list[bytes] | None = None
+        """All that came, where it is to be kept."""
         self._bytes = response.aiter_bytes()
         self._url = url
         self._limits = limits
@@ -261,6 +292,8 @@ class _Pieces:
                 raise _no_answer(self._url, self._began) from None
             said = f"{self._url} fell silent for {self._limits.silence:g} s in the middle of its answer"
             raise _Silent(said, "silence") from None
+        if self.kept is not None:
+            self.kept.append(data)
         self._left -= len(data)
         if self._left < 0:
             raise _TooLong(f"the reply is longer than {self._max_bytes / 1_000_000:g} MB")

@@ -185,6 +185,8 @@ class CapturingAgent:
             keys=keys_of(self._env(request.config or self._setup.config)),
             cost=self._cost,
             pace=self._options.pace if self._options is not None else 0.0,
+            keep=request.paid.add if request.paid is not None else None,
+            paid=request.paid,
         )
         if request.run:
             self._sessions[request.run] = session

@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, timedelta
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.agents.recording.exchange import Question
 from agenteval_tui.agents.recording.protocols import without_system
@@ -43,6 +45,11 @@ PATTERNS: Mapping[str, re.Pattern[str]] = {
     "number": re.compile(r"\d+(?:[.,]\d+)*"),
 }
 """What varies, by the name that a cassette has for it; the most particular first."""
+
+
+_SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
+_EPOCH = re.compile(r"\b1\d{9}(?:\d{3}|\d{6}|\d{9}|\.\d+)?\b")
+_OF_MODELS = ("assistant", "model")
 
 
 class Volatile(Struct, frozen=True, omit_defaults=True):
@@ -131,6 +138,69 @@ def nearest(matcher: Matcher, questions: Sequence[Question], now: Question) -> t
         if best is None or rank < best[0]:
             best = rank, number, found
     return None if best is None else (best[1], best[2])
+
+
+def without_clock(question: Question, today: date) -> Question:
+    """A request without what a clock puts into a prompt: dates of today and of the days beside it, with the times in
+    the same text. Only what comes before a model's first answer is looked at: what tools gave stays as it is."""
+    body = question.body
+    if not isinstance(body, Mapping):
+        return question
+    days = [today + timedelta(days=one) for one in (-1, 0, 1)]
+    made = {key: _map_texts(one, days) if key in _SYSTEM else one for key, one in body.items()}
+    for key in _CONVERSATION & body.keys():
+        said = body[key]
+        first = len(said) if isinstance(said, list) else 0
+        for number, one in enumerate(said if isinstance(said, list) else ()):
+            if not isinstance(one, Mapping) or one.get("role", _OF_MODELS[0]) in _OF_MODELS:
+                first = number
+                break
+        made[key] = [*(_map_texts(one, days) for one in said[:first]), *said[first:]] if first else said
+        if isinstance(said, str):
+            made[key] = _map_texts(said, days)
+    return replace(question, body=made)
+
+
+def _map_texts(value: Any, days: Sequence[date]) -> Any:
+    if isinstance(value, str):
+        return _without_now(value, days)
+    if isinstance(value, list):
+        return [_map_texts(one, days) for one in value]
+    return {key: _map_texts(one, days) for key, one in value.items()} if isinstance(value, Mapping) else value
+
+
+def _without_now(text: str, days: Sequence[date]) -> str:
+    found = 0
+
+    def masked(match: re.Match[str]) -> str:
+        nonlocal found
+        known = _is_near(match.group(), days)
+        found += known
+        return "…" if known else match.group()
+
+    for name in ("date-time", "date"):
+        text = PATTERNS[name].sub(masked, text)
+    text = _EPOCH.sub(masked, text)
+    return PATTERNS["time"].sub("…", text) if found else text
+
+
+def _is_near(matched: str, days: Sequence[date]) -> bool:
+    """Whether a date, or the seconds since 1970, is one of these days."""
+    if _EPOCH.fullmatch(matched):
+        return date.fromtimestamp(int(matched[:10])) in days
+    numbers = [
+        int(one) for one in re.findall(r"\d+", matched.replace("T", " ").split(" ")[0] if "-" in matched else matched)
+    ]
+    lower = matched.lower()
+    for day in days:
+        if not numbers and day.strftime("%a").lower() in lower:
+            return True
+        by_name = re.search(rf"\b{day.strftime('%b').lower()}", lower)
+        needed = {day.day} if by_name else {day.day, day.month}
+        year = {day.year, day.year % 100} & set(numbers)
+        if needed <= set(numbers) and (year or (by_name and len(numbers) == 1)):
+            return True
+    return False
 
 
 def volatile_parts(pairs: Sequence[tuple[Question, Question]]) -> tuple[Volatile, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 
 from msgspec import Struct
 
@@ -75,11 +76,40 @@ class Playback:
         return Miss(question) if found is None else Miss(question, found[0] + 1, tuple(found[1]))
 
 
+class PaidAnswers:
+    """What servers answered before a recording was cut off: each answer once, to an equal request. Where none is equal,
+    to one that differs only in what varies: the date and time of the prompt (the program begins once more, later), and
+    what is `volatile`. Errors are left out."""
+
+    def __init__(self, exchanges: Sequence[Exchange] = (), volatile: Sequence[Volatile] = ()) -> None:
+        self._equal, self._alike = Matcher(), Matcher(volatile)
+        self._left = [one for one in exchanges if one.answer.succeeded]
+        self._keys = [(self._equal.key(one.question), self._later(one.question)) for one in self._left]
+
+    def take(self, question: Question) -> Answer | None:
+        """The answer to a request without keys; None: it was not paid for."""
+        if not self._left:
+            return None
+        equal = self._equal.key(question)
+        found = next((number for number, (key, _) in enumerate(self._keys) if key == equal), None)
+        if found is None:
+            alike = self._later(question)
+            found = next((number for number, (_, key) in enumerate(self._keys) if key == alike), None)
+        if found is None:
+            return None
+        del self._keys[found]
+        return self._left.pop(found).answer
+
+    def _later(self, question: Question) -> str:
+        return self._alike.key(without_clock(question, date.today()))
+
+
 class OrderedPlayback:
     """Gives each recorded answer once, to the request that is most like its own: what a program asks the second time
     is compared with what it asked the first time. `pairs`: the requests that belong together."""
 
     def __init__(self, exchanges: Sequence[Exchange]) -> None:
+        self._all = exchanges
         self._left = _without_retries(list(exchanges), any_key=True)
         self._matcher = Matcher()
         self.pairs: list[tuple[Question, Question]] = []

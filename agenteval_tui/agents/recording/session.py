@@ -52,6 +52,7 @@ class Session:
         max_cost: float | None = None,
         pace: float = 0.0,
         keep: Callable[[Exchange], None] | None = None,
+        paid: Paid | None = None,
     ) -> None:
         self.name = name
         self.pace = pace
@@ -69,6 +70,9 @@ class Session:
         self._redactor = KeyRedactor(self._keys)
         self._cost = cost
         self._keep = keep
+        self._paid = paid
+        self.continued = 0
+        """How many answers were paid for before it was cut off."""
         self._max_cost = max_cost
         self._began = time.perf_counter()
         self._exchanges: list[_OpenExchange] = []
@@ -107,12 +111,18 @@ class Session:
                 exchange.answered(found, live=False)
                 return found
             if self.missed_at is None:
-                self.missed_at = self._exchanges.index(exchange)
+                self.missed_at = exchange.number
             self.misses.append(found)
             if self._on_miss == "error":
                 return self._refused(exchange, MISSING, f"agenteval: {found.said}")
             self._live = True
-        why = self._limit()
+        before = self._paid.take(self._redactor.question(exchange.question)) if self._paid is not None else None
+        if before is not None:
+            self.continued += 1
+            exchange.paid = True
+            exchange.answered(before, live=True)
+            return before
+        why = "" if tool else self._limit()
         return self._refused(exchange, REFUSED, why) if why else None
 
     @staticmethod
@@ -145,9 +155,9 @@ class Session:
         return len(self._exchanges)
 
     @property
-    def live_requests(self) -> int:
-        """How many of them servers answered."""
-        return sum(one.live for one in self._exchanges)
+    def went_live(self) -> bool:
+        """Whether servers answered, those of tools included, from the first request on that was not recorded."""
+        return self._live and any(one.live for one in self._exchanges[self.missed_at :])
 
     def exchanges(self, start: int = 0) -> tuple[Exchange, ...]:
         """What was asked and answered, without keys: those after the first `start`."""
@@ -176,7 +186,8 @@ class Session:
 class _OpenExchange:
     """A request, with its answer once that is there."""
 
-    def __init__(self, question: Question, started_ms: float) -> None:
+    def __init__(self, question: Question, started_ms: float, number: int) -> None:
+        self.number = number
         self.question = question
         self.started_ms = started_ms
         self.ended_ms: float | None = None

@@ -1,0 +1,99 @@
+"""What a recording or a continuation has paid for so far, kept until its run is in the history: the same command
+continues from there after a crash or `kill -9`."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+from msgspec import Struct
+
+from agenteval_tui.agents.recording.cassette import left_in
+from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question, encoded, to_json
+from agenteval_tui.agents.recording.matching import Volatile
+from agenteval_tui.agents.recording.playback import PaidAnswers
+from agenteval_tui.core.atomic_write import PRIVATE
+from agenteval_tui.core.directories import data_dir
+from agenteval_tui.core.ids import content_hash
+from agenteval_tui.core.private_files import make_private
+from agenteval_tui.history.process_liveness import is_alive, owner_name
+
+KEPT_S = 24 * 3600
+"""How long: what models and tools say is another thing by then."""
+_OWNER = "owner"
+_SUFFIX = ".jsonl"
+
+
+class UnfinishedRecording:
+    """One run. A session has its `paid` answers, and gives it new ones (`add`); it is `done` once the run is
+    stored. Where nothing can be written, nothing is kept.
+
+    `what`: JSON data that a recording has in common with the one that it continues, its command say. `volatile`: what
+    of its requests varies.
+    """
+
+    def __init__(self, what: Sequence[Any], volatile: Sequence[Volatile] = ()) -> None:
+        key = content_hash(list(what))
+        self._path = data_dir() / "recordings" / f"{key}.{token_hex(8)}{_SUFFIX}"
+        left = _left(self._path.parent, key)
+        self._left = tuple(one.path for one in left)
+        self.paid = PaidAnswers([exchange for one in left for exchange in one.exchanges], volatile)
+
+    def add(self, exchange: Exchange) -> None:
+        """A server answered."""
+        text = encoded(to_json(exchange)) + "\n"
+        with suppress(OSError):
+            if not self._path.exists():
+                make_private(self._path.parent)
+                text = json.dumps({_OWNER: owner_name()}) + "\n" + text
+            with os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE), "wb") as file:
+                file.write(text.encode())
+
+    def take(self, question: Question) -> Answer | None:
+        """One of the `paid` answers."""
+        return self.paid.take(question)
+
+    def leave(self) -> None:
+        """The run was stopped: whoever asks again, this process too, continues from here."""
+        with suppress(OSError):
+            _, _, rest = self._path.read_text(encoding="utf-8").partition("\n")
+            self._path.write_text(json.dumps({_OWNER: ""}) + "\n" + rest, encoding="utf-8")
+
+    def done(self) -> None:
+        """The run is in the history."""
+        for path in (self._path, *self._left):
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+
+
+class _Left(Struct, frozen=True):
+    path: Path
+    exchanges: tuple[Exchange, ...]
+
+
+def _left(folder: Path, key: str) -> list[_Left]:
+    """What processes that are gone have left of such a recording, oldest first. What is too old is removed."""
+    found = []
+    with suppress(OSError):
+        for path in folder.glob(f"*{_SUFFIX}"):
+            changed = path.stat().st_mtime
+            if time.time() - changed > KEPT_S:
+                path.unlink(missing_ok=True)
+            elif path.name.startswith(f"{key}."):
+                first, _, rest = path.read_text(encoding="utf-8", errors="replace").partition("\n")
+                if not is_alive(_owner(first)):
+                    found.append((changed, _Left(path, left_in(rest))))
+    return [one for _, one in sorted(found, key=lambda pair: pair[0])]
+
+
+def _owner(line: str) -> str:
+    try:
+        return str(json.loads(line)[_OWNER])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return ""
