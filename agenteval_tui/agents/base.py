@@ -204,6 +204,12 @@ class Captured(Struct, frozen=True):
     tape: tuple[Mapping[str, Any], ...] = ()
 
 
+class Seen(Struct, frozen=True):
+    """What the agent's models were asked and answered up to now, for those who watch; nothing of it is stored."""
+
+    transcript: Transcript
+
+
 class Done(Struct, frozen=True):
     """The agent has finished by itself."""
 
@@ -235,6 +241,7 @@ AgentEvent = (
     | LogLine
     | Recorded
     | Captured
+    | Seen
     | Done
     | Failed
 )

@@ -16,6 +16,7 @@ from agenteval_tui.agents.base import (
     PromptSent,
     ReasoningDelta,
     Recorded,
+    Seen,
     TextDelta,
     ToolArgumentsDelta,
     ToolCallFinished,
@@ -78,6 +79,8 @@ class EventRedactor:
                 return Attached(self._redactor.attachment(attachment))
             case Captured(transcript, tape):
                 return Captured(self._redactor.transcript(transcript), tuple(self._redactor.data(list(tape))))
+            case Seen(transcript):
+                return Seen(self._redactor.transcript(transcript))
             case Recorded(transcript):
                 return Recorded(self._redactor.transcript(transcript))
         return event

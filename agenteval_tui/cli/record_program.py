@@ -32,13 +32,17 @@ from agenteval_tui.formats.documents.recording import RecordedProgram, miss_docu
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.event_loop import run_to_end
+from agenteval_tui.runs.fork.model import ForkOrigin
+from agenteval_tui.runs.live_recording import LiveRecording
 from agenteval_tui.runs.recorded_program import (
+    STOPPED,
     Program,
     Recording,
     agent_config,
     as_fork,
     calibrated,
     keep_cassette,
+    live_recording,
     origin_of,
     permission_of,
     plan_for,
@@ -92,24 +96,60 @@ def record_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
             )
             plan = plan_with_permission(invocation, plan)
         writes = given["cassette"] is not None and (not given["replay"] or given["live_after_miss"])
-        journal = Journal(given["cassette"], before or Cassette()) if writes else None
-        recording = run_to_end(record(program, permission, journal=journal))
-        if given["calibrate"] and recording.exchanges:
-            recording = run_to_end(calibrated(program, permission, recording))
-        written = _write(given, program, before, recording)
-        if journal is not None:
-            journal.done()
-        if plan is None:
-            execution = store_ungraded(store, program, recording)
-        else:
-            run_to_end(store_graded(store, plan, recording))
-            execution = plan.execution_id
-        return _report(invocation, store, execution, recording, written, as_json=given["as_json"])
+        journal = None
+        if writes:
+            kept = before or Cassette()
+            journal = Journal(given["cassette"], replace(kept, exchanges=(*kept.exchanges, *paid)))
+
+        async def recorded(live: LiveRecording) -> tuple[Recording, _Written]:
+            recording = await record(
+                program, permission, journal=journal, paid=PaidAnswers(paid, program.varies), live=live
+            )
+            failed: AgentevalError | None = None
+            if given["calibrate"] and recording.exchanges and recording.exit_code != STOPPED:
+                try:
+                    recording = await calibrated(program, permission, recording)
+                except AgentevalError as error:
+                    failed = error
+            written = _Written(volatile=recording.volatile if given["calibrate"] else ())
+            if given["cassette"] is not None and keep_cassette(given["cassette"], before, recording):
+                written = replace(written, cassette=given["cassette"])
+            if journal is not None and not recording.cut_off:
+                journal.done()
+            if plan is None:
+                store_ungraded(store, program, recording, ids=(live.execution, live.run))
+                live.end(recording.transcript, ungraded(recording), recording.duration_ms)
+            else:
+                live.end(recording.transcript, await store_graded(store, plan, recording), recording.duration_ms)
+            # What was paid for is stored first: whatever can't be made of it is said then.
+            try:
+                if failed is not None:
+                    raise failed
+                if given["new"]:
+                    suite, test = _write_test(given["suite"], program, recording)
+                    written = replace(written, suite=suite, test=test)
+            except AgentevalError:
+                invocation.note(f"the recording is stored: agenteval show {short_id(live.execution)} shows it")
+                raise
+            return recording, written
+
+        live = live_recording(program, plan, expected=given["watched"])
+        recording, written = run_to_end(_shown(live, recorded))
+        return _report(invocation, store, live.execution, recording, written, as_json=given["as_json"])
 
 
-def _before(invocation: Invocation, given: Mapping[str, Any]) -> Cassette | None:
-    """What is recorded already: the cassette that is replayed, or what is left of a recording that was cut off (its
-    program was killed, say): what was paid for is not asked for again."""
+async def _shown(live: LiveRecording, recorded: Callable[[LiveRecording], Awaitable[T]]) -> T:
+    """What `recorded` gives; whoever watches the recording sees it, until it is stored."""
+    await live.begin()
+    try:
+        return await recorded(live)
+    finally:
+        await live.close()
+
+
+def _before(given: Mapping[str, Any]) -> tuple[Cassette | None, tuple[Exchange, ...]]:
+    """The cassette that is replayed, and what servers answered beyond it when such a recording was cut off (it was
+    killed, say): what was paid for is not asked for again."""
     path: Path | None = given["cassette"]
     if path is None:
         return None
@@ -138,13 +178,20 @@ def replay_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
             if not trust_answer(invocation, refused):
                 raise
             plan = replay_plan(store, row, program, user_agents=agents, trust=True)
-        recording = run_to_end(record(program, permission_of(program)))
-        origin = origin_of(row, tape, recording)
-        if plan is None:
-            execution = store_ungraded(store, program, recording, origin=origin, of=row)
-        else:
-            run_to_end(store_graded(store, as_fork(plan, origin), recording))
-            execution = plan.execution_id
+
+        async def recorded(live: LiveRecording) -> tuple[Recording, ForkOrigin]:
+            recording = await record(program, permission_of(program), live=live)
+            origin = origin_of(row, tape, recording)
+            if plan is None:
+                store_ungraded(store, program, recording, origin=origin, of=row, ids=(live.execution, live.run))
+                live.end(recording.transcript, ungraded(recording), recording.duration_ms)
+            else:
+                judged = await store_graded(store, as_fork(plan, origin), recording)
+                live.end(recording.transcript, judged, recording.duration_ms)
+            return recording, origin
+
+        live = live_recording(program, plan, of=row, expected=given["watched"])
+        recording, origin = run_to_end(_shown(live, recorded))
         written = _Written(fork_of=row, step=origin.step)
         return _report(invocation, store, execution, recording, written, as_json=given["as_json"])
 

@@ -22,6 +22,7 @@ from agenteval_tui.agents.base import (
     Prepared,
     Recorded,
     Restarted,
+    Seen,
     TextDelta,
     UsageReported,
 )
@@ -31,12 +32,12 @@ from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.timespan import spoken_seconds
 from agenteval_tui.history.records import FailedAttempt
-from agenteval_tui.runs.events import AttemptFailed, RunStarted, Tell, TurnStarted
+from agenteval_tui.runs.events import AttemptFailed, RunShown, RunStarted, RunState, Tell, TurnStarted
 from agenteval_tui.runs.plan.conversation import answers_last
 from agenteval_tui.runs.plan.model import RunPlan
 from agenteval_tui.runs.pricing import Price, Priced
 from agenteval_tui.runs.retries import Retries
-from agenteval_tui.runs.run_stream import Stream
+from agenteval_tui.runs.run_stream import Stream, last_parts
 from agenteval_tui.runs.simulated_user import SimulatedUser
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.finish_reason import ending_of
@@ -351,7 +352,10 @@ class RunAttempts:
                 # For watchers it starts again: the text streamed until now is not part of the answer.
                 self._stream.begin()
                 self._tell(RunStarted, self.run, self.attempt, now_ms())
+            elif kind is Seen:
+                self._show(cast(Seen, event).transcript)
             elif kind is Captured:
+                self._show(cast(Captured, event).transcript)
                 tape = list(cast(Captured, event).tape)
                 self.tape = tuple(self._withheld.data(tape) if self._withheld else tape)
             elif kind is Recorded:
@@ -367,6 +371,26 @@ class RunAttempts:
             )
             return Failed(self._error)
         return None
+
+    def _show(self, transcript: Transcript) -> None:
+        """What the agent was seen to do by now, in place of what it tells itself."""
+        self._stream.end()
+        self._stream.silent = True
+        parts, dropped = last_parts(self._withheld.transcript(transcript) if self._withheld else transcript)
+        used = transcript.usage if self.usage == _NO_USAGE else self.usage
+        state = RunState(
+            self.plan.ref,
+            "running",
+            self.attempt,
+            self.started_ms,
+            retries=tuple([one.message for one in self.failed_attempts]),
+            input_tokens=used.input_tokens,
+            output_tokens=used.output_tokens,
+            cost=used.cost,
+            parts=parts,
+            dropped=dropped,
+        )
+        self._tell(RunShown, state)
 
     # Usage
 

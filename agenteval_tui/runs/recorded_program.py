@@ -32,7 +32,8 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_factory import Configured
 from agenteval_tui.runs.fork.model import ForkOrigin, encode_origin
 from agenteval_tui.runs.grading_pool import GradedRun, GradingPool
-from agenteval_tui.runs.plan.agents import AgentPlan
+from agenteval_tui.runs.live_recording import LiveRecording
+from agenteval_tui.runs.plan.agents import AgentPlan, expanded
 from agenteval_tui.runs.plan.model import DEFAULT, Plan, PlanOptions
 from agenteval_tui.runs.plan.planner import make_untrusted_plan
 from agenteval_tui.runs.resume import stored_plan
@@ -47,6 +48,11 @@ from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError, Transcript
 
 _NAME = 60
+_PROGRAM = "program"
+_INTERRUPTED = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # as shells, and many programs, tell it
+STOPPED = -1000
+"""In place of the exit code of a program that was stopped by somebody who watched it."""
+_STDERR = 2
 
 
 class Program(Struct, frozen=True):
@@ -135,7 +141,13 @@ def agent_config(program: Program) -> dict[str, object]:
 
 
 async def record(
-    program: Program, permission: Permission, *, answers: Answers | None = None, journal: Journal | None = None
+    program: Program,
+    permission: Permission,
+    *,
+    answers: Answers | None = None,
+    journal: Journal | None = None,
+    paid: PaidAnswers | None = None,
+    live: LiveRecording | None = None,
 ) -> Recording:
     """Run a program to its end behind the proxy. `answers`: in place of the program's cassette. `journal` gets what
     servers answer. Raises `AgentevalError` where it can't be started, or its port can't be had."""
@@ -183,6 +195,44 @@ async def record(
         continued=session.continued,
         unfinished=unfinished,
     )
+
+
+async def _watched(running: Coroutine[Any, Any, int], session: Session, live: LiveRecording) -> int:
+    """The program's exit code, while what it does is shown; `STOPPED` where it was ended first."""
+
+    async def show() -> None:
+        async for transcript in transcripts(session):
+            live.show(transcript)
+
+    program = asyncio.ensure_future(running)
+    stop, showing = asyncio.ensure_future(live.stopped.wait()), asyncio.ensure_future(show())
+    try:
+        await asyncio.wait((program, stop), return_when=asyncio.FIRST_COMPLETED)
+        if not program.done():
+            program.cancel()
+            await asyncio.wait((program,))
+            return STOPPED
+        return program.result()
+    finally:
+        for task in (program, stop, showing):
+            task.cancel()
+        await asyncio.gather(program, stop, showing, return_exceptions=True)
+
+
+def _what(program: Program) -> list[object]:
+    """What two recordings have in common of which one goes on with the other."""
+    tape = None if program.cassette is None else list(documents(program.cassette))
+    return [list(program.argv), str(program.cwd), dict(program.upstreams), program.system, tape]
+
+
+def _stored(recording: Recording) -> None:
+    """Its answers are in the history from now on: `replay` has them. Of one that was cut off, the same command asks
+    for the rest."""
+    if recording.unfinished is not None:
+        if recording.cut_off:
+            recording.unfinished.leave()
+        else:
+            recording.unfinished.done()
 
 
 async def calibrated(program: Program, permission: Permission, first: Recording) -> Recording:
@@ -242,14 +292,29 @@ def plan_for(
     return plan
 
 
+def live_recording(
+    program: Program, plan: Plan | None, *, of: RunRow | None = None, expected: bool = False
+) -> LiveRecording:
+    """A recording, for those who watch; its `ref` and `execution` say how it will be stored."""
+    if plan is not None:
+        return LiveRecording(plan.execution_id, plan.title, plan.runs[0].ref, expected=expected)
+    ref = RunRef(new_id(), program.test, program.name, "", 0, 1, program.name, UNGRADED)
+    if of is None:
+        return LiveRecording(new_id(), f"{program.name} (recorded)", ref, expected=expected)
+    ref = replace(ref, test=of.test_id, test_name=of.test_name, suite=of.suite_name)
+    return LiveRecording(new_id(), _title(of), ref, expected=expected)
+
+
 async def store_graded(store: Store, plan: Plan, recording: Recording) -> GradedRun:
     """Grade a recording with the criteria of the plan's run, and keep it as that run."""
     run = plan.runs[0]
-    pool = GradingPool(plan, store, dict(os.environ), 0.5)
-    try:
-        judged, replies = await pool.judge(run, recording.transcript)
-    finally:
-        await pool.close()
+    judged, replies = GradedRun.nothing("cancelled", "the recording was stopped"), None
+    if recording.exit_code != STOPPED:
+        pool = GradingPool(plan, store, dict(os.environ), 0.5)
+        try:
+            judged, replies = await pool.judge(run, recording.transcript)
+        finally:
+            await pool.close()
     begin(store, plan, recording.started_ms, None).result()
     if replies:
         store.keep_replies(run.ref.run, replies)
@@ -302,6 +367,18 @@ def store_ungraded(
     store.run_ended(_ended(run, recording, judged)).result()
     store.end_execution(execution, "finished").result()
     return execution
+
+
+def ungraded(recording: Recording) -> GradedRun:
+    """What is said of a recording that nothing grades."""
+    error = recording.transcript.error
+    if error is None:
+        return GradedRun.nothing("skipped", "not graded yet")
+    return GradedRun.nothing("cancelled" if recording.exit_code == STOPPED else "error", error.message)
+
+
+def _status(recording: Recording) -> str:
+    return "cancelled" if recording.exit_code == STOPPED else "finished"
 
 
 # A run that is replayed: from its recording up to the first request that is another one, live from there.
@@ -492,6 +569,8 @@ def _transcript(exchanges: Sequence[Exchange], session: Session, code: int, took
     if session.misses and session.missed_at is not None and not session.live_requests:
         said = session.misses[0].said
         error = RunError.told("cassette", said, "record it again, or give --live-after-miss")
+    elif code == STOPPED:
+        error = RunError("cancelled", "the recording was stopped", code=ErrorCode.CANCELLED)
     elif code != 0:
         said = f"the program ended with exit code {code}" if code > 0 else f"the program was ended by signal {-code}"
         error = RunError("program", said, "run it by hand to see why", ErrorCode.EXIT, {"status": code})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from agenteval_tui.agents.base import (
     AgentEvent,
     ReasoningDelta,
@@ -21,6 +23,7 @@ from agenteval_tui.runs.events import (
     ToolStarted,
     UsageCounted,
 )
+from agenteval_tui.runs.live_view import PARTS, TEXT_TAIL
 from agenteval_tui.transcripts.codec import arguments_text
 from agenteval_tui.transcripts.model import Transcript, Usage
 from agenteval_tui.transcripts.redact import TranscriptRedactor
@@ -45,13 +48,15 @@ class Stream:
         self._next = 0
         self.shown = False
         """Something of this attempt has streamed."""
+        self.silent = False
+        """What the agent itself tells is not shown any more: what it was seen to do is."""
 
     def begin(self) -> None:
         """A new attempt."""
         self._texts.clear()
         self._arguments.clear()
         self._base = self._next = 0
-        self.shown = False
+        self.shown = self.silent = False
 
     def next_turn(self) -> None:
         """The user speaks again."""
@@ -61,6 +66,8 @@ class Stream:
 
     def text(self, text: str) -> None:
         """More of the answer."""
+        if self.silent:
+            return
         if self._kind is TextStreamed:
             self.shown = True
             self._texts.append(text)
@@ -69,6 +76,8 @@ class Stream:
 
     def other(self, event: AgentEvent) -> None:
         """Anything but text, usage and the end."""
+        if self.silent:
+            return
         match event:
             case ReasoningDelta(text):
                 self._gather(ReasoningStreamed, text)
@@ -146,6 +155,19 @@ class Stream:
             self.end()
             text = self._withheld.cut(self._withheld.text("".join(pieces)))
             self._tell(ToolArguments, self._run, key, text[:ARGUMENTS_LIMIT])
+
+
+def last_parts(transcript: Transcript) -> tuple[list[StreamPart], int]:
+    """The parts of a transcript as far as those who watch can use them, and how many are left out before them. The
+    whole is in the history."""
+    parts = transcript_parts(transcript)
+    return [_cut(part) for part in parts[-PARTS:]], max(0, len(parts) - PARTS)
+
+
+def _cut(part: StreamPart) -> StreamPart:
+    text = part.text[-TEXT_TAIL:]
+    return replace(part, text=text, arguments=part.arguments[:ARGUMENTS_LIMIT], result=part.result[:RESULT_LIMIT],
+                   cut=len(text) < len(part.text))  # fmt: skip
 
 
 def transcript_parts(transcript: Transcript) -> list[StreamPart]:

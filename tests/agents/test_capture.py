@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from scripted import Answer, Request, ScriptedServer
 
-from agenteval_tui.agents.base import AgentRequest, Captured, Done, Failed, Noted, UsageReported
+from agenteval_tui.agents.base import AgentRequest, Captured, Done, Failed, Noted, Seen, UsageReported
 from agenteval_tui.agents.permission import NotTrustedError, permission_for
 from agenteval_tui.agents.recorder import Recorder
-from agenteval_tui.agents.recording.cassette import of_documents, write
+from agenteval_tui.agents.recording.cassette import of_documents, read, write
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.runs.executors.task_codec import event_data, read_event
 from agenteval_tui.transcripts.model import Message, Transcript
@@ -192,6 +192,14 @@ async def test_a_cassette_is_made_by_the_runs_that_miss_it(server: ScriptedServe
     found, _ = await run(command(tmp_path, cassette="new.jsonl"), tmp_path, {}, "Where is W2?")
     assert found.final_output == "It is shipped."
 
+    # Each run as it ends: what comes after it may be killed.
+    agent = make_agent("a", config, base_dir=tmp_path, env=env, permission=ALLOWED)
+    request = AgentRequest((Message("user", "And W3?"),), run="r", test_id="status")
+    assert [one async for one in agent.run(request)][-1].__class__ is Done
+    assert (tmp_path / "new.jsonl").read_text("utf-8").count('"session": "status#1"') == 6
+    await agent.close()
+    assert len(read(tmp_path / "new.jsonl").exchanges) == 6
+
 
 async def test_what_is_wrong_with_a_cassette_is_said(tmp_path: Path) -> None:
     (tmp_path / "old.jsonl").write_text('{"agenteval_cassette": 7}\n', "utf-8")
@@ -231,3 +239,18 @@ async def test_runs_at_the_same_time_are_told_apart(server: ScriptedServer, tmp_
     await agent.close()
     assert [told(each)[1] for each in found] == ["user: Order 0?", "user: Order 1?", "user: Order 2?"]
     assert all(len(each.messages) == 5 for each in found)
+
+
+async def test_what_it_asks_is_seen_while_it_works(server: ScriptedServer, tmp_path: Path) -> None:
+    config = command(tmp_path)
+    ends = "import time\nprint(answer(sys.stdin.read()))\nwhile not os.path.exists('seen'): time.sleep(0.01)\n"
+    (tmp_path / "agent.py").write_text(LOOP + ends, "utf-8")
+    agent = make_agent("a", config, base_dir=tmp_path, env={"OPENAI_BASE_URL": server.url}, permission=ALLOWED)
+    events = []
+    async for event in agent.run(AgentRequest((Message("user", "Where is it?"),), run="r")):
+        events.append(event)
+        if isinstance(event, Seen) and told(event.transcript) == WHOLE:
+            (tmp_path / "seen").touch()
+    await agent.close()
+    assert isinstance(events[-1], Done)
+    assert [type(one) for one in events].count(Captured) == 1

@@ -14,6 +14,7 @@ import pytest
 from scripted import Answer, Handler, Request, ScriptedServer, stream_of
 
 from agenteval_tui.agents.recording.cassette import Cassette, lines, parse
+from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import Answer as ExchangeAnswer
 from agenteval_tui.agents.recording.exchange import Exchange, Question
 from agenteval_tui.agents.recording.playback import Playback
@@ -104,6 +105,10 @@ async def test_a_stream_goes_on_chunk_by_chunk() -> None:
             async with client.stream("POST", url, json={**ASKED, "stream": True}) as reply:
                 async for chunk in reply.aiter_raw():
                     got.append(chunk)
+                    if not has_first.is_set():  # who watches sees it grow
+                        assert session.news.is_set()
+                        seen = transcript_of(session.exchanges())
+                        assert [one.content for one in seen.messages] == ["hello", "h"]
                     has_first.set()
         await proxy.close()
     assert got == pieces
@@ -169,7 +174,7 @@ async def test_other_names_of_this_machine_are_refused(host: str) -> None:
         assert reply.status_code == 403
         without = await client.post(f"http://127.0.0.1:{client.base_url.port}/openai/v1/chat/completions", json=ASKED)
         assert without.status_code == 404  # and so is an address without its secret
-        assert session.asked == 0
+        assert not session.exchanges()
 
 
 @pytest.mark.parametrize("sent", [b"nonsense\r\n\r\n", b"\x16\x03\x01\x02\x00", b"GET / HTTP/1.1\r\nhost: a b\r\n\r\n", b"POST / HTTP/9\r\n\r\n"])  # fmt: skip  # noqa: E501

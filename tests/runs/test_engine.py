@@ -12,11 +12,13 @@ from msgspec.structs import replace
 from agenteval_tui.agents.base import (
     AgentEvent,
     AgentRequest,
+    Captured,
     Done,
     Failed,
     ReasoningDelta,
     Recorded,
     Restarted,
+    Seen,
     TextDelta,
     ToolArgumentsDelta,
     ToolCallFinished,
@@ -40,7 +42,7 @@ from agenteval_tui.runs.events import (
     ToolArguments,
     ToolFinished,
 )
-from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
+from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript, Usage
 
 Execute = Callable[..., Any]
 
@@ -409,6 +411,37 @@ async def test_tools_reasoning_and_usage_are_told_as_they_come(execution: Execut
     assert (last.input_tokens, last.output_tokens, last.cost) == (30, 5, 0.75)
     row = one.store.execution("last")
     assert (row.input_tokens, row.output_tokens, row.cost) == (30, 5, 0.75)
+
+
+async def test_what_an_agent_is_seen_to_do_is_shown_in_place_of_what_it_tells(execution: Execute, scripts: Any) -> None:
+    def seen(*answers: str) -> Transcript:
+        calls = (ToolCall("a", "look_up", {"id": 1}, "found the-secret", "ok", message=1),)
+        made = (Message("user", "Say hello"), Message("assistant", tool_calls=(0,)))
+        said = tuple([Message("assistant", text) for text in answers])
+        return Transcript((*made, *said), calls, usage=Usage(7, 3))
+
+    shown: list[Any] = []
+
+    async def script(request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        yield TextDelta("Starting")
+        yield Seen(seen())
+        yield ToolCallStarted(0, "a", "look_up")  # it tells of its call, too
+        yield TurnEnded()
+        shown.append(one.view.runs[request.run].copy())
+        yield TextDelta("hello")
+        yield Captured(seen("hello"))
+        yield Done()
+
+    scripts.script = script
+    one = execution(ONE, env={"SOME_KEY": "the-secret"})
+    assert (await one.run()).status == "finished"
+    (run,) = one.view.runs.values()
+    (before,) = shown
+    assert [(part.kind, part.name, part.done) for part in before.parts] == [("tool", "look_up", True)]
+    assert (before.status, before.input_tokens, before.attempt) == ("running", 7, 1)
+    assert [(part.kind, part.text) for part in run.parts] == [("tool", ""), ("text", "hello")]
+    assert run.parts[0].arguments == '{"id": 1}'
+    assert run.status == "passed"
 
 
 async def test_failed_attempts_are_counted_in_what_it_costs(execution: Execute, scripts: Any) -> None:

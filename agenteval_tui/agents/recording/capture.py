@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,6 +22,7 @@ from agenteval_tui.agents.base import (
     Done,
     Failed,
     Noted,
+    Seen,
     UsageReported,
 )
 from agenteval_tui.agents.options import AgentOptions
@@ -29,6 +31,7 @@ from agenteval_tui.agents.recording.cassette import Cassette, append, documents,
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.keys import keys_of
+from agenteval_tui.agents.recording.live_transcript import transcripts
 from agenteval_tui.agents.recording.options import CassetteOptions, cassette_options
 from agenteval_tui.agents.recording.playback import Playback
 from agenteval_tui.agents.recording.protocols import read_reply, read_request
@@ -40,6 +43,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.tool_files import require_inside
 from agenteval_tui.transcripts.model import Note, RunError, Usage
 
+_WAITING = 64  # events that the engine has not taken yet
 NOTHING_SEEN = Note(
     "no_requests",
     "it does not read OPENAI_BASE_URL, ANTHROPIC_BASE_URL or GOOGLE_GEMINI_BASE_URL; "
@@ -74,6 +78,7 @@ class CapturingAgent:
         self._sessions: dict[str, Session] = {}
         self._told: dict[str, int] = {}
         self._new: list[Exchange] = []
+        self._keeping = threading.Lock()
 
     async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
         """The agent's events; before the end what its models were asked."""
@@ -90,9 +95,8 @@ class CapturingAgent:
                 proxy.alone = session
             captured = self._request(request, proxy, session)
             usage: list[UsageReported] = []
-            events = self._inner.run(captured)
-            if hasattr(events, "aclose"):
-                stack.push_async_callback(cast(Any, events).aclose)
+            events = _watched(self._inner.run(captured), session)
+            stack.push_async_callback(events.aclose)
             try:
                 async for event in events:
                     if isinstance(event, UsageReported):
@@ -246,6 +250,44 @@ class CapturingAgent:
                 cost = self._cost(reply.model or request.model, reply.usage) if self._cost is not None else None
             events.append(UsageReported(replace(reply.usage, cost=cost)))
         return events
+
+
+async def _watched(events: AsyncIterator[AgentEvent], session: Session) -> AsyncGenerator[AgentEvent]:
+    """The events up to the agent's end, and between them what its models were asked. Raises what the agent raises."""
+    told: asyncio.Queue[AgentEvent | Exception | None] = asyncio.Queue(_WAITING)
+
+    ended = False
+
+    async def pass_on() -> None:
+        nonlocal ended
+        try:
+            async with AsyncExitStack() as stack:
+                if hasattr(events, "aclose"):
+                    stack.push_async_callback(cast(Any, events).aclose)
+                async for event in events:
+                    ended = isinstance(event, Done | Failed)
+                    await told.put(event)
+                    if ended:
+                        break
+        except Exception as error:  # the agent's
+            await told.put(error)
+        await told.put(None)
+
+    async def watch() -> None:
+        async for transcript in transcripts(session):
+            await told.put(Seen(transcript))
+
+    passing, watching = asyncio.create_task(pass_on()), asyncio.create_task(watch())
+    try:
+        while (event := await told.get()) is not None:
+            if isinstance(event, Exception):
+                raise event
+            yield event
+    finally:
+        watching.cancel()
+        if not ended:  # else it is closing the agent
+            passing.cancel()
+        await asyncio.gather(passing, watching, return_exceptions=True)
 
 
 def _prices() -> Cost | None:

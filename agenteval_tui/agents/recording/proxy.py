@@ -10,7 +10,7 @@ import asyncio
 import secrets
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from urllib.parse import parse_qsl, urlsplit
 
@@ -112,7 +112,8 @@ class Proxy:
             provider, behind = found
             address = self._upstreams[provider.name] + behind + (f"?{target.query}" if target.query else "")
             sent = [(name, value) for name, value in request.sent if name.decode("latin-1").lower() not in _NOT_SENT]
-            pieces = _Pieces()
+            pieces = _Pieces(session.news.set)
+            open_exchange.so_far = pieces.answer
             try:
                 await self._pass_on(client, request, address, sent, pieces)
             except _UnreachableError as error:
@@ -198,7 +199,8 @@ async def play(client: ServerConnection, answer: Answer, pace: float) -> None:
 class _Pieces:
     """The answer of a server, as far as it has come."""
 
-    def __init__(self) -> None:
+    def __init__(self, news: Callable[[], None]) -> None:
+        self._news = news
         self.error = ""
         self.whole = False
         self._began = time.perf_counter()
@@ -216,6 +218,8 @@ class _Pieces:
         self._size += len(data)
         if self._size <= LARGEST:
             self._pieces.append((round((time.perf_counter() - self._began) * 1000), data))
+        if self._type.startswith(STREAM):
+            self._news()
 
     def answer(self) -> Answer:
         if self._status == 0:

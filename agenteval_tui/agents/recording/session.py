@@ -75,7 +75,9 @@ class Session:
         """How many answers were paid for before it was cut off."""
         self._max_cost = max_cost
         self._began = time.perf_counter()
-        self._exchanges: list[_OpenExchange] = []
+        self._exchanges: list[OpenExchange] = []
+        self.news = asyncio.Event()
+        """Set when a request came, or was answered."""
         self._live = False
         self._looking = asyncio.Lock()  # equal requests at the same time get different answers
 
@@ -86,23 +88,39 @@ class Session:
             self._keys |= new
             self._redactor = KeyRedactor(self._keys)
 
-    @asynccontextmanager
-    async def asking(self, question: Question) -> AsyncIterator[_OpenExchange]:
-        """A request is being answered."""
-        exchange = _OpenExchange(question, self.now_ms)
+    def begin(self, question: Question) -> OpenExchange:
+        """A request came."""
+        exchange = OpenExchange(question, self.now_ms, len(self._exchanges))
         self._exchanges.append(exchange)
+        self.news.set()
+        return exchange
+
+    def end(self, exchange: OpenExchange) -> None:
+        """It is answered, or nobody waits for the answer any more."""
+        exchange.ended_ms = self.now_ms
+        self.news.set()
+        if exchange.answer is None:
+            exchange.answered(Answer(0, error="the program did not wait for the answer", whole=False), live=False)
+        elif exchange.live:
+            self._pay(exchange)
+            if self._keep is not None and not exchange.paid:
+                self._keep(self._redactor.exchange(exchange.exchange(self.name, self.now_ms)))
+
+    def open_exchange(self, number: int) -> OpenExchange | None:
+        """The request of that number, where it waits for its answer."""
+        found = self._exchanges[number] if 0 <= number < len(self._exchanges) else None
+        return found if found is not None and found.ended_ms is None else None
+
+    @asynccontextmanager
+    async def asking(self, question: Question) -> AsyncIterator[OpenExchange]:
+        """A request is being answered."""
+        exchange = self.begin(question)
         try:
             yield exchange
         finally:
-            exchange.ended_ms = self.now_ms
-            if exchange.answer is None:
-                exchange.answered(Answer(0, error="the program did not wait for the answer", whole=False), live=False)
-            elif exchange.live:
-                self._pay(exchange)
-                if self._keep is not None:
-                    self._keep(self._redactor.exchange(exchange.exchange(self.name, self.now_ms)))
+            self.end(exchange)
 
-    async def answer(self, exchange: _OpenExchange) -> Answer | None:
+    async def answer(self, exchange: OpenExchange) -> Answer | None:
         """The answer where no server is to be asked: a recorded one, or the proxy's own error. None: ask one."""
         if self._answers is not None and not self._live:
             async with self._looking:
@@ -126,7 +144,7 @@ class Session:
         return self._refused(exchange, REFUSED, why) if why else None
 
     @staticmethod
-    def _refused(exchange: _OpenExchange, status: int, said: str) -> Answer:
+    def _refused(exchange: OpenExchange, status: int, said: str) -> Answer:
         answer = error_answer(exchange.question, status, said)
         exchange.answered(answer, live=False, refused=True)
         return answer
@@ -161,14 +179,22 @@ class Session:
 
     def exchanges(self, start: int = 0) -> tuple[Exchange, ...]:
         """What was asked and answered, without keys: those after the first `start`."""
-        clean = self._redactor.exchange
-        return tuple([clean(one.exchange(self.name, self.now_ms)) for one in self._exchanges[start:]])
+        return tuple([self._clean(one) for one in self._exchanges[start:]])
+
+    def _clean(self, one: OpenExchange) -> Exchange:
+        """An exchange without keys. One that has ended is looked through once, for as long as no new key is known."""
+        if one.clean is not None and one.clean[0] is self._redactor:
+            return one.clean[1]
+        found = self._redactor.exchange(one.exchange(self.name, self.now_ms))
+        if one.ended_ms is not None:
+            one.clean = self._redactor, found
+        return found
 
     def clean(self, text: str) -> str:
         """A text without keys."""
         return self._redactor.text(text)
 
-    def _pay(self, exchange: _OpenExchange) -> None:
+    def _pay(self, exchange: OpenExchange) -> None:
         if self._cost is None or exchange.answer is None:
             return
         request = read_request(exchange.question)
@@ -183,8 +209,8 @@ class Session:
             self.unpriced.add(reply.model or request.model)
 
 
-class _OpenExchange:
-    """A request, with its answer once that is there."""
+class OpenExchange:
+    """A request, with its answer once that is there. `number`: how many came before it."""
 
     def __init__(self, question: Question, started_ms: float, number: int) -> None:
         self.number = number
@@ -194,6 +220,12 @@ class _OpenExchange:
         self.answer: Answer | None = None
         self.live = False
         self.refused = False
+        self.so_far: Callable[[], Answer] | None = None
+        """What has come of an answer that a server streams."""
+        self.paid = False
+        """A server had answered before the recording was cut off: its answer is kept already."""
+        self.clean: tuple[KeyRedactor, Exchange] | None = None
+        """Without keys, and by whom."""
 
     def answered(self, answer: Answer, *, live: bool, refused: bool = False) -> None:
         """This is its answer."""
@@ -201,6 +233,7 @@ class _OpenExchange:
 
     def exchange(self, session: str, now_ms: float) -> Exchange:
         """As it is kept."""
-        answer = self.answer or Answer(0, error="the program did not wait for the answer", whole=False)
+        answer = self.answer or (self.so_far() if self.so_far is not None else None)
+        answer = answer or Answer(0, error="the program did not wait for the answer", whole=False)
         ended = now_ms if self.ended_ms is None else self.ended_ms
         return Exchange(self.question, answer, session, self.started_ms, ended, self.live, self.refused)

@@ -98,7 +98,7 @@ def event_data(event: AgentEvent) -> list[Any]:
             return [name, asdict(note)]
         case agents.Attached(attachment):
             return [name, asdict(attachment)]
-        case agents.Recorded(transcript):
+        case agents.Recorded(transcript) | agents.Seen(transcript):
             return [name, codec.to_json(transcript)]
         case agents.Captured(transcript, tape):
             return [name, [codec.to_json(transcript), list(tape)]]
@@ -128,6 +128,8 @@ def read_event(data: Any) -> AgentEvent:
             return agents.Attached(Attachment(**fields))
         case "Recorded":
             return agents.Recorded(codec.from_json(fields))
+        case "Seen":
+            return agents.Seen(codec.from_json(fields))
         case "Captured":
             transcript, tape = fields
             return agents.Captured(codec.from_json(transcript), tuple(tape))

@@ -1,0 +1,27 @@
+"""What one run of a program did by now, while it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+from agenteval_tui.agents.recording.conversation import transcript_of
+from agenteval_tui.agents.recording.session import Session
+from agenteval_tui.transcripts.model import Transcript
+
+SHOW_S = 0.2
+"""Nobody sees more than this many seconds apart."""
+_SHARE = 10  # a transcript is made whole each time: that may take a tenth of the time
+
+
+async def transcripts(session: Session) -> AsyncIterator[Transcript]:
+    """The transcript whenever there is something new in it: a request came, or was answered. It does not end."""
+    while True:
+        await session.news.wait()
+        session.news.clear()
+        began = time.perf_counter()
+        found = transcript_of(session.exchanges())
+        took = time.perf_counter() - began
+        yield found
+        await asyncio.sleep(max(SHOW_S, _SHARE * took))

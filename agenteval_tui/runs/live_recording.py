@@ -1,0 +1,83 @@
+"""A program that is being recorded, for those who watch: an execution of one run, which can be stopped."""
+
+from __future__ import annotations
+
+import asyncio
+
+from msgspec.structs import replace
+
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.runs.events import (
+    AgentFinished,
+    Command,
+    Ended,
+    EventSink,
+    Graded,
+    Planned,
+    RunRef,
+    RunShown,
+    RunStarted,
+    RunState,
+    UsageCounted,
+)
+from agenteval_tui.runs.grading_pool import GradedRun
+from agenteval_tui.runs.live_socket import LiveSocket
+from agenteval_tui.runs.run_stream import last_parts
+from agenteval_tui.transcripts.model import Transcript
+
+
+class LiveRecording:
+    """Call `begin`, then `show` as often as there is something new, `end` once it is stored, and `close`.
+
+    `stopped` is set when somebody who watches ends it. `expected`: somebody is about to watch.
+    """
+
+    def __init__(self, execution: str, title: str, ref: RunRef, *, expected: bool = False) -> None:
+        self.stopped = asyncio.Event()
+        self.execution = execution
+        self.run = ref.run
+        self._title = title
+        self._expected = expected
+        self._socket = LiveSocket(execution, title, self._command)
+        self._events = EventSink(self._socket.tell)
+        self._state = RunState(ref, "running", 1, now_ms())
+
+    async def begin(self) -> None:
+        """From now on it can be watched, where there can be a socket."""
+        self._socket.reserve()
+        started = self._state.started_ms or 0
+        self._events.tell(Planned, self.execution, self._title, (self._state.ref,), 0, started)
+        await self._socket.open()
+        self._events.tell(RunStarted, self.run, 1, started)
+
+    def show(self, transcript: Transcript) -> None:
+        """What the program did by now."""
+        parts, dropped = last_parts(transcript)
+        used = transcript.usage
+        self._state = replace(
+            self._state,
+            parts=parts,
+            dropped=dropped,
+            input_tokens=used.input_tokens,
+            output_tokens=used.output_tokens,
+            cost=used.cost,
+        )
+        self._events.tell(RunShown, self._state.copy())
+
+    def end(self, transcript: Transcript, judged: GradedRun, duration_ms: float) -> None:
+        """It is stored, and graded like this."""
+        self.show(transcript)
+        run, used, error = self.run, transcript.usage, transcript.error
+        self._events.tell(UsageCounted, run, used.input_tokens, used.output_tokens, used.cost)
+        self._events.tell(AgentFinished, run, duration_ms, "" if error is None else error.message)
+        self._events.tell(Graded, run, judged.status, judged.score, judged.failed, duration_ms, judged.not_made)
+
+    async def close(self) -> None:
+        """It is over, stored or not."""
+        self._events.tell(Ended, "cancelled" if self.stopped.is_set() else "finished", "", now_ms())
+        await self._socket.close(expected=self._expected)
+        self._socket.remove()
+
+    def _command(self, command: Command) -> None:
+        if command.verb == "cancel":
+            self.stopped.set()
