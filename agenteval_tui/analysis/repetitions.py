@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from agenteval_tui.analysis.divergence import BranchPoint, Trajectory, Tree, acts_of, first_divergence, tree_of
+from agenteval_tui.history.recordings import UNGRADED
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.row_keys import row_case
@@ -43,6 +44,8 @@ def repetitions(store: Store, run: RunRow, *, everywhere: bool, most: int = MOST
         return [row for row in rows if row.execution_id == run.execution_id]
     # An older grading of a recording is compared as what it is, in place of the newest one.
     rows = store.repetitions(*case, most, run.execution_id if run.superseded else "")
+    if run.suite_name == UNGRADED:
+        rows = [row for row in rows if row.prompt_head == run.prompt_head]
     return [row for row in rows if row.id == run.id or not (row.superseded or row.recorded == run.recorded)]
 
 

@@ -383,6 +383,8 @@ def _suite_of(run: RunRow) -> tuple[LoadedSuite | None, str]:
     if run.suite_key.startswith("import:"):
         return None, ""
     path = Path(run.suite_key)
+    if not path.suffix and not path.exists():
+        return None, ""  # the program of a folder that was recorded: there never was a file
     try:
         return load_suite(path), ""
     except AgentevalError as error:

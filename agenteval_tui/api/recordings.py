@@ -8,7 +8,8 @@ from pathlib import Path
 
 from msgspec.structs import replace as replaced
 
-from agenteval_tui.agents.recording.cassette import read
+from agenteval_tui.agents.permission import Permission
+from agenteval_tui.agents.recording.cassette import Cassette, read
 from agenteval_tui.agents.recording.providers import upstreams
 from agenteval_tui.api.runs import Execution, File, Run, execution_of
 from agenteval_tui.api.suites import Source, Suite, suites_of
@@ -55,9 +56,27 @@ def record(
     before = read(path) if replay and path is not None else None
     if before is not None:
         started = replaced(started, cassette=before, on_miss="live" if live_after_miss else "error")
-    permission = programs.permission_of(started)
-    loaded = [one.loaded for one in suites_of(suites)] if test else []
-    place = directories.history_file(db)
+    return recorded(
+        started, programs.permission_of(started), suites_of(suites) if test else (), test=test, cassette=path,
+        before=before, calibrate=calibrate, judge=judge, trust=trust, place=directories.history_file(db),
+    )  # fmt: skip
+
+
+def recorded(
+    started: programs.Program,
+    permission: Permission,
+    suites: Sequence[Suite],
+    *,
+    place: Path,
+    test: str = "",
+    cassette: Path | None = None,
+    before: Cassette | None = None,
+    calibrate: bool = False,
+    judge: str | None = None,
+    trust: bool = False,
+) -> Execution:
+    """As `record`, of a program that was permitted. `before`: what the `cassette` had. `place`: the history's file."""
+    loaded = [one.loaded for one in suites]
     with Store.open(place) as store:
         plan = None
         if test:
@@ -68,8 +87,8 @@ def record(
         if calibrate and recording.exchanges:
             first = recording
             recording = run_in_thread(lambda: programs.calibrated(started, permission, first))
-        if path is not None:
-            programs.keep_cassette(path, before, recording)
+        if cassette is not None:
+            programs.keep_cassette(cassette, before, recording)
         if plan is None:
             execution = programs.store_ungraded(store, started, recording)
         else:
@@ -94,13 +113,19 @@ def replay(
     no such run, or its requests were not kept.
     """
     place = run.db if isinstance(run, Run) else directories.history_file(db)
+    return replayed(run, started, programs.permission_of(started), trust=trust, place=place)
+
+
+def replayed(
+    run: Run | str, started: programs.Program, permission: Permission, *, place: Path, trust: bool = False
+) -> Execution:
+    """As `replay`, of a program that was permitted. `place`: the history's file."""
     with Store.open(place) as store:
         row = store.run(run.id) if isinstance(run, Run) else References(store, projects_open()).run(run)
         tape = programs.tape_of(store, row)
-        started = replaced(_program(program, max_cost), cassette=tape, on_miss="live")
+        started = programs.with_input(replaced(started, cassette=tape, on_miss="live"), store, row)
         agents = load_agents(directories.config_dir())
         plan = programs.replay_plan(store, row, started, user_agents=agents, trust=trust)
-        permission = programs.permission_of(started)
         recording = run_in_thread(lambda: programs.record(started, permission))
         origin = programs.origin_of(row, tape, recording)
         if plan is None:

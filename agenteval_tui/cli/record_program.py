@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from msgspec import Struct
@@ -28,6 +28,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import count
+from agenteval_tui.core.phrasing import listed
 from agenteval_tui.formats.documents.recording import RecordedProgram, miss_document, volatile_document
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
@@ -51,7 +52,8 @@ from agenteval_tui.runs.recorded_program import (
     store_graded,
     store_ungraded,
     tape_of,
-    test_of,
+    ungraded,
+    with_input,
 )
 from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.suites.editing import add_test, free_id
@@ -62,6 +64,7 @@ from agenteval_tui.views.execution import ended_view, next_view
 
 NEW_SUITE = Path("recorded.suite.yaml")
 _STDERR = 2
+T = TypeVar("T")
 _MISSES = 3  # that are printed
 
 
@@ -85,7 +88,7 @@ def record_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
         loaded = load_for_run(invocation, () if given["suite"] is None else (given["suite"],), (given["test"],))
     before, paid = _before(given)
     cassette = None if before is None else _lenient(before, given)
-    program = _program(given, cassette, live=given["live_after_miss"] or not given["replay"])
+    program = _program(invocation, given, cassette, live=given["live_after_miss"] or not given["replay"])
     permission = permission_of(program)
     with invocation.store() as store:
         plan = None
@@ -152,7 +155,8 @@ def _before(given: Mapping[str, Any]) -> tuple[Cassette | None, tuple[Exchange, 
     killed, say): what was paid for is not asked for again."""
     path: Path | None = given["cassette"]
     if path is None:
-        return None
+        return None, ()
+    before = read(path) if given["replay"] else None
     left = journal_path(path)
     if given["replay"] and not given["live_after_miss"]:
         return before, ()
@@ -170,7 +174,7 @@ def replay_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
     with invocation.store() as store:
         row = invocation.references(store).run(given["run"])
         tape = tape_of(store, row)
-        program = _program(given, _lenient(tape, given), live=True)
+        program = with_input(_program(invocation, given, _lenient(tape, given), live=True), store, row)
         agents = load_agents(directories.config_dir())
         try:
             plan = replay_plan(store, row, program, user_agents=agents, trust=given["trust"])
@@ -193,7 +197,7 @@ def replay_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
         live = live_recording(program, plan, of=row, expected=given["watched"])
         recording, origin = run_to_end(_shown(live, recorded))
         written = _Written(fork_of=row, step=origin.step)
-        return _report(invocation, store, execution, recording, written, as_json=given["as_json"])
+        return _report(invocation, store, live.execution, recording, written, as_json=given["as_json"])
 
 
 def _lenient(cassette: Cassette, given: Mapping[str, Any]) -> Cassette:
@@ -217,7 +221,7 @@ def _check(given: Mapping[str, Any]) -> None:
         raise click.UsageError("--suite goes with --test or --new")
 
 
-def _program(given: Mapping[str, Any], cassette: Cassette | None, *, live: bool) -> Program:
+def _program(invocation: Invocation, given: Mapping[str, Any], cassette: Cassette | None, *, live: bool) -> Program:
     """What is started; `live`: from the first request on that the cassette does not have, servers are asked."""
     env = environment_for(Path.cwd(), os.environ)
     servers = {}
@@ -283,7 +287,8 @@ def _report(
                 outcome=run.status,
                 score=run.score,
                 exit_code=recording.exit_code,
-                requests=len(recording.exchanges),
+                requests=recording.requests,
+                served=recording.served,
                 live=recording.live,
                 cost=cost,
                 cassette=None if written.cassette is None else str(written.cassette),
@@ -350,6 +355,6 @@ def _report_fork(out: Output, was: RunRow, run: RunRow, recording: Recording) ->
 
 
 def _code(status: str, recording: Recording) -> int:
-    if recording.misses and not recording.live:
+    if recording.misses and not recording.went_live:
         status = "error"
     return exit_code({status: 1}, None)

@@ -22,6 +22,8 @@ FORK = 2
 """`superseded` of a run that continues another one; 1: a newer grading takes its place, 0: it counts."""
 COUNTED = "kind != 'fork'"
 """Of an execution, in SQL: "last", the execution before and others like them may mean it."""
+UNGRADED = "recorded programs"
+"""The suite of programs that were recorded without a test: its tests are called as the programs."""
 ASKED = "cached OR recording != ''"
 """Of a run, in SQL: nothing was asked of an agent for it, so nothing was paid."""
 _ENDED = "status IN ('passed', 'failed', 'error', 'needs_review')"

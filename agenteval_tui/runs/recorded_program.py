@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import shlex
+import signal
+import stat
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.agents.base import AgentRequest
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.prices import Prices
+from agenteval_tui.agents.process.command import input_of
+from agenteval_tui.agents.process.launchers import launched
+from agenteval_tui.agents.process.options import CommandOptions, argv_of, folder_of
 from agenteval_tui.agents.recording.capture import NOTHING_SEEN
 from agenteval_tui.agents.recording.cassette import Cassette, Journal, documents, of_documents, write
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import Exchange
-from agenteval_tui.agents.recording.keys import keys_of
+from agenteval_tui.agents.recording.keys import KeyRedactor, keys_of
+from agenteval_tui.agents.recording.live_transcript import transcripts
 from agenteval_tui.agents.recording.matching import Volatile, volatile_parts
 from agenteval_tui.agents.recording.playback import Miss, OrderedPlayback, Playback
 from agenteval_tui.agents.recording.program import run_program
-from agenteval_tui.agents.recording.protocols import first_words
+from agenteval_tui.agents.recording.protocols import first_words, read_reply, read_request
+from agenteval_tui.agents.recording.providers import upstreams
 from agenteval_tui.agents.recording.session import Answers, Cost, Session
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash, new_id, now_ms, short_id
 from agenteval_tui.core.phrasing import listed, on_one_line
+from agenteval_tui.history.recordings import UNGRADED
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_factory import Configured
+from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.fork.model import ForkOrigin, encode_origin
 from agenteval_tui.runs.grading_pool import GradedRun, GradingPool
 from agenteval_tui.runs.live_recording import LiveRecording
@@ -72,6 +84,8 @@ class Program(Struct, frozen=True):
     system: bool = True
     pace: float = 0.0
     max_cost: float | None = None
+    reads: bool = True
+    given: bytes | None = None
     stdout: int | None = None
 
     @property
@@ -102,6 +116,7 @@ class Recording(Struct, frozen=True):
     duration_ms: float
     started_ms: int
     live: int
+    went_live: bool = False
     spent: float = 0.0
     misses: tuple[Miss, ...] = ()
     missed_at: int | None = None
@@ -138,6 +153,36 @@ def agent_config(program: Program) -> dict[str, object]:
         "output": "text",
         "capture": "model",
     }
+
+
+def program_of(agent: Configured, arguments: Sequence[str], max_cost: float | None) -> tuple[Program, Permission]:
+    """The program that an agent of a suite is, with more `arguments`, for who has no terminal to give it; and its
+    permission, on the word of the suite's folder. Raises `NotTrustedError` where that is not trusted, or the arguments
+    name a file that is not, `AgentevalError` where the agent is no program, or only its arguments would say which."""
+    env = environment_for(agent.base_dir, os.environ)
+    config = expand(dict(agent.config), env)
+    if agent.kind != "command" or config.get("shell"):
+        raise AgentevalError(
+            f"agent {agent.name!r} is not a program that can be recorded",
+            where=str(agent.file),
+            mend="name an agent of kind `command` without `shell`",
+        )
+    words = argv_of(config["command"])
+    if arguments and launched(words) is None:
+        raise AgentevalError(
+            f"agent {agent.name!r} accepts no arguments here: its command does not name the script that "
+            f"{words[0]} runs",
+            where=str(agent.file),
+            mend="write the script into the agent's `command`",
+        )
+    # Asked with the arguments: they name files, too, and nobody expands variables in them.
+    asked = [*argv_of(agent.config["command"]), *[one.replace("${", "$${") for one in arguments]]
+    permission = check_agents([replace(agent, config={**agent.config, "command": asked})])
+    own = {str(key): str(value) for key, value in (config.get("env") or {}).items()}
+    env = {**env, **own}
+    folder = folder_of(str(config.get("cwd", ".")), agent.base_dir, permission.trusted)
+    program = Program((*words, *arguments), folder, env, upstreams(env), max_cost=max_cost, reads=False, stdout=_STDERR)
+    return program, permission
 
 
 async def record(
@@ -187,6 +232,7 @@ async def record(
         duration_ms=took,
         started_ms=started_ms,
         live=session.live_requests,
+        went_live=session.went_live,
         spent=session.spent,
         misses=tuple(session.misses),
         missed_at=session.missed_at,
@@ -319,24 +365,30 @@ async def store_graded(store: Store, plan: Plan, recording: Recording) -> Graded
     if replies:
         store.keep_replies(run.ref.run, replies)
     store.run_ended(_ended(run.ref.run, recording, judged)).result()
-    store.end_execution(plan.execution_id, "finished").result()
+    store.end_execution(plan.execution_id, _status(recording)).result()
+    _stored(recording)
     return judged
 
 
 def store_ungraded(
-    store: Store, program: Program, recording: Recording, *, origin: ForkOrigin | None = None, of: RunRow | None = None
+    store: Store,
+    program: Program,
+    recording: Recording,
+    *,
+    origin: ForkOrigin | None = None,
+    of: RunRow | None = None,
+    ids: tuple[str, str] | None = None,
 ) -> str:
     """Keep a recording that nothing grades; gives the id of its execution. Its test is called after the program, or is
-    that of the run that it is a replay `of`, with the `origin`."""
-    execution, run = new_id(), new_id()
-    script = next((word for word in program.argv[1:] if (program.cwd / word).is_file()), program.argv[0])
+    that of the run that it is a replay `of`, with the `origin`. `ids`: of the execution and of the run."""
+    execution, run = ids or (new_id(), new_id())
     planned = PlannedRun(
         id=run,
         execution_id=execution,
         position=0,
-        suite_key=str(program.cwd / "recorded programs"),
-        suite_name="recorded programs",
-        test_id=slug(Path(script).stem) or "program",
+        suite_key=str(program.cwd / UNGRADED),
+        suite_name=UNGRADED,
+        test_id=program.test,
         test_name=on_one_line(recording.prompt, _NAME) or program.name,
         agent=program.name,
         prompt=recording.prompt,
@@ -358,14 +410,12 @@ def store_ungraded(
         source=program.name,
         suite_keys=(planned.suite_key,),
         started_ms=recording.started_ms,
+        options={_PROGRAM: KeyRedactor(keys_of(program.env)).text(shlex.join(program.argv))},
     )
     store.begin_execution(record, [planned]).result()
-    error = recording.transcript.error
-    judged = (
-        GradedRun.nothing("skipped", "not graded yet") if error is None else GradedRun.nothing("error", error.message)
-    )
-    store.run_ended(_ended(run, recording, judged)).result()
-    store.end_execution(execution, "finished").result()
+    store.run_ended(_ended(run, recording, ungraded(recording))).result()
+    store.end_execution(execution, _status(recording)).result()
+    _stored(recording)
     return execution
 
 
@@ -566,7 +616,7 @@ def _transcript(exchanges: Sequence[Exchange], session: Session, code: int, took
     cost = session.spent if session.priced else None if session.live_requests or not exchanges else 0.0
     usage = replace(found.usage, cost=cost)
     error: RunError | None = None
-    if session.misses and session.missed_at is not None and not session.live_requests:
+    if session.misses and session.missed_at is not None and not session.went_live:
         said = session.misses[0].said
         error = RunError.told("cassette", said, "record it again, or give --live-after-miss")
     elif code == STOPPED:

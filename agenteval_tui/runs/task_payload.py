@@ -205,6 +205,14 @@ def run_plan(
         ) from error
 
 
+def task_messages(task: Mapping[str, Any]) -> tuple[Message, ...]:
+    """What the agent is asked with in the run that `task` describes; () where that can't be read."""
+    try:
+        return tuple([_message(one) for one in task["messages"]])
+    except (KeyError, TypeError, ValueError):
+        return ()
+
+
 def file_digest(suite_key: str) -> str:
     """A hash of a suite's file as it is now; "" where there is none to be read."""
     try:

@@ -15,6 +15,7 @@ from agenteval_tui.analysis.repetitions import (
     run_to_compare,
     runs_to_choose,
 )
+from agenteval_tui.history.recordings import UNGRADED
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Transcript
@@ -59,6 +60,10 @@ def test_repetitions_are_those_of_the_same_test_newest_first(store: Store) -> No
     assert len(repetitions(store, elsewhere, everywhere=True)) == 4
     assert repetitions(store, replace(first, row=1), everywhere=True) == []
     assert repetitions(store, replace(first, variation="v"), everywhere=True) == []
+    # A program that was recorded without a test repeats what was asked the same, whatever its test is called.
+    recorded = replace(first, suite_name=UNGRADED)
+    assert repetitions(store, recorded, everywhere=True) == [fourth, third, second, first]
+    assert repetitions(store, replace(recorded, prompt_head="Another question"), everywhere=True) == []
 
 
 def test_the_nearest_run_that_ended_otherwise_is_compared(store: Store) -> None:

@@ -203,6 +203,11 @@ def test_imported_runs_get_a_scratch_criterion_beside_the_other_tools_verdict(tm
         edited = '{"metrics": [{"type": "TextMatch", "contains": "y"}]}'
         assert bench.judge(0, edited).outcome == "passed"
         assert counted(bench, 0, edited).then == {"passed": 1}
+        # A program that was recorded never had a file of tests: there is none to miss.
+        planned = PlannedRun("R", "REC", 0, str(tmp_path / "recorded programs"), "recorded programs", "a", "A")
+        record = ExecutionRecord("REC", "a", "record", "x", (planned.suite_key,), 1)
+        store.import_runs(record, [(planned, RunEnded("R", "skipped", None, 1, 1.0, 1, answer))])
+        assert "can't be read" not in Workbench.open(store, "R").note
     finally:
         store.close()
 

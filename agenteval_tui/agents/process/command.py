@@ -193,7 +193,7 @@ class CommandAgent:
         async with program:
             # What it does then is its own business, unless it says with `ready` that it was still starting.
             yield Prepared("start of the process", (time.perf_counter() - began) * 1000)
-            program.write(_input(request, options))
+            program.write(input_of(request, options))
             program.close_stdin()
             async with aclosing(self._listen(program, options)) as events:
                 async for event in events:
@@ -273,7 +273,8 @@ class CommandAgent:
         return with_last_words(sentence, program.stderr, self._env(options))
 
 
-def _input(request: AgentRequest, options: CommandOptions) -> bytes:
+def input_of(request: AgentRequest, options: CommandOptions) -> bytes:
+    """What the program reads: its task."""
     if options.input == "text":
         return prompt_of(request).encode("utf-8", "replace")
     document = request_document(request, options.settings)

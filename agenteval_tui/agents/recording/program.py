@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -27,6 +28,8 @@ async def run_program(
     env: Mapping[str, str],
     permission: Permission,
     port: int = 0,
+    reads: bool = True,
+    given: bytes | None = None,
     stdout: int | None = None,
 ) -> int:
     """Start a program that asks model servers through the proxy, and wait for its end; gives its exit code, minus the
@@ -43,8 +46,9 @@ async def run_program(
         variables = {**env, **environment(proxy.open(session), upstreams, env)}
         with _InterruptsIgnored():
             try:
+                stdin = PIPE if given is not None else None if reads else DEVNULL
                 process = await asyncio.create_subprocess_exec(
-                    program, *argv[1:], cwd=cwd, env=variables, stdout=stdout
+                    program, *argv[1:], cwd=cwd, env=variables, stdin=stdin, stdout=stdout
                 )
             except (OSError, ValueError) as error:
                 raise AgentevalError(
@@ -52,6 +56,9 @@ async def run_program(
                     mend="run it by hand; a script needs a line like #!/bin/sh, or name what runs it first",
                 ) from None
             try:
+                if given is not None and process.stdin is not None:
+                    process.stdin.write(given)
+                    process.stdin.close()
                 return await process.wait()
             finally:
                 await _ended(process)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 
@@ -47,7 +48,6 @@ def _proxy_options(function: F) -> F:
             type=click.Choice(VOLATILE),
             help="Leave what looks like this out of the comparison with recorded requests; may be repeated.",
         ),
-        click.option("--ignore-system", is_flag=True, help="Leave the system prompt out of this comparison."),
     ):
         function = option(function)
     return function
