@@ -36,6 +36,7 @@ def record(
     calibrate: bool = False,
     max_cost: float | None = None,
     judge: str | None = None,
+    mcp_config: File | None = None,
     trust: bool = False,
     db: File | None = None,
 ) -> Execution:
@@ -52,7 +53,7 @@ def record(
     path = None if cassette is None else Path(cassette)
     if replay and path is None:
         raise AgentevalError("there is no cassette to replay", mend="give cassette=FILE")
-    started = _program(program, max_cost)
+    started = _program(program, max_cost, mcp_config)
     before = read(path) if replay and path is not None else None
     if before is not None:
         started = replaced(started, cassette=before, on_miss="live" if live_after_miss else "error")
@@ -103,6 +104,7 @@ def replay(
     program: Sequence[str],
     *,
     max_cost: float | None = None,
+    mcp_config: File | None = None,
     trust: bool = False,
     db: File | None = None,
 ) -> Execution:
@@ -112,6 +114,7 @@ def replay(
     The result is a fork of the run: graded by the same criteria, and counted nowhere. Raises `AgentevalError`: there is
     no such run, or its requests were not kept.
     """
+    started = _program(program, max_cost, mcp_config)
     place = run.db if isinstance(run, Run) else directories.history_file(db)
     return replayed(run, started, programs.permission_of(started), trust=trust, place=place)
 
@@ -137,8 +140,9 @@ def replayed(
         return execution_of(store, store.execution(execution), place)
 
 
-def _program(words: Sequence[str], max_cost: float | None) -> programs.Program:
+def _program(words: Sequence[str], max_cost: float | None, mcp_config: File | None) -> programs.Program:
     if isinstance(words, str) or not words:
         raise AgentevalError("a program is a list of words", mend='write ["python", "agent.py"]')
     env = environment_for(Path.cwd(), os.environ)
-    return programs.Program(tuple(words), Path.cwd(), env, upstreams(env), max_cost=max_cost)
+    servers = None if mcp_config is None else Path(mcp_config)
+    return programs.Program(tuple(words), Path.cwd(), env, upstreams(env), max_cost=max_cost, mcp_config=servers)

@@ -17,6 +17,8 @@ from agenteval_tui.agents.recording.capture import NOTHING_SEEN
 from agenteval_tui.agents.recording.cassette import Cassette, Journal, journal_path, left_in, read
 from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.matching import Volatile
+from agenteval_tui.agents.recording.mcp_config import servers_over_http
+from agenteval_tui.agents.recording.playback import PaidAnswers
 from agenteval_tui.agents.recording.providers import upstreams
 from agenteval_tui.cli.exit_codes import exit_code
 from agenteval_tui.cli.invocation import Invocation
@@ -230,6 +232,11 @@ def _program(invocation: Invocation, given: Mapping[str, Any], cassette: Cassett
         if not equals or not address:
             raise click.UsageError(f"--upstream {one}: write NAME=URL")
         servers[name] = address
+    if given["mcp_config"] is not None and (others := servers_over_http(given["mcp_config"])):
+        invocation.note(
+            f"{listed(others)} {'is' if len(others) == 1 else 'are'} asked over HTTP: MCP servers over stdio are "
+            "recorded, of others what a model is told"
+        )
     return Program(
         argv=tuple(given["program"]),
         cwd=Path.cwd(),
@@ -242,6 +249,7 @@ def _program(invocation: Invocation, given: Mapping[str, Any], cassette: Cassett
         pace=given["pace"],
         max_cost=given["max_cost"],
         stdout=_STDERR if given["as_json"] else None,
+        mcp_config=given["mcp_config"],
     )
 
 
@@ -302,9 +310,10 @@ def _report(
         )
         return _code(run.status, recording)
     sys.stdout.flush()
-    asked, calls = len(recording.exchanges), len(recording.transcript.tool_calls)
-    parts = [count(asked, "request"), count(calls, "tool call")]
-    if from_cassette := sum(not one.live and not one.refused for one in recording.exchanges):
+    asked, calls = recording.requests, len(recording.transcript.tool_calls)
+    through = f" ({recording.served:,} through MCP servers)" if recording.served else ""
+    parts = [count(asked, "request"), count(calls, "tool call") + through]
+    if from_cassette := sum(not (one.live or one.refused or one.answer.error) for one in recording.exchanges):
         parts.append(f"{from_cassette} answered from the cassette")
     if recording.spent:
         parts.append(f"${recording.spent:.4f}")

@@ -28,7 +28,9 @@ from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.keys import KeyRedactor, keys_of
 from agenteval_tui.agents.recording.live_transcript import transcripts
 from agenteval_tui.agents.recording.matching import Volatile, volatile_parts
-from agenteval_tui.agents.recording.playback import Miss, OrderedPlayback, Playback
+from agenteval_tui.agents.recording.mcp_config import shimmed
+from agenteval_tui.agents.recording.mcp_requests import is_mcp, tool_request
+from agenteval_tui.agents.recording.playback import Miss, OrderedPlayback, PaidAnswers, Playback
 from agenteval_tui.agents.recording.program import run_program
 from agenteval_tui.agents.recording.protocols import first_words, read_reply, read_request
 from agenteval_tui.agents.recording.providers import upstreams
@@ -87,6 +89,7 @@ class Program(Struct, frozen=True):
     reads: bool = True
     given: bytes | None = None
     stdout: int | None = None
+    mcp_config: Path | None = None
 
     @property
     def name(self) -> str:
@@ -131,6 +134,21 @@ class Recording(Struct, frozen=True):
     def cassette(self) -> Cassette:
         """What it was answered, to be answered again."""
         return Cassette(tuple([one for one in self.exchanges if not one.refused]), self.volatile)
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether somebody ended the program: Ctrl-C, a signal, or who watched it. The same command continues it."""
+        return self.exit_code < 0 or self.exit_code in _INTERRUPTED
+
+    @property
+    def requests(self) -> int:
+        """How many requests of models it made."""
+        return sum(not is_mcp(one.question) for one in self.exchanges)
+
+    @property
+    def served(self) -> int:
+        """How many calls MCP servers saw."""
+        return sum(tool_request(one) is not None for one in self.exchanges)
 
     @property
     def prompt(self) -> str:
@@ -213,16 +231,20 @@ async def record(
         paid=paid if unfinished is None else unfinished.paid,
     )
     started_ms, began = now_ms(), time.perf_counter()
-    code = await run_program(
-        program.argv,
-        session,
-        upstreams=program.upstreams,
-        cwd=program.cwd,
-        env=program.env,
-        permission=permission,
-        port=program.port,
-        stdout=program.stdout,
-    )
+    with shimmed(program.mcp_config, program.argv) as argv:
+        running = run_program(
+            argv,
+            session,
+            upstreams=program.upstreams,
+            cwd=program.cwd,
+            env=program.env,
+            permission=permission,
+            port=program.port,
+            reads=program.reads,
+            given=program.given,
+            stdout=program.stdout,
+        )
+        code = await (running if live is None else _watched(running, session, live))
     took = (time.perf_counter() - began) * 1000
     exchanges = session.exchanges()
     return Recording(

@@ -65,6 +65,14 @@ class Talk:
         )
         return [*messages, answer] if answer is not None else messages
 
+    def served(self, name: str, text: str | None, *, failed: bool = False, **arguments: Any) -> None:
+        """A call that an MCP server saw, 1 ms long and 1 ms after the last."""
+        start = self.exchanges[-1].ended_ms + 1 if self.exchanges else 0.0
+        said = {"result": {"content": [{"type": "text", "text": text}], "isError": failed}}
+        answer = Answer(0) if text is None else Answer(200, "application/json", said)
+        question = Question("tools/call", f"mcp/shop/{name}", {}, {"arguments": arguments})
+        self.exchanges.append(Exchange(question, answer, started_ms=start, ended_ms=start + 1))
+
     @property
     def transcript(self) -> Transcript:
         return transcript_of(self.exchanges)
@@ -239,3 +247,37 @@ def test_recorded_requests_are_read_whole(name: str) -> None:
         assert len(request.messages) >= len([one for one in row["messages"] if one["role"] != "system"])
         calls = json.dumps(row["messages"]).count('"type": "tool_use"') + json.dumps(row["messages"]).count('"type": "function"')  # fmt: skip  # noqa: E501
         assert sum(len(one.get("tool_calls", ())) for one in request.messages) == calls
+
+
+def test_a_call_that_a_model_made_and_an_mcp_server_saw_is_there_once_with_its_own_times() -> None:
+    talk = Talk()
+    talk.served("get_user", "Ada", of="session")  # the program's own, before anything was asked
+    said = talk.ask(
+        [user("Cancel #1 and #2")],
+        made(None, call("a", "mcp__shop__cancel", order=1), call("b", "mcp__shop__cancel", order=2)),
+    )
+    talk.served("cancel", "no such order", failed=True, order=2)
+    talk.served("cancel", "done", order=1, by="Ada")  # the program added an argument
+    talk.served("log", "ok", what="cancelled")  # and called a tool by itself
+    said = talk.ask([*said, result("a", "done"), result("b", "it failed")], made(None, call("c", "bye", to="Ada")))
+    talk.served("bye", "Goodbye, Ada", to="Ada")  # the program ended before it told the model
+    found = talk.transcript
+    assert [(one.name, one.result, one.status) for one in found.tool_calls] == [
+        ("get_user", "Ada", "ok"),
+        ("mcp__shop__cancel", "done", "ok"),
+        ("mcp__shop__cancel", "it failed", "error"),  # as the model was told, and as the server saw it
+        ("log", "ok", "ok"),
+        ("bye", "Goodbye, Ada", "ok"),
+    ]
+    assert [(one.started_ms, one.duration_ms) for one in found.tool_calls] == [
+        (0.0, 1.0), (24.0, 1.0), (22.0, 1.0), (26.0, 1.0), (48.0, 1.0)
+    ]  # fmt: skip
+    assert found.tool_calls[1].arguments == {"order": 1}
+
+
+def test_a_call_that_its_server_did_not_answer_has_no_result() -> None:
+    talk = Talk()
+    talk.ask([user("hi")], made(None, call("a", "wait")))
+    talk.served("wait", None)
+    (one,) = talk.transcript.tool_calls
+    assert (one.result, one.status) == (None, "pending")

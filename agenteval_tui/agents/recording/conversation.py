@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agenteval_tui.agents.recording.exchange import Exchange
+from agenteval_tui.agents.recording.mcp_requests import ToolRequest, tool_request
 from agenteval_tui.agents.recording.protocols import Reply, Request, read_reply, read_request
 from agenteval_tui.core.numbers import count
 from agenteval_tui.transcripts.codec import decode_arguments, from_openai_messages
@@ -43,6 +44,8 @@ class UsedTool(Struct, frozen=True):
     name: str
     arguments: str
     result: str | None
+    failed: bool = False
+    took_ms: float | None = None
 
 
 class _Talk(Struct):
@@ -66,28 +69,35 @@ class _Talk(Struct):
 
 
 def transcript_of(exchanges: Sequence[Exchange]) -> Transcript:
-    """The transcript of what one run of a program asked. Times are milliseconds since the run began. A request that was
-    made again because it failed counts once; its tokens count each time."""
-    asked = []
+    """The transcript of what one run of a program asked. Times are milliseconds since the run started. A request that
+    was made again because it failed counts once; its tokens count each time."""
+    asked, tools = [], []
     for exchange in exchanges:
+        tool = tool_request(exchange)
+        if tool is not None:
+            tools.append(tool)
+            continue
         request = read_request(exchange.question)
         if request is not None:
             reply = read_reply(exchange.question, exchange.answer)
             reply = reply if reply.model else replace(reply, model=request.model)
             first = exchange.started_ms + exchange.answer.at_ms[0] if exchange.answer.at_ms else exchange.ended_ms
             asked.append(Asked(exchange.started_ms, exchange.ended_ms, first, request, reply))
-    return transcript_of_asked(asked)
+    return transcript_of_asked(asked, tools)
 
 
-def transcript_of_asked(asked: Iterable[Asked], tools: Iterable[UsedTool] = ()) -> Transcript:
-    """The same of requests that somebody else has read, and of calls that the program made by itself."""
+def transcript_of_asked(asked: Iterable[Asked], tools: Iterable[UsedTool | ToolRequest] = ()) -> Transcript:
+    """The same of requests that somebody else has read, of calls that the program made by itself, and of those that a
+    tool's server saw, whoever made them."""
     made = _Assembly()
-    in_order: list[Asked | UsedTool] = sorted([*asked, *tools], key=lambda one: one.started_ms)
+    in_order: list[Asked | UsedTool | ToolRequest] = sorted([*asked, *tools], key=lambda one: one.started_ms)
     for one in in_order:
         if isinstance(one, Asked):
             made.take(one, one.request, one.reply)
-        else:
+        elif isinstance(one, UsedTool):
             made.use(one)
+        else:
+            made.serve(one)
     return made.transcript()
 
 
@@ -107,9 +117,13 @@ class _Assembly:
         self._turns = 0
         self._unnamed = 0  # calls without an id
         self._early: list[UsedTool] = []  # before any request: told after what was asked
+        self._served: list[ToolRequest] = []  # by the servers of tools, since the last request
+        self._seen: dict[str, ToolRequest] = {}  # call -> how its tool's server saw it
+        self._told: set[str] = set()  # calls whose results a model was told
 
     def take(self, asked: Asked, request: Request, reply: Reply) -> None:
         """One request with its answer, in the order of the requests."""
+        self._settle()
         keys = [_key(one) for one in request.messages]
         talk, new, again = self._placed(asked, request, keys)
         if again:
@@ -136,6 +150,39 @@ class _Assembly:
         if self._messages:
             self._tell_early()
 
+    def serve(self, tool: ToolRequest) -> None:
+        """A call that a tool's server saw. Most often a model made it, and is told its result later."""
+        self._served.append(tool)
+
+    def _settle(self) -> None:
+        """Which calls of models the servers of tools saw: those of equal arguments, then those of the same name (the
+        program may have changed the arguments). The program made all others by itself."""
+        left, self._served = self._served, []
+        for equal in (True, False):
+            served, left = left, []
+            for tool in served:
+                call = next((one for one in self._open() if _is_of(tool, self._function(one), equal=equal)), "")
+                if call:
+                    self._seen[call] = tool
+                else:
+                    left.append(tool)
+        for tool in left:
+            took = tool.ended_ms - tool.started_ms
+            self.use(UsedTool(tool.started_ms, "", tool.name, tool.arguments, tool.result, tool.failed, took))
+
+    def _open(self) -> list[str]:
+        """Calls that models made and no server of a tool saw, whose results are not told yet."""
+        return [call for talk in self._talks for call in talk.open_calls if call not in self._seen]
+
+    def _function(self, call: str) -> Mapping[str, Any]:
+        """A call's tool and arguments."""
+        for message in reversed(self._messages):
+            for one in message.get("tool_calls") or ():
+                if one["id"] == call:
+                    found: Mapping[str, Any] = one["function"]
+                    return found
+        return {"name": "tool"}
+
     def _tell_early(self) -> None:
         early, self._early = self._early, []
         for tool in early:
@@ -147,16 +194,26 @@ class _Assembly:
         call = {"id": own, "function": {"name": tool.name, "arguments": tool.arguments}}
         self._messages.append({"role": "assistant", "content": "", "tool_calls": [call]})
         if tool.result is not None:
-            self._messages.append({"role": "tool", "tool_call_id": own, "content": tool.result})
+            said = {"role": "tool", "tool_call_id": own, "content": tool.result, "is_error": tool.failed}
+            self._messages.append(said)
+        if tool.took_ms is not None:
+            self._clock(own, tool.started_ms, tool.took_ms)
 
     def transcript(self) -> Transcript:
         """All of it."""
+        self._settle()
         self._tell_early()
+        for key, tool in self._seen.items():
+            if key not in self._told and tool.result is not None:  # no model was told: the program ended before
+                self._messages.append({"role": "tool", "tool_call_id": key, "content": tool.result})
+                self._clock(key, tool.started_ms, tool.ended_ms - tool.started_ms)
         transcript = from_openai_messages(self._messages)
         calls = []
         for call in transcript.tool_calls:
             started, took = self._times.get(call.id, (None, None))
-            calls.append(replace(call, started_ms=started, duration_ms=took))
+            seen = self._seen.get(call.id)
+            status = "error" if seen is not None and seen.failed else call.status
+            calls.append(replace(call, started_ms=started, duration_ms=took, status=status))
         final, model, finish = transcript.final_output, "", ""
         if self._last is not None:
             _, talk, reply = self._last
@@ -245,6 +302,7 @@ class _Assembly:
             message["tool_calls"] = [self._own(talk, one) for one in calls]
         if message["role"] == "tool" and isinstance(message.get("tool_call_id"), str):
             message["tool_call_id"] = self._own_id(talk, message["tool_call_id"])
+            self._told.add(message["tool_call_id"])
         self._messages.append(message)
 
     def _own(self, talk: _Talk, call: Any) -> Any:
@@ -261,21 +319,19 @@ class _Assembly:
         return given if self._ids.setdefault(given, talk.number) == talk.number else f"{given} of {talk.number}"
 
     def _time(self, talk: _Talk, now_ms: float) -> None:
-        """The results of the open calls are there: they took from the answer to this request."""
-        took = max(0.0, now_ms - talk.ended_ms)
+        """The results of the open calls are there: they took from the answer to this request, where no server of a
+        tool says it better."""
         for call in talk.open_calls:
-            self._times[call] = (talk.ended_ms, took)
-            name = next(
-                (
-                    one["function"]["name"]
-                    for message in reversed(self._messages)
-                    for one in message.get("tool_calls") or ()
-                    if one["id"] == call
-                ),
-                "tool",
-            )
-            self._steps.append(Step(name, talk.ended_ms, took))
+            seen = self._seen.get(call)
+            if seen is None:
+                self._clock(call, talk.ended_ms, now_ms - talk.ended_ms)
+            else:
+                self._clock(call, seen.started_ms, seen.ended_ms - seen.started_ms)
         talk.open_calls = []
+
+    def _clock(self, call: str, started_ms: float, took_ms: float) -> None:
+        self._times[call] = (started_ms, max(0.0, took_ms))
+        self._steps.append(Step(self._function(call)["name"], *self._times[call]))
 
     def _forget(self, talk: _Talk) -> None:
         """The last answer of a conversation does not count: it was asked for again."""
@@ -285,6 +341,16 @@ class _Assembly:
             if other.place is not None and other.place > talk.place:
                 other.place -= 1
         talk.place, talk.open_calls = None, []
+
+
+def _is_of(tool: ToolRequest, function: Mapping[str, Any], *, equal: bool) -> bool:
+    """Whether a server saw this call of a model, by the tool's name (which frameworks put the server's before:
+    "mcp__shop__get_order") and, if wanted, equal arguments."""
+    name = str(function.get("name"))
+    before = name[: -len(tool.name)] if tool.name and name.endswith(tool.name) else "x"
+    if before and before[-1] not in "_-./:":
+        return False
+    return not equal or decode_arguments(function.get("arguments"))[0] == decode_arguments(tool.arguments)[0]
 
 
 def _continues(talk: _Talk, keys: list[str]) -> int | None:

@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from agenteval_tui.agents.recording.cassette import Cassette
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
-from agenteval_tui.agents.recording.matching import Difference, Matcher, nearest
+from agenteval_tui.agents.recording.matching import Difference, Matcher, Volatile, nearest, without_clock
+from agenteval_tui.agents.recording.mcp_requests import is_mcp, server_of
 from agenteval_tui.core.numbers import count
 
 _SHOWN = 3  # differences that a sentence names
@@ -55,6 +56,10 @@ class Playback:
             self._by_key.setdefault(self.matcher.key(one.question), []).append(one)
         self._by_key = {key: _without_retries(found) for key, found in self._by_key.items()}
         self._given: dict[str, int] = {}
+
+    def knows(self, question: Question) -> bool:
+        """Whether anything was recorded of its MCP server."""
+        return _knows(self._exchanges, question)
 
     def answer(self, question: Question) -> Answer | Miss:
         """The recorded answer to a request."""
@@ -114,6 +119,10 @@ class OrderedPlayback:
         self._matcher = Matcher()
         self.pairs: list[tuple[Question, Question]] = []
 
+    def knows(self, question: Question) -> bool:
+        """Whether anything was recorded of its MCP server."""
+        return _knows(self._all, question)
+
     def answer(self, question: Question) -> Answer | Miss:
         """The answer to the recorded request that is most like this one."""
         found = nearest(self._matcher, [one.question for one in self._left], question)
@@ -122,6 +131,11 @@ class OrderedPlayback:
         chosen = self._left.pop(found[0])
         self.pairs.append((chosen.question, question))
         return chosen.answer
+
+
+def _knows(exchanges: Sequence[Exchange], question: Question) -> bool:
+    server = server_of(question)
+    return any(is_mcp(one.question) and server_of(one.question) == server for one in exchanges)
 
 
 def _without_retries(found: list[Exchange], *, any_key: bool = False) -> list[Exchange]:

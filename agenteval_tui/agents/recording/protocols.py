@@ -20,6 +20,7 @@ from agenteval_tui.agents.models.openai_chat import ChatReply
 from agenteval_tui.agents.models.openai_responses import ResponsesReply
 from agenteval_tui.agents.models.stream import EmptyResponseError, ModelReply, ProviderError
 from agenteval_tui.agents.recording.exchange import Answer, Question, encoded
+from agenteval_tui.agents.recording.mcp_requests import error_of, is_mcp
 from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.transcripts.codec import content_text
 from agenteval_tui.transcripts.model import Usage
@@ -109,6 +110,8 @@ def error_answer(question: Question, status: int, said: str) -> Answer:
         body: dict[str, Any] = {"type": "error", "error": {"type": "agenteval", "message": said}}
     elif protocol == "gemini":
         body = {"error": {"code": status, "message": said, "status": "AGENTEVAL"}}
+    elif is_mcp(question):
+        body = error_of(said)
     else:
         body = {"error": {"message": said, "type": "agenteval", "code": "agenteval", "param": None}}
     return Answer(status, "application/json", body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
@@ -29,7 +30,12 @@ PROVIDERS = (
     Provider("groq", "groq", ("GROQ_BASE_URL",), "https://api.groq.com"),
 )
 _NO_PROXY = ("NO_PROXY", "no_proxy")
-_LOOPBACK = "127.0.0.1,localhost"
+_HOST = "127.0.0.1"
+_LOOPBACK = f"{_HOST},localhost"
+MCP = "mcp"
+"""The path below a run's address at which the shims of MCP servers tell what they see."""
+MCP_VARIABLE = "AGENTEVAL_MCP_RECORDING"
+_FOLDER = "/agenteval-recording/"
 
 
 def upstreams(env: Mapping[str, str], given: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -53,7 +59,27 @@ def environment(base: str, known: Mapping[str, str], env: Mapping[str, str]) -> 
     """The variables that lead a program to the proxy at `base` (for the providers in `known`); its keys stay as they
     are. A proxy of the network must not be asked for this machine."""
     made = {name: f"{base}/{one.prefix}" for one in PROVIDERS if one.name in known for name in one.variables}
-    return {**made, **past_proxies(env)}
+    return {**made, MCP_VARIABLE: f"{base}/{MCP}", **_path(base, env), **past_proxies(env)}
+
+
+def mcp_address(env: Mapping[str, str]) -> str:
+    """Where the shim of an MCP server tells what it sees; "" where nothing is recorded."""
+    if given := env.get(MCP_VARIABLE):
+        return given if given.startswith(f"http://{_HOST}:") else ""
+    for folder in env.get("PATH", "").split(os.pathsep):
+        if folder.startswith(_FOLDER):
+            return f"http://{_HOST}:{folder.removeprefix(_FOLDER)}/{MCP}"
+    return ""
+
+
+def _path(base: str, env: Mapping[str, str]) -> dict[str, str]:
+    """PATH with the address in it. MCP clients give it to the servers that they start, and hardly any other variable;
+    a folder that is not there is passed over."""
+    before = env.get("PATH")
+    if not before:
+        return {}
+    known = [folder for folder in before.split(os.pathsep) if not folder.startswith(_FOLDER)]
+    return {"PATH": os.pathsep.join([*known, _FOLDER + base.removeprefix(f"http://{_HOST}:")])}
 
 
 def past_proxies(env: Mapping[str, str]) -> dict[str, str]:

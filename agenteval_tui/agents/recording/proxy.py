@@ -15,13 +15,15 @@ from contextlib import suppress
 from urllib.parse import parse_qsl, urlsplit
 
 import httpx
+import msgspec
 
 from agenteval_tui.agents.http.connection_pool import Connections
 from agenteval_tui.agents.http.loopback_server import LoopbackServer, ServedRequest, ServerConnection
 from agenteval_tui.agents.recording.exchange import STREAM, Answer, Question, events_of, received
 from agenteval_tui.agents.recording.keys import sent_keys
+from agenteval_tui.agents.recording.mcp_requests import ToldAnswer, ToldRequest, WhatToDo, answer_of, question_of
 from agenteval_tui.agents.recording.protocols import error_answer
-from agenteval_tui.agents.recording.providers import provider_of
+from agenteval_tui.agents.recording.providers import MCP, provider_of
 from agenteval_tui.agents.recording.session import Session
 from agenteval_tui.agents.secrets import is_secret_name
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
@@ -89,6 +91,9 @@ class Proxy:
             return
         first, _, rest = target.path.lstrip("/").partition("/")
         session, path = self._sessions.get(first), rest
+        if session is not None and rest == MCP and request.method == "POST":
+            await self._take_mcp(client, session, request)
+            return
         if session is None:
             session, path = self.alone, target.path.lstrip("/")
         found = provider_of(path)
@@ -122,6 +127,30 @@ class Proxy:
                 await play(client, error_answer(question, _UNREACHED, said), 0)
             finally:
                 open_exchange.answered(pieces.answer(), live=True)
+
+    async def _take_mcp(self, client: ServerConnection, session: Session, request: ServedRequest) -> None:
+        """What the shim of an MCP server tells: a request (whether the server is to be asked), or the answer to one."""
+        told = _told(request.body)
+        if told is None:
+            await client.refuse(400, "this is not what the shim of an MCP server tells")
+            return
+        if isinstance(told, ToldAnswer):
+            exchange = session.open_exchange(told.request)
+            if exchange is not None:
+                exchange.answered(answer_of(told.said, session.now_ms - exchange.started_ms), live=True)
+                session.end(exchange)
+            reply = WhatToDo()
+        else:
+            session.know(told.keys)
+            exchange = session.begin(question_of(told.server, told.method, told.params))
+            answer = await session.answer(exchange)
+            if answer is None:
+                reply = WhatToDo(exchange.number)
+            else:
+                session.end(exchange)
+                wait = answer.at_ms[-1] * session.pace if answer.at_ms else 0.0
+                reply = WhatToDo(answer=answer.body if isinstance(answer.body, dict) else {}, wait_ms=wait)
+        await client.answer(200, msgspec.json.encode(reply), "application/json")
 
     async def _pass_on(
         self,
@@ -168,6 +197,13 @@ class Proxy:
 
 class _UnreachableError(Exception):
     pass
+
+
+def _told(body: bytes) -> ToldRequest | ToldAnswer | None:
+    try:
+        return msgspec.json.decode(body, type=ToldRequest | ToldAnswer)
+    except (msgspec.DecodeError, RecursionError):
+        return None
 
 
 async def play(client: ServerConnection, answer: Answer, pace: float) -> None:

@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
 from agenteval_tui.agents.recording.keys import KeyRedactor
+from agenteval_tui.agents.recording.mcp_requests import is_mcp
 from agenteval_tui.agents.recording.playback import Miss
 from agenteval_tui.agents.recording.protocols import error_answer, read_reply, read_request
 from agenteval_tui.transcripts.model import Usage
@@ -28,6 +29,18 @@ class Answers(Protocol):
 
     def answer(self, question: Question) -> Answer | Miss:
         """The answer to a request without keys."""
+        ...
+
+    def knows(self, question: Question) -> bool:
+        """Whether anything was recorded of the MCP server that a request goes to: it may have run without the shim."""
+        ...
+
+
+class Paid(Protocol):
+    """What servers answered before a recording was cut off."""
+
+    def take(self, question: Question) -> Answer | None:
+        """The answer to a request without keys, each once; None: it was not paid for."""
         ...
 
 
@@ -122,7 +135,8 @@ class Session:
 
     async def answer(self, exchange: OpenExchange) -> Answer | None:
         """The answer where no server is to be asked: a recorded one, or the proxy's own error. None: ask one."""
-        if self._answers is not None and not self._live:
+        tool = is_mcp(exchange.question)
+        if self._answers is not None and not self._live and not (tool and not self._answers.knows(exchange.question)):
             async with self._looking:
                 found = await asyncio.to_thread(self._answers.answer, self._redactor.question(exchange.question))
             if not isinstance(found, Miss):
@@ -168,9 +182,9 @@ class Session:
         return (time.perf_counter() - self._began) * 1000
 
     @property
-    def asked(self) -> int:
-        """How many requests it made."""
-        return len(self._exchanges)
+    def live_requests(self) -> int:
+        """How many of its requests to models servers answered."""
+        return sum(one.live and not is_mcp(one.question) for one in self._exchanges)
 
     @property
     def went_live(self) -> bool:

@@ -13,6 +13,7 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
 
 F = TypeVar("F", bound=Callable[..., Any])
 _PROGRAM = "-- PROGRAM [ARGUMENT]..."
+_OF_SHIM = ("program", "mcp", "server")
 # The names of `recording.matching.PATTERNS`, which the help does not wait for; a test compares them.
 VOLATILE = ("uuid", "date-time", "date", "time", "hex", "id", "number")
 
@@ -46,7 +47,15 @@ def _proxy_options(function: F) -> F:
             "--volatile",
             multiple=True,
             type=click.Choice(VOLATILE),
-            help="Leave what looks like this out of the comparison with recorded requests; may be repeated.",
+            help="Ignore what matches this when comparing with recorded requests; may be repeated.",
+        ),
+        click.option("--watched", is_flag=True, hidden=True),  # the app has started it, and is about to watch
+        click.option("--ignore-system", is_flag=True, help="Ignore the system prompt in this comparison."),
+        click.option(
+            "--mcp-config",
+            type=click.Path(path_type=Path, dir_okay=False),
+            metavar="FILE",
+            help="Also record the MCP servers of this file, which PROGRAM's arguments name.",
         ),
     ):
         function = option(function)
@@ -73,6 +82,10 @@ def _proxy_options(function: F) -> F:
     "--calibrate", is_flag=True, help="Run it a second time on the recorded answers, and find what varies by itself."
 )
 @click.option("--judge", metavar="A", help="Use this agent as the judge, instead of those that metrics name.")
+@click.option(
+    "--mcp", is_flag=True, help="PROGRAM is an MCP server, which the recorded program starts with this command."
+)
+@click.option("--server", metavar="NAME", default="", help="With --mcp: the server's name in the recording.")
 @_proxy_options
 @common_options
 @pass_invocation
@@ -86,10 +99,25 @@ def command(invocation: Invocation, /, **given: Any) -> int:
     With --cassette and --replay it is answered from a file, without a network. The exit code is 3 where a request is
     not in the file, or the program failed; 1 where a criterion did.
     """
+    if given["mcp"]:
+        return _shim(given)
     # A second lazy boundary, as of `run`: the help of all verbs imports this module.
     from agenteval_tui.cli.record_program import record_program
 
     return record_program(invocation, given)
+
+
+def _shim(given: Mapping[str, Any]) -> int:
+    """Stand in for an MCP server."""
+    context = click.get_current_context()
+    for name in given:
+        if name not in _OF_SHIM and context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            option = next(one for one in context.command.params if one.name == name).opts[0]
+            raise click.UsageError(f"--mcp does not go with {option}")
+    # As in `command`; a program waits for it whenever it starts a server.
+    from agenteval_tui.cli.mcp_shim import run_shim
+
+    return run_shim(given["program"], given["server"])
 
 
 @click.command("replay")

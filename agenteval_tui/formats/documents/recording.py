@@ -46,8 +46,9 @@ class RecordedProgram(Document, frozen=True, kw_only=True):
     outcome: Annotated[Outcome, Meta(description="of the test's criteria; skipped: there was no test to grade by")]
     score: float | None
     exit_code: Annotated[int, Meta(description="of the program; negative: the signal that ended it")]
-    requests: Count
+    requests: Annotated[Count, Meta(description="to models")]
     live: Annotated[Count, Meta(description="how many of the requests servers answered")]
+    served: Annotated[Count, Meta(description="tool calls that went through MCP servers which were recorded, too")]
     cost: Annotated[float | None, Meta(description="US dollars; null: not known")]
     cassette: Annotated[str | None, Meta(description="the file that was written")]
     misses: tuple[RecordedMiss, ...]

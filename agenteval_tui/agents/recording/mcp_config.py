@@ -1,0 +1,128 @@
+"""Configuration files of MCP clients, with a shim in place of each server over stdio."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from agenteval_tui.core.directories import own_command
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.phrasing import listed
+
+_SERVERS = ("mcpServers", "servers", "mcp_servers")
+"""The keys below which clients list their servers, by name."""
+_ADDRESSES = ("url", "serverUrl", "httpUrl")
+_MARK = ("record", "--mcp")
+
+
+@contextmanager
+def shimmed(file: Path | None, argv: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The words of a program's command that name its MCP configuration `file` name a copy, as long as it runs: in that
+    its servers over stdio are behind shims. None: the words as they are.
+
+    Raises `AgentevalError` where the file can't be read or has no such server, or no word names it.
+    """
+    if file is None:
+        yield tuple(argv)
+        return
+    text = json.dumps(_wrapped(file), indent=2)
+    with tempfile.TemporaryDirectory(prefix="agenteval-") as folder:
+        copy = Path(folder) / file.name
+        copy.write_text(text, encoding="utf-8")
+        words = tuple([_renamed(word, file, copy) for word in argv])
+        if words == tuple(argv):
+            raise AgentevalError(
+                f"no word of the program's command is {file}, so it would not read the copy that is recorded",
+                mend="name the file in the command (--mcp-config FILE, say), "
+                "or begin the servers' commands with `agenteval record --mcp --`",
+            )
+        yield words
+
+
+def _renamed(word: str, file: Path, copy: Path) -> str:
+    option, equals, value = word.partition("=")
+    if equals and option.startswith("-") and _same(value, file):
+        return f"{option}={copy}"
+    return str(copy) if _same(word, file) else word
+
+
+def _same(word: str, file: Path) -> bool:
+    try:
+        return word == str(file) or Path(word).resolve() == file.resolve()
+    except (OSError, ValueError):
+        return False
+
+
+def _wrapped(file: Path) -> dict[str, Any]:
+    """The configuration with a shim in place of each server that is a command."""
+    found = _read(file)
+    wrapped = 0
+    for name, entry in _entries(found):
+        if _is_command(entry):
+            wrapped += 1
+            words = [entry["command"], *map(str, entry.get("args") or ())]
+            if tuple(words[1:3]) != _MARK:
+                entry["command"], *entry["args"] = shim_command(words, name)
+    if not wrapped and (others := _over_http(found)):
+        raise AgentevalError(
+            f"no server of this MCP configuration is a command: {listed(others)} "
+            f"{'is' if len(others) == 1 else 'are'} asked over HTTP, which can't be recorded",
+            where=str(file),
+            mend="leave out --mcp-config: the descriptions of their tools for the model are still recorded",
+        )
+    if not wrapped:
+        raise AgentevalError(
+            "this MCP configuration has no server that is a command",
+            where=str(file),
+            mend='a server over stdio is {"mcpServers": {"NAME": {"command": "...", "args": []}}}',
+        )
+    return found
+
+
+def servers_over_http(file: Path) -> list[str]:
+    """The names of the servers in a configuration that have an address, beside those that can be recorded: no shim can
+    be put in their place. Raises `AgentevalError` where it can't be read."""
+    found = _read(file)
+    return _over_http(found) if any(_is_command(entry) for _, entry in _entries(found)) else []
+
+
+def _over_http(found: Mapping[str, Any]) -> list[str]:
+    named = _entries(found)
+    return [name for name, entry in named if not _is_command(entry) and any(key in entry for key in _ADDRESSES)]
+
+
+def _is_command(entry: Mapping[str, Any]) -> bool:
+    return isinstance(entry.get("command"), str) and isinstance(entry.get("args") or [], list)
+
+
+def _entries(found: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The servers in a configuration, with their names."""
+    lists = [found[key] for key in _SERVERS if isinstance(found.get(key), Mapping)]
+    return [(str(name), entry) for servers in lists for name, entry in servers.items() if isinstance(entry, dict)]
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise AgentevalError(
+            f"this MCP configuration can't be read: {str(error.strerror).lower()}",
+            where=str(file),
+            mend="check the path",
+        ) from None
+    except (ValueError, RecursionError):
+        raise AgentevalError(
+            "this MCP configuration is not JSON",
+            where=str(file),
+            mend="begin the servers' commands in it with `agenteval record --mcp --`",
+        ) from None
+    return dict(found) if isinstance(found, Mapping) else {}
+
+
+def shim_command(words: Sequence[str], name: str) -> list[str]:
+    """The command of a server behind a shim."""
+    return own_command("agenteval_tui", *_MARK, "--server", name, "--", *words)

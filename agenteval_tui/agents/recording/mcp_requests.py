@@ -1,0 +1,117 @@
+"""Requests to MCP servers that a program started: kept beside what it asks of models, and answered from recordings.
+
+The program starts a shim (`mcp_shim.py`) in place of such a server. The shim tells of each request before the server
+gets it, and of the answer once it is there; a recorded answer it gives itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
+from agenteval_tui.transcripts.codec import content_text
+
+PREFIX = "mcp/"
+"""Where paths of such requests begin: "mcp/shop/get_order", with the server's name and, of a call, the tool's."""
+CALL = "tools/call"
+_ERROR = -32001  # of JSON-RPC: the server's own are from -32000 on
+
+
+class ToolRequest(Struct, frozen=True):
+    """A call of an MCP server's tool, as the server saw it. Times are milliseconds since the run started. `result`:
+    None where the server did not answer."""
+
+    server: str
+    name: str
+    arguments: str
+    result: str | None
+    failed: bool
+    started_ms: float
+    ended_ms: float
+
+
+class ToldRequest(Struct, frozen=True, tag="request"):
+    """What a shim tells of a request of its program. `keys`: what must not be stored."""
+
+    server: str
+    method: str
+    params: Any = None
+    keys: tuple[str, ...] = ()
+
+
+class ToldAnswer(Struct, frozen=True, tag="answer"):
+    """What a shim tells of an answer of its server: `said` is the message, `request` the number of `WhatToDo`."""
+
+    request: int
+    said: dict[str, Any]
+
+
+class WhatToDo(Struct, frozen=True, omit_defaults=True):
+    """What a shim is told: to give an `answer` (after a while), or to ask the server and tell what it said to the
+    request of this number."""
+
+    request: int | None = None
+    answer: dict[str, Any] | None = None
+    wait_ms: float = 0.0
+
+
+def question_of(server: str, method: str, params: Any) -> Question:
+    """A request as it is recorded. What no answer depends on is left out: `_meta`, and how a client introduces
+    itself."""
+    given = {key: value for key, value in params.items() if key != "_meta"} if isinstance(params, Mapping) else {}
+    if method == "initialize":
+        given = {}
+    path = f"{PREFIX}{server.replace('/', '-')}"
+    if method == CALL:
+        path = f"{path}/{given.pop('name', '')}"
+    return Question(method, path, body=given or None)
+
+
+def answer_of(response: Mapping[str, Any], took_ms: float) -> Answer:
+    """What a server said (`result` or `error` of JSON-RPC), as it is recorded."""
+    kept = {key: response[key] for key in ("result", "error") if key in response}
+    return Answer(200, "application/json", kept, (round(took_ms),))
+
+
+def error_of(said: str) -> dict[str, Any]:
+    """An error of our own, as JSON-RPC has it."""
+    return {"error": {"code": _ERROR, "message": said}}
+
+
+def is_mcp(question: Question) -> bool:
+    """Whether it went to an MCP server."""
+    return question.path.startswith(PREFIX)
+
+
+def server_of(question: Question) -> str:
+    """The name of the server that it went to."""
+    return question.path.split("/")[1]
+
+
+def tool_request(exchange: Exchange) -> ToolRequest | None:
+    """The call of a tool that an exchange is; None for any other, and for one that was refused."""
+    question, body = exchange.question, exchange.answer.body
+    if question.method != CALL or not is_mcp(question) or exchange.refused:
+        return None
+    _, server, name = (*question.path.split("/", 2), "", "")[:3]
+    given = question.body.get("arguments") if isinstance(question.body, Mapping) else None
+    result, failed = _result(body if isinstance(body, Mapping) else {})
+    arguments = json.dumps({} if given is None else given, ensure_ascii=False)
+    return ToolRequest(server, name, arguments, result, failed, exchange.started_ms, exchange.ended_ms)
+
+
+def _result(body: Mapping[str, Any]) -> tuple[str | None, bool]:
+    """What a tool gave, as text, and whether it failed."""
+    result, error = body.get("result"), body.get("error")
+    if isinstance(error, Mapping):
+        return str(error.get("message", "")), True
+    if not isinstance(result, Mapping):
+        return None, False
+    text = content_text(result.get("content"))
+    if not text and result.get("structuredContent") is not None:
+        text = json.dumps(result["structuredContent"], ensure_ascii=False)
+    return text, result.get("isError") is True

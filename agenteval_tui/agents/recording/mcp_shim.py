@@ -1,0 +1,209 @@
+"""A process in place of an MCP server over stdio: everything goes through to the server and back byte for byte, and a
+recording is told of each request and its answer. What the recording answers itself never reaches the server, which is
+started only where it has something to do.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import IO, Any, BinaryIO, Protocol
+from urllib.parse import urlsplit
+
+import msgspec
+
+from agenteval_tui.agents.recording.mcp_requests import ToldAnswer, ToldRequest, WhatToDo
+
+_LARGEST = 32_000_000  # a longer line goes through untold
+_INITIALIZE, _INITIALIZED = "initialize", "notifications/initialized"
+_PATIENCE_S = 30.0  # for an answer of the recording
+
+
+class Recorder:
+    """The recording that a shim tells what it sees. `address`: where it is, "" for none. `keys`: what must not be
+    stored. One that does not answer (any more) is not told anything further."""
+
+    def __init__(self, address: str, server: str, keys: Sequence[str] = ()) -> None:
+        self._address = urlsplit(address)
+        self._server = server
+        self._keys = tuple(keys)
+        self._there = bool(address)
+        self._wire: http.client.HTTPConnection | None = None
+        self._alone = threading.Lock()
+
+    def asked(self, method: str, params: Any) -> WhatToDo:
+        """The program made this request: what to do with it."""
+        return self._tell(ToldRequest(self._server, method, params, self._keys))
+
+    def answered(self, request: int, said: Mapping[str, Any]) -> None:
+        """The server answered the request of this number."""
+        self._tell(ToldAnswer(request, dict(said)))
+
+    def _tell(self, told: ToldRequest | ToldAnswer) -> WhatToDo:
+        with self._alone:
+            if not self._there:
+                return WhatToDo()
+            try:
+                if self._wire is None:
+                    host, port = self._address.hostname or "", self._address.port
+                    self._wire = http.client.HTTPConnection(host, port, timeout=_PATIENCE_S)
+                self._wire.request("POST", self._address.path, msgspec.json.encode(told))
+                reply = self._wire.getresponse()
+                data = reply.read()
+                if reply.status != 200:
+                    raise OSError(data.decode(errors="replace"))
+                return msgspec.json.decode(data, type=WhatToDo)
+            except (OSError, ValueError, http.client.HTTPException, msgspec.MsgspecError):
+                self._there = False
+                return WhatToDo()
+
+
+class StartedServer(Protocol):
+    """A process with pipes, as `subprocess.Popen` is."""
+
+    stdin: IO[bytes] | None
+    stdout: IO[bytes] | None
+
+    def wait(self) -> int:
+        """Its exit code, once it has ended."""
+        ...
+
+    def terminate(self) -> None:
+        """Tell it to end."""
+        ...
+
+
+class Shim:
+    """One server. `start` starts it; the program speaks on `stdin` and listens on `stdout`. `ended` gets the server's
+    exit code where it ends before the program does, in a thread of its own."""
+
+    def __init__(
+        self,
+        start: Callable[[], StartedServer],
+        recorder: Recorder,
+        stdin: BinaryIO,
+        stdout: BinaryIO,
+        ended: Callable[[int], None],
+    ) -> None:
+        self._start = start
+        self._recorder = recorder
+        self._in = stdin
+        self._out = stdout
+        self._ended = ended
+        self._writing = threading.Lock()
+        self._server: StartedServer | None = None
+        self._pump: threading.Thread | None = None
+        self._waiting: dict[Any, int] = {}  # id of a request that the server has -> its number in the recording
+        self._hello: list[bytes] = []  # how the program introduced itself, where the recording answered that
+        self._unheard: set[Any] = set()  # ids whose answers the program has already
+        self._greeted = threading.Event()
+
+    def run(self) -> int:
+        """Pass on until one side ends; gives the server's exit code."""
+        for line in iter(self._in.readline, b""):
+            self._from_program(line)
+        if self._server is None or self._pump is None:
+            return 0
+        assert self._server.stdin is not None
+        with suppress(OSError):
+            self._server.stdin.close()
+        self._pump.join()
+        return self._server.wait()
+
+    def stop(self) -> None:
+        """End the server."""
+        if self._server is not None:
+            self._server.terminate()
+
+    def _from_program(self, line: bytes) -> None:
+        messages = _messages(line)
+        asked = [one for one in messages if isinstance(one.get("method"), str) and one.get("id") is not None]
+        found = [(one, self._recorder.asked(one["method"], one.get("params"))) for one in asked]
+        for request, what in found:
+            if what.request is not None:
+                self._waiting[_key(request)] = what.request
+        given = [(request, what) for request, what in found if what.answer is not None]
+        for request, what in given:
+            self._give(request, what)
+            if request["method"] == _INITIALIZE:
+                self._hello, self._unheard = [line], {_key(request)}
+        if given and len(given) == len(found):
+            return
+        if given:
+            known = [request for request, _ in given]
+            line = msgspec.json.encode([one for one in messages if one not in known]) + b"\n"
+        if any(one.get("method") == _INITIALIZED for one in messages) and self._hello and self._server is None:
+            self._hello.append(line)
+            return
+        if not asked and self._server is None and self._hello:
+            return  # about what the recording answered: a server that was not asked knows nothing of it
+        self._to_server(line)
+
+    def _give(self, request: Mapping[str, Any], what: WhatToDo) -> None:
+        """A recorded answer, at its time."""
+        line = msgspec.json.encode({"jsonrpc": "2.0", "id": request["id"], **(what.answer or {})}) + b"\n"
+        if what.wait_ms <= 0:
+            self._to_program(line)
+        else:
+            later = threading.Timer(what.wait_ms / 1000, self._to_program, (line,))
+            later.daemon = True
+            later.start()
+
+    def _to_server(self, line: bytes) -> None:
+        if self._server is None:
+            self._server = self._start()
+            self._pump = threading.Thread(target=self._from_server, args=(self._server,), daemon=True)
+            self._pump.start()
+            for said in self._hello:
+                self._write(said)
+                self._greeted.wait(_PATIENCE_S)  # nothing else may be said to a server before it has answered
+        self._write(line)
+
+    def _write(self, line: bytes) -> None:
+        assert self._server is not None
+        assert self._server.stdin is not None
+        with suppress(OSError):  # it ended: the program hears that
+            self._server.stdin.write(line)
+            self._server.stdin.flush()
+
+    def _from_server(self, server: StartedServer) -> None:
+        assert server.stdout is not None
+        for line in iter(server.stdout.readline, b""):
+            heard = False
+            for one in _messages(line) if self._waiting or self._unheard else ():
+                key = None if "method" in one else _key(one)
+                if key in self._unheard:
+                    self._unheard.discard(key)
+                    self._greeted.set()
+                    heard = True
+                elif key is not None and key in self._waiting:
+                    self._recorder.answered(self._waiting.pop(key), one)
+            if not heard:
+                self._to_program(line)
+        self._greeted.set()
+        self._ended(server.wait())
+
+    def _to_program(self, line: bytes) -> None:
+        with self._writing, suppress(OSError, ValueError):
+            self._out.write(line)
+            self._out.flush()
+
+
+def _messages(line: bytes) -> list[dict[str, Any]]:
+    """The messages in a line; none where it is something else."""
+    if len(line) > _LARGEST:
+        return []
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return []
+    return [one for one in (found if isinstance(found, list) else [found]) if isinstance(one, dict)]
+
+
+def _key(message: Mapping[str, Any]) -> Any:
+    """A request's id; a text and a number are never equal."""
+    found = message.get("id")
+    return found if isinstance(found, str | int | float) else None
