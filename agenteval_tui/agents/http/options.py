@@ -17,8 +17,8 @@ from agenteval_tui.agents.network_options import (
     names_a_key,
 )
 from agenteval_tui.agents.options import AgentOptions, OptionGroup
-from agenteval_tui.agents.recording.options import CAPTURE_RULE, Capture, CassetteOption, checked_capture
-from agenteval_tui.core.schema_rules import given, where
+from agenteval_tui.agents.recording.options import CAPTURE_RULE, OWN_CAPTURES, Capture, CassetteOption, checked_capture
+from agenteval_tui.core.schema_rules import given, set_to, where
 from agenteval_tui.grading.json_paths import PathError, compile_path
 from agenteval_tui.suites.templates import template_problems
 
@@ -79,7 +79,10 @@ class HttpOptions(AgentOptions):
                 KEY_RULE,
                 {"properties": {name: {"pattern": r"\S"} for name in _PATHS}},
                 {"properties": {"url": {"pattern": r"^[hH][tT][tT][pP][sS]?://(?![^/?#]*\{[{%#])[^/?#]"}}},
-                where({"anyOf": [given("capture"), given("cassette")]}, given("capture_port")),
+                where(
+                    {"anyOf": [*(set_to("capture", name) for name in OWN_CAPTURES), given("cassette")]},
+                    given("capture_port"),
+                ),
                 CAPTURE_RULE,
                 where(given("delta"), {"required": ["stream"], "properties": {"stream": {"not": {"const": "none"}}}}),
             ]
@@ -152,7 +155,7 @@ class HttpOptions(AgentOptions):
     @model_validator(mode="after")
     def _captured_where(self) -> Self:
         checked_capture(self.capture, self.cassette)
-        if (self.capture or self.cassette) and self.capture_port is None:
+        if (self.capture in OWN_CAPTURES or self.cassette) and self.capture_port is None:
             does = "sends its spans to" if self.capture == "otel" else "asks its model at"
             raise ValueError(f"`capture` of a server needs `capture_port`: the port that the server {does}")
         return self

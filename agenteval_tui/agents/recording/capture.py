@@ -52,11 +52,6 @@ NOTHING_SEEN = Note(
 """Why a program may have asked nothing, and what helps."""
 
 
-def is_captured(config: Mapping[str, Any]) -> bool:
-    """Whether this configuration of an agent asks for its requests to be captured."""
-    return config.get("capture") == "model" or bool(config.get("cassette"))
-
-
 class CapturingAgent:
     """Another agent, whose requests to models go through a proxy.
 

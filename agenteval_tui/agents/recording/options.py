@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from importlib.util import find_spec
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from agenteval_tui.agents.options import OptionGroup
+from agenteval_tui.core import entry_points
+from agenteval_tui.core.entry_points import CAPTURES
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.schema_rules import set_to, where, without
+from agenteval_tui.core.schema_rules import given, set_to, where, without
 
-NO_CASSETTE = "`capture: otel` has no `cassette`: that one answers requests to models (`capture: model`)"
+MODEL = "model"
+"""The capture that a `cassette` implies, and that alone has one."""
+OWN_CAPTURES = (MODEL, "otel")
+"""Those that are not a plug-in's: what they see of a server comes to a port."""
 
 
 class CassetteOptions(OptionGroup):
@@ -27,12 +33,33 @@ class CassetteOptions(OptionGroup):
     pace: float = Field(0.0, ge=0, description="How fast recorded answers come: 0 at once, 1 as recorded.")
 
 
+def _known(name: str | None) -> str | None:
+    """Raises `ValueError` in words for a name that nobody offers."""
+    try:
+        if name is None or entry_points.find(CAPTURES, name) is not None:
+            return name
+    except AgentevalError as error:  # two plug-ins do
+        raise ValueError(error.sentence) from None
+    known = entry_points.names(CAPTURES)
+    near = get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
+    raise ValueError(f"there is no capture {name!r} ({hint})")
+
+
+def _list_names(schema: dict[str, Any]) -> None:
+    """For editors: the names that there are."""
+    schema["anyOf"] = [{"type": "string", "enum": list(entry_points.names(CAPTURES))}, {"type": "null"}]
+
+
 Capture = Annotated[
-    Literal["model", "otel"] | None,
+    str | None,
+    AfterValidator(_known),
     Field(
         default=None,
         description="model: its requests to model servers go through a proxy on this machine, and the transcript is "
-        "made of them. otel: the transcript is made of the OpenTelemetry spans that it sends (the extra `otel`).",
+        "made of them. otel: the transcript is made of the OpenTelemetry spans that it sends (the extra `otel`). "
+        "Packages can add others.",
+        json_schema_extra=_list_names,
     ),
 ]
 CassetteOption = Annotated[
@@ -45,14 +72,19 @@ CassetteOption = Annotated[
 ]
 
 
-CAPTURE_RULE = where(set_to("capture", "otel"), without("cassette", why=NO_CASSETTE))
+CAPTURE_RULE = where(
+    {**given("capture"), "not": set_to("capture", MODEL)},
+    without("cassette", why="`cassette` goes with `capture: model`: it answers requests to models"),
+)
 """What `checked_capture` checks, for editors."""
 
 
 def checked_capture(capture: str | None, cassette: object) -> None:
     """Raises `ValueError` in words where both can't be."""
-    if capture == "otel" and cassette is not None:
-        raise ValueError(NO_CASSETTE)
+    if capture not in (None, MODEL) and cassette is not None:
+        raise ValueError(
+            f"`capture: {capture}` has no `cassette`: that one answers requests to models (`capture: model`)"
+        )
 
 
 def require_otlp() -> None:
