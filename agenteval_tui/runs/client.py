@@ -10,7 +10,7 @@ import select
 import subprocess
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 from msgspec import ValidationError, to_builtins
@@ -25,6 +25,7 @@ from agenteval_tui.runs.plan.model import PlanOptions
 
 START_S = 60.0
 """How long a process may take until it runs: it loads suites, opens the history, plans."""
+POLL_S = 0.05
 PIECE = 1 << 16
 
 __all__ = ["Attachment", "ExecutionRequest", "Live", "PlanOptions", "attach", "find", "live_executions", "start"]
@@ -76,6 +77,38 @@ def start(request: ExecutionRequest) -> Live:
         with contextlib.suppress(BrokenPipeError), child.stdin:
             child.stdin.write(json.dumps(to_builtins(whole)).encode())
         return _understand(_answer(answer.fileno(), START_S), log_file)
+
+
+def start_verb(arguments: Sequence[str], db: Path) -> Live:
+    """Begin what a verb of the command line does in a process of its own, and wait until it can be watched (call in a
+    thread). `db`: the history. Raises `AgentevalError` with what it says where it ends before."""
+    live_dir()
+    log_file = _log_file()
+    try:
+        descriptor = os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(descriptor, "wb") as log:
+            child = subprocess.Popen(  # noqa: S603 - our own program
+                own_command("agenteval_tui", "--db", str(db), *arguments),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env={**own_environment(), "NO_COLOR": "1"},
+            )
+    except OSError as error:
+        raise InfrastructureError(f"its process can't be started: {error.strerror}", where=str(log_file)) from error
+    until = time.monotonic() + START_S
+    while time.monotonic() < until and child.poll() is None:
+        for live in live_executions():
+            if live.pid == child.pid:
+                threading.Thread(target=_reap, args=(child, log_file), daemon=True, name="reap-verb").start()
+                return live
+        time.sleep(POLL_S)
+    child.kill()
+    child.wait()
+    said = log_file.read_text("utf-8", errors="replace").strip().splitlines()
+    last = said[-1].removeprefix("agenteval: ") if said else "it did not start"
+    raise InfrastructureError(last, where=str(log_file))
 
 
 async def attach(live: Live) -> Attachment:

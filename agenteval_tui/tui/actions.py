@@ -57,6 +57,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("jump.quick", "app.jump", "semicolon", "jump", "Show letters to go to, where no text is typed"),
     Action("notice.go", "app.visit_notice", "ctrl+g", "go there", "Go to what the last notification was about"),
     Action("notice.list", "app.list_notices", "N", "notices", "List the last notifications"),
+    Action("record", "app.record", "alt+c", "record…", "Record a program: its model calls become a run"),
+    Action("listen", "app.listen", "alt+l", "listen…", "Listen for the traces that programs send"),
     Action("theme", "app.change_theme", "f2", "theme", "Choose a theme, with a live preview"),
     Action("screenshot", "app.save_screen", "f12", "picture", "Save a picture (SVG) of this screen in the data folder"),
     Action("redraw", "app.redraw", "ctrl+l", "redraw", "Repaint the screen when something else wrote on it"),
@@ -198,8 +200,9 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "inspect.choose_difference", "choose_difference", "alt+d", "diff with…", "Choose the run to compare", "inspect"
     ),
-    Action("inspect.branches", "branches", "v", "branches", "Show where repetitions diverge", "inspect"),
-    Action("inspect.fork", "fork", "F", "fork", "Continue the run from here, with something changed", "inspect"),
+    Action("inspect.branches", "branches", "v", "divergence", "Show where repetitions diverge", "inspect"),
+    Action("inspect.fork", "fork", "F", "fork", "Fork: change something here, and continue the run", "inspect"),
+    Action("inspect.replay", "replay", "alt+t", "replay…", "Replay a recorded run with changed code", "inspect"),
     Action("inspect.versions", "versions", "V", "versions", "List the criterion's versions; restore one", "inspect"),
     Action(
         "inspect.make", "make_criterion", "m", "make criterion", "Make a criterion from a selection or call", "inspect"

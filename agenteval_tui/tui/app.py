@@ -101,6 +101,7 @@ class AgentevalApp(TerminalApp):
         self.start = start
         self._waits = contextlib.ExitStack()
         self._places_kept = False
+        self._recordings: set[str] = set()  # executions, started here
         self.session = Session(start.paths, directories.history_file(start.db))
         self.state = State(directories.data_dir() / "state.json", name_of_start(start.paths, self.session.db))
         kept = self.state.of("projects")
@@ -156,8 +157,9 @@ class AgentevalApp(TerminalApp):
         from agenteval_tui.tui.execution_launcher import ExecutionLauncher
 
         return ExecutionLauncher(
-            self, self.session, self.notifier, self.navigation, self.keymap, self._execution_started
-        )
+            self, self.session, self.notifier, self.navigation, self.keymap, self._execution_started,
+            self._recordings.add,
+        )  # fmt: skip
 
     def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:
         """As `Services` says."""
@@ -166,6 +168,18 @@ class AgentevalApp(TerminalApp):
     def start_fork(self, request: ForkRequest, options: PlanOptions, then: Callable[[Live], None]) -> None:
         """As `Services` says."""
         self._launcher.start_fork(request, options, then)
+
+    def record(self) -> None:
+        """As `Services` says."""
+        self._launcher.ask_recording()
+
+    def replay(self, run: str) -> None:
+        """As `Services` says."""
+        self._launcher.ask_replay(run)
+
+    def listen(self) -> None:
+        """As `Services` says."""
+        self._launcher.ask_listening()
 
     def resume_execution(self, execution: str) -> None:
         """As `Services` says."""
@@ -338,8 +352,16 @@ class AgentevalApp(TerminalApp):
                 self.navigation.retitle()
 
     def _execution_ended(self, row: ExecutionRow, started_here: bool, looked_at: bool) -> None:
+        if looked_at and row.id in self._recordings:
+            start_worker(self, partial(self._inspect_recorded, row.id), group="recorded")
         tell = partial(self.execution_ends.tell, row, started_here=started_here, looked_at=looked_at)
         start_worker(self, tell, group=f"end of {row.id}")
+
+    async def _inspect_recorded(self, execution: str) -> None:
+        """The person watched a recording to its end: show what it is."""
+        runs = await asyncio.to_thread(self.session.store.runs_of_execution, execution)
+        if runs and self.navigation.looks_at(execution):
+            self.inspect(runs[0].id)
 
     def _execution_started(self, live: Live) -> None:
         self.live_executions.started(live)
@@ -366,6 +388,14 @@ class AgentevalApp(TerminalApp):
             self.set_timer(0.05, self._leave)
         else:
             self.exit(0)
+
+    def action_record(self) -> None:
+        """Record what a program asks of models."""
+        self.record()
+
+    def action_listen(self) -> None:
+        """Listen for traces of programs."""
+        self.listen()
 
     def action_go(self, name: str) -> None:
         """The key of a screen."""

@@ -15,6 +15,7 @@ from agenteval_tui.runs import client
 from agenteval_tui.runs.fork.model import ForkRequest
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.recording_request import ListeningRequest, RecordingRequest, ReplayRequest
 from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.navigation import Navigation
@@ -22,6 +23,7 @@ from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.notifications import Notifier
 from agenteval_tui.tui.presenters.run_rows import Expected
 from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
+from agenteval_tui.tui.screen_registry import sheet
 from agenteval_tui.tui.screens.executions import ExecutionsScreen
 from agenteval_tui.tui.screens.resume import ResumeScreen
 from agenteval_tui.tui.screens.trust import TrustScreen
@@ -41,9 +43,13 @@ class ExecutionLauncher:
         navigation: Navigation,
         keymap: Mapping[str, str],
         started: Callable[[Live], None],
+        recorded: Callable[[str], None],
     ) -> None:
         """`started` is called with each execution that was started here."""
         self._started = started
+        self._recorded = recorded
+        self._recording = RecordingRequest("")  # what was asked for last
+        self._replayed: dict[str, str] = {}  # run -> the program that was typed last
         self._app = app
         self._keymap = keymap
         self._session = session
@@ -76,6 +82,64 @@ class ExecutionLauncher:
             told=False,
         )
 
+    def ask_recording(self) -> None:
+        """Ask which program to record, and record it in a process of its own, which is watched. Asks again where
+        grading it would run programs."""
+
+        def asked(request: RecordingRequest | None) -> None:
+            if request is not None:
+                self._recording = request
+                # With the models' client, 120 ms: who runs tests does not wait for it.
+                from agenteval_tui.tui.recordings import start_recording
+
+                self._launch(
+                    "Recording this",
+                    lambda trust: start_recording(self._session, request, trust=trust),
+                    self._watch_recorded,
+                )
+
+        self._app.push_screen(sheet("record", self._recording), asked)
+
+    def ask_replay(self, run: str) -> None:
+        """Ask with which program to replay a recorded run, and do it as `ask_recording` does."""
+        # As in `ask_recording`.
+        from agenteval_tui.tui.recordings import ReplayOffer, replay_offer, start_replay
+
+        screen = self._navigation.top
+        if screen is None:
+            return
+
+        def asked(request: ReplayRequest | None) -> None:
+            if request is not None:
+                self._replayed[request.run] = request.program
+                self._launch(
+                    "Replaying this",
+                    lambda trust: start_replay(self._session, request, trust=trust),
+                    self._watch_recorded,
+                )
+
+        def offer(found: ReplayOffer) -> None:
+            typed = self._replayed.get(run, found.program)
+            self._app.push_screen(sheet("replay", replace(found, program=typed)), asked)
+
+        screen.ask(lambda: replay_offer(self._session, run), offer, group="replay")
+
+    def ask_listening(self) -> None:
+        """Ask where to listen for traces, and listen in a process of its own, which is watched."""
+
+        def asked(request: ListeningRequest | None) -> None:
+            if request is not None:
+                # As in `ask_recording`.
+                from agenteval_tui.tui.recordings import start_listening
+
+                self._launch(
+                    "Listening",
+                    lambda _: start_listening(self._session, request),
+                    lambda live, show: self._watch(live, None, show=show),
+                )
+
+        self._app.push_screen(sheet("listen"), asked)
+
     def resume_execution(self, execution: str, limits: PlanOptions | None = None) -> None:
         """Run the rest of an execution and watch it. If a limit stopped it, ask for a new limit first."""
         if limits is None:
@@ -100,6 +164,10 @@ class ExecutionLauncher:
             lambda trust: self._session.workspace.resume(execution, replace(limits, trust=trust)),
             lambda live, show: self._watch(live, None, show=show),
         )
+
+    def _watch_recorded(self, live: Live, show: bool) -> None:
+        self._recorded(live.execution)
+        self._watch(live, None, show=show)
 
     def _watch(self, live: Live, expected: Expected | None, *, show: bool) -> None:
         self._navigation.watch_live(live, expected, show=show)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
+from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
@@ -59,11 +61,17 @@ class LiveExecutions:
         self._running = 0
         self._live: dict[str, Live] = {}  # those that run, and those whose end is still to be said
         self._failing: set[str] = set()  # executions whose first failure was said
+        self._seen = _stamp()
 
     def started(self, live: Live) -> None:
         """This app has started it: its end is seen, however soon it comes."""
         self._started.add(live.execution)
         self._live[live.execution] = live
+
+    def have_changed(self) -> bool:
+        """Has an execution begun or ended, in whichever process, since this was asked last? Reads no file."""
+        before, self._seen = self._seen, _stamp()
+        return self._seen != before
 
     async def watch(self) -> None:
         """Look how many executions run now, for the strip; while there are some, look again."""
@@ -88,16 +96,19 @@ class LiveExecutions:
             self._shown.retitle()
         self._live.update(live)
         for execution in [one for one in self._live if one not in live]:
+            if self._live[execution].pid == os.getpid():
+                del self._live[execution]  # a sheet of this app asks: it shows the answers
+                continue
             row = await asyncio.to_thread(self._execution, execution)
             # Not before: where this look is cut off, the next one says it.
             if self._live.pop(execution, None) is None or row is None:
                 continue
-            if not self._shown.watches(execution):
+            if not self._shown.watches(execution) and not self._shown.looks_at(execution):
                 place = NotificationSource("execution", row.id)
                 self._notifier.say(_end_text(row), severity=_weight(row), place=place)
             self._ended(row, execution in self._started, self._shown.looks_at(execution))
-        for execution in live:
-            if execution not in self._failing and not self._shown.looks_at(execution):
+        for execution, one in live.items():
+            if one.pid != os.getpid() and execution not in self._failing and not self._shown.looks_at(execution):
                 run = await asyncio.to_thread(self._first_failure, execution)
                 if run is not None and execution not in self._failing:
                     self._failing.add(execution)
@@ -125,6 +136,14 @@ class LiveExecutions:
     def running(self) -> int:
         """How many executions run now."""
         return self._running
+
+
+def _stamp() -> int:
+    """Differs when a file came into the folder of running executions or went from it; 0 where there is none."""
+    try:
+        return (directories.runtime_dir() / "live").stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _end_text(row: ExecutionRow) -> str:

@@ -279,6 +279,9 @@ class Navigation:
 
     def looks_at(self, execution: str) -> bool:
         """Is the person looking at it?"""
+        if self._trail.shown == "inspect":
+            inspect = cast("InspectScreen | None", self._made("inspect"))
+            return inspect is not None and inspect.follows(execution)
         return self._trail.shown == "run" and self.watches(execution)
 
     def show_execution(self, execution: str, *, back: bool = True) -> None:

@@ -35,6 +35,7 @@ _SHEETS = {
     "fork": "fork:ForkScreen",
     "help": "help:help_of",
     "import": "import_export_dialogs:ImportScreen",
+    "listen": "record:ListenScreen",
     "make_test": "make_test:MakeTestScreen",
     "new_suite": "new_suite:NewSuiteScreen",
     "new_test": "new_test:NewTestScreen",
@@ -43,6 +44,8 @@ _SHEETS = {
     "prune": "prune:PruneScreen",
     "quarantine": "quarantine:quarantine_of",
     "quarantine_test": "quarantine:QuarantineScreen",
+    "record": "record:RecordScreen",
+    "replay": "record:ReplayScreen",
     "share": "import_export_dialogs:ShareScreen",
     "shrink": "shrink:ShrinkScreen",
     "suggest": "suggest:SuggestScreen",
@@ -67,6 +70,11 @@ def _at(place: str) -> Any:
 def _make(place: str) -> FrameScreen:
     screen: FrameScreen = _at(place)()
     return screen
+
+
+def read_screen(name: str) -> None:
+    """Import a screen, in whichever thread, so that it is made sooner when it is first shown."""
+    _at(_SCREENS[name])
 
 
 def sheet(name: str, *arguments: Any, **named: Any) -> ModalScreen[Any]:

@@ -138,6 +138,15 @@ class Services(Protocol):
         """Continue a run in a process of its own; `then` is called when it runs. Asks first where it would start
         programs."""
 
+    def record(self) -> None:
+        """Ask what program to record, record it in a process of its own, watch it, and open its run at its end."""
+
+    def replay(self, run: str) -> None:
+        """Ask with which program to replay a recorded run, and do it as `record` does."""
+
+    def listen(self) -> None:
+        """Ask where to listen for traces, listen in a process of its own, and watch it."""
+
     def resume_execution(self, execution: str) -> None:
         """Run the rest of an execution and watch it. If a limit stopped it, ask for a new limit first."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from hostile import transcript_of
 
@@ -20,6 +21,12 @@ from agenteval_tui.history.triage import Decision
 from agenteval_tui.runs.criteria import spec_to_dict
 
 HOUR_MS = 3_600_000
+
+
+def tape_of(text: str) -> tuple[dict[str, Any], ...]:
+    """A recording in which a model of this name was asked."""
+    asked = {"method": "POST", "path": "openai/v1/chat/completions", "json": {"model": text, "messages": []}}
+    return {"agenteval_cassette": 1}, {"request": asked, "answer": {"status": 200, "json": {"model": text}}}
 
 
 def specs_of(text: str, *, changed: bool) -> list[CriterionSpec]:
@@ -112,11 +119,14 @@ def write_execution(store: Store, name: str, suite: Path, texts: list[str], begu
             ends.append(
                 RunEnded(
                     run.id, status, 0.5, begun + number, 900.0, 2, transcript, () if broken else (*results, said),
-                    why="why " + text, failed_attempts=(attempt,),
+                    why="why " + text, failed_attempts=(attempt,), tape=tape_of(text),
                 )
             )  # fmt: skip
     title = f"title {name} " + " ".join(texts)
-    store.begin_execution(ExecutionRecord(name, title, "run", "source " + texts[0], (str(suite),), begun), plans)
+    program = {"program": "program " + texts[0]}
+    store.begin_execution(
+        ExecutionRecord(name, title, "run", "source " + texts[0], (str(suite),), begun, options=program), plans
+    )
     for end, plan, text in zip(ends, plans, [text for text in texts for _ in range(3)], strict=True):
         store.run_ended(end).result()
         request = RemoteRequest("chat", "judge " + text, {"messages": [{"role": "user", "content": "asked " + text}]})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,15 @@ async def test_nothing_is_said_of_an_execution_that_a_screen_watches(session: Se
     running = LiveExecutions(session, notes.notifier, screens)
     await running.take(live("E"))
     await running.take({})
+    assert notes.said() == []
+    session.close()
+
+
+async def test_nothing_is_said_of_what_a_sheet_of_this_app_asks(session: Session) -> None:
+    notes = Notes()
+    running = LiveExecutions(session, notes.notifier, Screens())
+    for now in ({"E": Live("E", os.getpid(), "", "blame", 0)}, {}):
+        await running.take(now)
     assert notes.said() == []
     session.close()
 

@@ -210,7 +210,8 @@ def inspect(on: Walk, folder: Path) -> None:
     on.sheet("L", "LabelScreen", "t", "y")
     on.sheet('"', "JudgeLogScreen", "n", "p", holds="Replies of judges")
     on.sheet("a", "AddRowScreen", holds="row")
-    on.sheet("F", "ForkScreen", holds="how often")
+    on.sheet("F", "ForkScreen", holds="max cost")
+    on.sheet("\x1bt", "ReplayScreen", holds="if the first one changed")
     on.sheet("X", "ExportScreen")
     on.sheet("V", "CriterionVersionsScreen", "j", TAB, "j")
     on.sheet("\x1bw", "BlameScreen", "j", "k", TAB, holds="Which step")
@@ -241,6 +242,8 @@ def run(on: Walk, folder: Path) -> None:
     (folder / "go").touch()
     on.wait_for("finished")
     on.sheet("!", "RunErrorsScreen", "j")
+    on.sheet("\x1bc", "RecordScreen", "31337", TAB, holds="Record a program")
+    on.sheet("\x1bl", "ListenScreen", "31337", TAB, holds="Listen for traces")
     on.sheet("W", "ExecutionsScreen", "j")
 
 

@@ -190,6 +190,31 @@ def test_how_it_ended_is_said_and_what_can_be_done_then() -> None:
     assert controller.why_not == "This execution has ended."
 
 
+def test_what_other_programs_begin_is_not_resumed_but_started_again() -> None:
+    controller = RunController()
+    watched(controller, replace(PLANNED, concurrency=0), events.Graded(0, "a1", "passed", None, (), 5.0))
+    assert controller.show_watched()
+    watch = controller.watch
+    assert watch is not None
+    assert "can't be paused" in controller.why_not_steered
+    assert "Nothing has arrived yet." in "".join(map(plain, controller.empty()))
+    watch.lost = True
+    assert controller.end_notice(watch).said.startswith("Its process died: 1 run saved")
+    assert not controller.resumable
+
+
+def test_listening_that_ended_with_no_run_waits_for_none() -> None:
+    controller = RunController()
+    watched(controller, replace(PLANNED, concurrency=0, runs=()), events.Ended(9_000, "finished", ""))
+    assert controller.show_watched()
+    shown = "\n".join(map(plain, controller.empty()))
+    assert "No run came before it ended." in shown
+    assert "stops this" not in shown
+    assert controller.key_names(0) == [], "there is no run to go to"
+    lines = [plain(line) for line in controller.fact_lines(80)]
+    assert not any(" on " in line or "cost" in line for line in lines)
+
+
 def test_what_ended_with_failures_offers_the_clearest() -> None:
     controller = showing(started())
     assert controller.view is not None

@@ -502,6 +502,30 @@ class InspectScreen(FrameScreen):
 
         self.app.push_screen(sheet("fork", bench.run.id, bench.transcript, step), answered)
 
+    def action_replay(self) -> None:
+        """Run the recorded program again, with code that was changed, on what it was answered."""
+        if self.controller.bench is not None:
+            self.agenteval.replay(self.controller.bench.run.id)
+
+    def action_make_test(self) -> None:
+        """Make a test of the run, with suggested criteria."""
+        bench = self.controller.bench
+        if bench is None:
+            return
+
+        def made(written: tuple[str, str] | None) -> None:
+            if written is not None:
+                self._say(f"Added test {written[1]} to {Path(written[0]).name}: {{go.suites}} lists it.")
+
+        def asked(runs: GoodRuns) -> None:
+            self.app.push_screen(sheet("make_test", runs, "run"), made)
+
+        self.ask(partial(self.agenteval.session.workspace.good_run, bench.run.id), asked, group="make_test")
+
+    def follows(self, execution: str) -> bool:
+        """Does the tab of branches show what this execution continues?"""
+        return self._forks.execution == execution and self.view == "branches" and self.branches.shows_forks
+
     def _follow_forks(self) -> None:
         """Show what has ended, until the execution is over."""
         live = self._forks.live

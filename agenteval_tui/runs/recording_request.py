@@ -1,0 +1,88 @@
+"""What a person asks to be recorded or listened to in a process of its own, and the command that does it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from msgspec import Struct
+
+from agenteval_tui.core.errors import AgentevalError
+
+
+class RecordingRequest(Struct, frozen=True):
+    """A program to be recorded, as it is typed. `test` grades it ("": nothing does). `cassette`: the file that keeps
+    what it is answered, and that answers what it has already; `mcp_config`: the file of its MCP servers. "": none."""
+
+    program: str
+    test: str = ""
+    cassette: str = ""
+    mcp_config: str = ""
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """The words of the program's command. Raises `AgentevalError`."""
+        return _words(self.program)
+
+    @property
+    def continues(self) -> bool:
+        """Whether its cassette is there already, and answers what it can."""
+        return bool(self.cassette) and Path(self.cassette).expanduser().exists()
+
+    def command(self, suite: Path | None, test: str, *, trust: bool) -> list[str]:
+        """The arguments of `agenteval` that record it; `test` of `suite` grades it."""
+        words = ["record", "--watched"]
+        if suite is not None:
+            words += ["--suite", str(suite), "--test", test]
+        if self.cassette:
+            words += ["--cassette", str(Path(self.cassette).expanduser())]
+            words += ["--replay", "--live-after-miss"] if self.continues else []
+        if self.mcp_config:
+            words += ["--mcp-config", str(Path(self.mcp_config).expanduser())]
+        return [*words, *(["--trust"] if trust else []), "--", *self.argv]
+
+
+class ReplayRequest(Struct, frozen=True):
+    """A program that is run on the recording of `run`. `mcp_config`: as in `RecordingRequest`; `max_cost`: US dollars
+    that changed requests may cost; None: no limit."""
+
+    run: str
+    program: str
+    mcp_config: str = ""
+    max_cost: float | None = None
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """The words of the program's command. Raises `AgentevalError`."""
+        return _words(self.program)
+
+    def command(self, *, trust: bool) -> list[str]:
+        """The arguments of `agenteval` that replay it."""
+        words = ["replay", "--watched"]
+        if self.max_cost is not None:
+            words += ["--max-cost", f"{self.max_cost:g}"]
+        if self.mcp_config:
+            words += ["--mcp-config", str(Path(self.mcp_config).expanduser())]
+        return [*words, *(["--trust"] if trust else []), self.run, "--", *self.argv]
+
+
+class ListeningRequest(Struct, frozen=True):
+    """What to listen for: traces that come to a port, graded by the criteria in a file ("": by none)."""
+
+    port: int
+    criteria: str = ""
+
+    def command(self) -> list[str]:
+        """The arguments of `agenteval` that listen."""
+        graded = ["--criteria", str(Path(self.criteria).expanduser())] if self.criteria else []
+        return ["listen", "--port", str(self.port), *graded]
+
+
+def _words(program: str) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(program))
+    except ValueError as error:
+        raise AgentevalError(f"the program can't be split into words: {str(error).lower()}") from None
+    if not words:
+        raise AgentevalError("give a program", mend="write it as in a terminal: python agent.py")
+    return words

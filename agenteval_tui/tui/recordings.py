@@ -1,0 +1,92 @@
+"""Recordings that the app starts: programs, and listening for traces. Each lives in a process of its own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from msgspec import Struct
+
+from agenteval_tui.agents.process.child_process import find_program
+from agenteval_tui.agents.recording.options import require_otlp
+from agenteval_tui.core import directories
+from agenteval_tui.runs.client import start_verb
+from agenteval_tui.runs.live_registry import Live
+from agenteval_tui.runs.recorded_program import (
+    Program,
+    ReplayPrice,
+    input_told,
+    plan_for,
+    prices,
+    program_text,
+    replay_plan,
+    replay_price,
+    tape_of,
+)
+from agenteval_tui.runs.recording_request import ListeningRequest, RecordingRequest, ReplayRequest
+from agenteval_tui.runs.trust_check import check_trust
+from agenteval_tui.suites.agents_file import load_agents
+from agenteval_tui.suites.environment import environment_for
+from agenteval_tui.suites.load import load_suites
+from agenteval_tui.tui.workspace import SuitesAndHistory
+
+
+def start_recording(opened: SuitesAndHistory, asked: RecordingRequest, *, trust: bool) -> Live:
+    """Record a program in a process of its own; returns when it runs.
+
+    Raises `NotTrustedError` before, where the test that grades it would run code of a folder that is not trusted;
+    `AgentevalError`: there is no such program, test or file.
+    """
+    folder = Path.cwd()
+    env = environment_for(folder, os.environ)
+    find_program(asked.argv[0], folder, env)
+    suite, test = None, ""
+    if asked.test:
+        program = Program(asked.argv, folder, env, {})
+        agents = load_agents(directories.config_dir())
+        plan = plan_for(load_suites(opened.paths_looked_in), asked.test, program, user_agents=agents, trust=trust)
+        check_trust(plan)  # the process would refuse as well; here it can be asked about
+        suite, test = Path(plan.runs[0].suite_key), plan.runs[0].ref.test
+    return start_verb(asked.command(suite, test, trust=trust), opened.db)
+
+
+class ReplayOffer(Struct, frozen=True):
+    """A recorded run that can be replayed: by which program ("": not known), and what that takes at most."""
+
+    run: str
+    name: str
+    program: str
+    price: ReplayPrice
+    reads: bool
+    """Whether it reads what the run's program read; else nothing."""
+
+
+def replay_offer(opened: SuitesAndHistory, run: str) -> ReplayOffer:
+    """What is offered of a run. Raises `AgentevalError` where nothing was kept that could be replayed."""
+    row = opened.store.run(run)
+    price = replay_price(tape_of(opened.store, row), prices())
+    reads = input_told(opened.store, row) is not None
+    return ReplayOffer(run, row.test_name or row.test_id, program_text(opened.store, row), price, reads)
+
+
+def start_replay(opened: SuitesAndHistory, asked: ReplayRequest, *, trust: bool) -> Live:
+    """Replay a run in a process of its own; returns when it runs.
+
+    Raises `NotTrustedError` before, where grading it would run code of a folder that is not trusted; `AgentevalError`:
+    there is no such program or recording.
+    """
+    folder = Path.cwd()
+    env = environment_for(folder, os.environ)
+    find_program(asked.argv[0], folder, env)
+    agents = load_agents(directories.config_dir())
+    # The process would refuse as well; here it can be asked about.
+    replay_plan(
+        opened.store, opened.store.run(asked.run), Program(asked.argv, folder, env, {}), user_agents=agents, trust=trust
+    )
+    return start_verb(asked.command(trust=trust), opened.db)
+
+
+def start_listening(opened: SuitesAndHistory, asked: ListeningRequest) -> Live:
+    """Listen for traces in a process of its own; returns when it does. Raises `AgentevalError`."""
+    require_otlp()
+    return start_verb(asked.command(), opened.db)

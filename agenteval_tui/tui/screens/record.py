@@ -1,0 +1,217 @@
+"""What is asked before a program is recorded or replayed, and before traces are listened for: what will be done, and
+its price."""
+
+from __future__ import annotations
+
+import os
+from math import inf
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from agenteval_tui.agents.recording.providers import PROVIDERS, upstreams
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import short_id
+from agenteval_tui.core.numbers import count, dollars
+from agenteval_tui.runs.recording_request import ListeningRequest, RecordingRequest, ReplayRequest
+from agenteval_tui.suites.environment import environment_for
+from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.recordings import ReplayOffer
+from agenteval_tui.tui.styled_text import Line
+from agenteval_tui.tui.terminal.sheet import Sheet
+from agenteval_tui.tui.widgets.form import Field, Form
+from agenteval_tui.tui.widgets.line_block import Note
+from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
+
+PORT = 4318
+_KEYS = (("enter", "start"), ("↑ ↓", "field"), ("esc", "close"))
+
+
+class RecordScreen(Sheet["RecordingRequest | None"]):
+    """Dismissed with what is to be recorded, or None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
+
+    def __init__(self, before: RecordingRequest) -> None:
+        """`before`: what was asked for the last time."""
+        super().__init__()
+        self._before = before
+        self._sets = _variables()
+
+    def compose(self) -> ComposeResult:
+        before = self._before
+        fields = [
+            Field("program", "program", before.program, placeholder="python agent.py 'Where is my order?'"),
+            Field("test", "graded by", before.test, placeholder="a test's id; without one, nothing grades it"),
+            Field("cassette", "cassette", before.cassette, placeholder="a file to keep requests and answers in"),
+            Field("mcp_config", "MCP servers", before.mcp_config, placeholder="a file with criteria for its runs"),
+        ]
+        with SheetFrame("Record a program", _KEYS, subject=one_line(str(Path.cwd()), 60), width="large"):
+            yield Form(fields, below=True, id="fields")
+            yield Note(self._said, id="said")
+
+    def on_mount(self) -> None:
+        self.query_one(Form).focus_first()
+
+    def on_form_changed(self, event: Form.Changed) -> None:
+        """What was wrong may be right now; what will be done may be something else."""
+        self.query_one(Note).complain(None)
+        event.form.complain({})
+
+    def on_form_submitted(self, event: Form.Submitted) -> None:
+        """Start it."""
+        asked = RecordingRequest(**event.form.values())
+        try:
+            assert asked.argv
+        except AgentevalError as error:
+            event.form.complain({"program": error.what})
+            return
+        self.dismiss(asked)
+
+    def _said(self, width: int) -> list[Line]:
+        values = self.query_one(Form).values() if self.is_mounted else {}
+        lines = paragraph(
+            "It runs in this folder, without input; its output goes to a log. A proxy on a free port of "
+            "127.0.0.1 passes "
+            "on its requests:",
+            width,
+            "dim",
+        )
+        for variable, host in self._sets:
+            lines += paragraph(f"{variable} → {host}", width, "dim")
+        lines += paragraph("Recording costs nothing. The program pays for its model calls with its own keys.", width)
+        if values and RecordingRequest(**values).continues:
+            lines += paragraph(
+                "Requests that the cassette has are answered from it, at no cost; the others are added.", width
+            )
+        return lines
+
+
+class ReplayScreen(Sheet["ReplayRequest | None"]):
+    """Dismissed with what is to be replayed, or None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
+
+    def __init__(self, offer: ReplayOffer) -> None:
+        super().__init__()
+        self._offer = offer
+
+    def compose(self) -> ComposeResult:
+        fields = [
+            Field("program", "program", self._offer.program, placeholder="python agent.py 'Where is my order?'"),
+            Field("mcp_config", "MCP servers", placeholder="their file, which the program names"),
+            Field("max_cost", "max cost $", hint="empty: no limit"),
+        ]
+        subject = f"{one_line(self._offer.name, 40)}, run {short_id(self._offer.run)}"
+        with SheetFrame("Replay with changed code", _KEYS, subject=subject, width="large"):
+            yield Form(fields, below=True, id="fields")
+            yield Note(self._said, id="said")
+
+    def on_mount(self) -> None:
+        self.query_one(Form).focus_first()
+
+    def on_form_changed(self, event: Form.Changed) -> None:
+        """What was wrong may be right now."""
+        self.query_one(Note).complain(None)
+        event.form.complain({})
+
+    def on_form_submitted(self, event: Form.Submitted) -> None:
+        """Start it."""
+        values = event.form.values()
+        problems = {}
+        limit: float | None = None
+        if values["max_cost"]:
+            try:
+                limit = float(values["max_cost"].removeprefix("$"))
+            except ValueError:
+                limit = -1.0
+            if not 0 <= limit < inf:
+                problems["max_cost"] = "a number of US dollars: 0.50; 0 asks no server"
+        asked = ReplayRequest(self._offer.run, values["program"], values["mcp_config"], limit)
+        try:
+            assert asked.argv
+        except AgentevalError as error:
+            problems["program"] = error.what
+        event.form.complain(problems)
+        if not problems:
+            self.dismiss(asked)
+
+    def _said(self, width: int) -> list[Line]:
+        price, told = self._offer.price, "the run's input" if self._offer.reads else "no input"
+        lines = paragraph(
+            f"Change the code or the prompt, then run it here: in {one_line(str(Path.cwd()), 60)}, with {told}. Each "
+            "request that is as it was recorded gets its recorded answer; from the first other one on servers are "
+            "asked. The result is a fork of the run: it is graded as the run was, and never counts.",
+            width,
+            "dim",
+        )
+        if not price.requests:
+            return [*lines, *paragraph("The run asked no model.", width)]
+        said = f"At most about {count(price.requests, 'request')}, if the first one changed"
+        if price.tokens:
+            said += f" · about {price.tokens:,} tokens"
+        cost = price.cost
+        said += " · the cost is not known" if cost is None else f" · about {dollars(cost)}" if cost else " · free"
+        return [*lines, *paragraph(said, width), *paragraph("What has not changed costs nothing.", width)]
+
+
+class ListenScreen(Sheet["ListeningRequest | None"]):
+    """Dismissed with what is to be listened for, or None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
+
+    def compose(self) -> ComposeResult:
+        fields = [
+            Field("port", "port", str(PORT)),
+            Field("criteria", "graded by", placeholder="a file of criteria; without one, nothing grades it"),
+        ]
+        with SheetFrame("Listen for traces", _KEYS, width="large"):
+            yield Form(fields, below=True, id="fields")
+            yield Note(self._said, id="said")
+
+    def on_mount(self) -> None:
+        self.query_one(Form).focus_first()
+
+    def on_form_changed(self, event: Form.Changed) -> None:
+        """What was wrong may be right now."""
+        self.query_one(Note).complain(None)
+        event.form.complain({})
+
+    def on_form_submitted(self, event: Form.Submitted) -> None:
+        """Start it."""
+        values = event.form.values()
+        problems = {}
+        if not values["port"].isdecimal() or not 0 < int(values["port"]) < 65536:
+            problems["port"] = "a port is a number from 1 to 65535"
+        if values["criteria"] and not Path(values["criteria"]).expanduser().is_file():
+            problems["criteria"] = "there is no such file"
+        event.form.complain(problems)
+        if not problems:
+            self.dismiss(ListeningRequest(int(values["port"]), values["criteria"]))
+
+    def _said(self, width: int) -> list[Line]:
+        values = self.query_one(Form).values() if self.is_mounted else {}
+        port = one_line(values.get("port") or str(PORT), 10)
+        lines = paragraph(
+            "OpenTelemetry traces from programs on this machine become runs as they arrive.", width, "dim"
+        )
+        lines += paragraph("Start your program with", width, "dim")
+        lines += paragraph(f"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:{port}", width)
+        return [*lines, *paragraph("Listening costs nothing and calls no model.", width)]
+
+
+def _variables() -> list[tuple[str, str]]:
+    """The variables that the program gets, and where what it sends there goes."""
+    try:
+        found = upstreams(environment_for(Path.cwd(), os.environ))
+    except AgentevalError as error:
+        return [("", error.what)]
+    return [
+        (one.variables[0], one_line(urlsplit(found[one.name]).netloc.rpartition("@")[2], 60))
+        for one in PROVIDERS
+        if one.name in found
+    ]

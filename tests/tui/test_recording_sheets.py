@@ -1,0 +1,121 @@
+"""Recording and listening from the app: what is asked, what is said beforehand, and where it ends."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from scripted import Answer
+from shop import app_on, settle, text_of, until
+from textual.widgets import Input
+from threaded import serving
+
+from agenteval_tui.runs.recording_request import ListeningRequest
+from agenteval_tui.tui.screens.inspect.screen import InspectScreen
+from agenteval_tui.tui.screens.record import ListenScreen, RecordScreen, ReplayScreen
+from agenteval_tui.tui.widgets.form import Form
+
+PROGRAM = """\
+import json, os, urllib.request
+body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Where is it?"}]}).encode()
+urllib.request.urlopen(urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body)).read()
+"""
+SUITE = """\
+name: Little
+agent: d
+agents: {d: {kind: demo, pace: 0}}
+tests:
+  - id: where
+    prompt: Where is it?
+    criteria:
+      - name: Says when
+        prototype_class: TextResponse
+        config_uxon: {metrics: [{type: TextMatch, contains: tomorrow}]}
+"""
+
+
+async def test_a_program_is_recorded_watched_graded_and_opened_in_inspect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "agent.py").write_text(PROGRAM)
+    (tmp_path / "little.suite.yaml").write_text(SUITE)
+    message = {"role": "assistant", "content": "It comes tomorrow."}
+    reply = json.dumps({"model": "m", "choices": [{"index": 0, "message": message}]})
+    app = app_on(tmp_path, tmp_path / "h.db")
+    with serving(lambda request: Answer(body=reply)) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settle(pilot)
+            await pilot.press("alt+c")
+            await settle(pilot)
+            assert isinstance(app.screen, RecordScreen)
+            for words in ("A proxy on a free port of", f"OPENAI_BASE_URL → {server.url[7:-3]}",
+                          "Recording costs nothing"):  # fmt: skip
+                assert words in text_of(app)
+            form = app.screen.query_one(Form)
+            for wrong, why in (("", "give a program"), ("python 'agent.py", "can't be split into words")):
+                form.fill({"program": wrong})
+                await pilot.press("enter")
+                await settle(pilot)
+                assert why in text_of(app)
+            words = f"{sys.executable} -I -S agent.py"
+            form.fill({"program": words, "test": "nowhere"})
+            await pilot.press("enter")
+            await until(pilot, lambda: any("nowhere" in one.text for one in app.notices.all()))
+            await pilot.press("alt+c")
+            await settle(pilot)
+            form = app.screen.query_one(Form)
+            assert form.values()["program"] == words  # what was asked for last
+            form.fill({"test": "where"})
+            await pilot.press("enter")
+            await until(pilot, lambda: isinstance(app.screen, InspectScreen) and "It comes tomorrow." in text_of(app))
+            assert "passed" in text_of(app)
+
+            # Its program, on what it was answered: first as it was, then with another question.
+            await pilot.press("alt+t")
+            await until(pilot, lambda: isinstance(app.screen, ReplayScreen))
+            assert "At most about 1 request, if the first one changed · the cost is not known" in text_of(app)
+            form = app.screen.query_one(Form)
+            assert form.values()["program"] == words
+            form.fill({"max_cost": "-1"})
+            await pilot.press("enter")
+            assert "a number of US dollars" in text_of(app)
+            (tmp_path / "agent.py").write_text(PROGRAM.replace("Where is it?", "And now?"))
+            form.fill({"max_cost": ""})
+            await pilot.press("enter")
+            await until(pilot, lambda: isinstance(app.screen, InspectScreen) and "And now?" in text_of(app))
+            fork = app.session.store.run(app.screen.shown_run)
+            assert (fork.status, bool(fork.fork_of), len(server.requests)) == ("passed", True, 2)
+            assert app.session.store.counts().runs == 1
+            # Its difference is that from the run that it replays.
+            await pilot.press("d")
+            await until(pilot, lambda: "Where is it?" in text_of(app) and "And now?" in text_of(app))
+            # What nothing was kept of is refused in a sentence.
+            app.replay("nothing")
+            await until(pilot, lambda: any("no run" in one.text for one in app.notices.all()))
+
+
+async def test_what_is_listened_for_is_asked_and_said(tmp_path: Path) -> None:
+    app = app_on(tmp_path, tmp_path / "h.db")
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        asked: list[ListeningRequest | None] = []
+        sheet = ListenScreen()
+        app.push_screen(sheet, asked.append)
+        await settle(pilot)
+        assert "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318" in text_of(app)
+        sheet.query_one(Form).fill({"port": "70000", "criteria": "none.yaml"})
+        await pilot.press("enter")
+        await settle(pilot)
+        assert "a port is a number from 1 to 65535" in text_of(app)
+        assert "there is no such file" in text_of(app)
+        sheet.query_one("#field-port", Input).value = "4319"
+        sheet.query_one("#field-criteria", Input).value = ""
+        await settle(pilot)
+        assert "http://127.0.0.1:4319" in text_of(app)
+        await pilot.press("enter")
+        await settle(pilot)
+    assert asked == [ListeningRequest(4319)]
