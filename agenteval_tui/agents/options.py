@@ -43,10 +43,10 @@ class AgentOptions(BaseModel):
     """Whether agents of this kind are models on a server."""
 
     @property
-    def prefix_problem(self) -> str:
-        """Why an agent with these options can't continue a conversation in which it answered already: what it does
-        instead, as the end of a sentence that begins with it. "": it can."""
-        return ""
+    def prefix_problem(self) -> tuple[str, str] | None:
+        """Why an agent with these options can't continue a conversation in which it answered already, as the end of a
+        sentence that begins with "it", and how to fix that. None: it can continue."""
+        return None
 
     kind: str = Field("", description="Which kind of agent this is.")
     description: str = Field("", description="What this agent is, in words.")

@@ -24,7 +24,7 @@ class ReplayOptions(AgentOptions):
     )
 
     @property
-    def prefix_problem(self) -> str:
+    def prefix_problem(self) -> tuple[str, str]:
         """It has only what was recorded."""
         return "repeats recordings, and answers nothing new"
 

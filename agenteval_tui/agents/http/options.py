@@ -145,12 +145,19 @@ class HttpOptions(AgentOptions):
     _names_a_key = model_validator(mode="after")(names_a_key)
 
     @property
-    def prefix_problem(self) -> str:
+    def prefix_problem(self) -> tuple[str, str] | None:
         """Its templates must tell the messages, and no earlier turn may have left anything on the server."""
         if self.session is not None:
-            return "continues a session of its server, which can't go back to an earlier step"
-        told = str([self.url, self.query, self.headers, self.body])
-        return "" if "messages" in told else "is told the last prompt only: no template of its request has `messages`"
+            return (
+                "continues a session of its server, which can't go back to an earlier step",
+                "send `messages` instead of a session, or record the server's program with `agenteval record`",
+            )
+        if "messages" in str([self.url, self.query, self.headers, self.body]):
+            return None
+        return (
+            "is told the last prompt only: no template of its request has `messages`",
+            'add `messages: "{{ messages }}"` to its `body`',
+        )
 
     @model_validator(mode="after")
     def _captured_where(self) -> Self:

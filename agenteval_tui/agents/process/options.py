@@ -100,9 +100,14 @@ class CommandOptions(AgentOptions):
     cassette: CassetteOption
 
     @property
-    def prefix_problem(self) -> str:
+    def prefix_problem(self) -> tuple[str, str] | None:
         """Its request must hold the messages."""
-        return "is told the last prompt only (`input: text`)" if self.input == "text" else ""
+        if self.input != "text":
+            return None
+        return (
+            "is told the last prompt only (`input: text`)",
+            "use `input: json`, or record the program with `agenteval record` and continue with `agenteval replay`",
+        )
 
     @model_validator(mode="after")
     def _right_command(self) -> Self:

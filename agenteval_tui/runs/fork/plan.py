@@ -31,7 +31,6 @@ from agenteval_tui.transcripts.model import Message, Transcript, known_by
 
 ANSWERS = ("passed", "failed", "needs_review")
 """How a run ended that answered its question. After an error it is asked again."""
-TAPE = "replay it from a recording instead: `agenteval replay`"
 
 
 class CannotContinueError(ForkError):
@@ -125,11 +124,27 @@ def check_agent(agent: AgentPlan) -> None:
     if model is None:
         return
     options = model.model_validate(expanded(agent, _environment(agent)))
-    if options.prefix_problem:
+    if options.prefix_problem is not None:
+        problem, fix = options.prefix_problem
         raise CannotContinueError(
             f"agent {agent.name!r} can't continue a conversation: it {options.prefix_problem}",
             where=f"agent {agent.name!r} of kind {kind}",
-            mend=TAPE,
+            mend=fix,
+        )
+
+
+def takes_tools(agent: AgentPlan) -> bool:
+    """Whether the agent has tools of which one can be left out."""
+    model = options_model(str(agent.config.get("kind", "")))
+    return model is not None and model.takes_tools
+
+
+def check_tools(agent: AgentPlan) -> None:
+    """Raise `ForkError` where nothing can be changed of the agent's tools."""
+    if not takes_tools(agent):
+        raise ForkError(
+            f"agent {agent.name!r} of kind {agent.config.get('kind')} has its own tools, which can't be left out",
+            mend="leave it out in the agent's program, and replay the run: `agenteval replay`",
         )
 
 
