@@ -25,6 +25,12 @@ class ToolSpec(Struct, frozen=True):
     description: str = ""
     parameters: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}})
 
+    @property
+    def declared(self) -> dict[str, Any]:
+        """As a request of Chat Completions has it."""
+        function = {"name": self.name, "description": self.description, "parameters": self.parameters}
+        return {"type": "function", "function": function}
+
 
 class ToolOutcome(Struct, frozen=True):
     """What a call of a tool gave: JSON text, or with `error` a sentence."""
@@ -287,6 +293,18 @@ class Agent(Protocol):
 
     async def close(self) -> None:
         """Give back connections and processes."""
+        ...
+
+
+@runtime_checkable
+class OffersTools(Protocol):
+    """An agent that gives its model tools, and can leave one out (`agents.tools.changes`)."""
+
+    async def offered_tools(self, request: AgentRequest) -> Sequence[ToolSpec]:
+        """What the model would be told of its tools. Sends nothing; servers of tools are asked which they have.
+
+        Raises `AgentevalError` where they can't be.
+        """
         ...
 
 

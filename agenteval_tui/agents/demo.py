@@ -19,6 +19,8 @@ from agenteval_tui.agents.base import (
     ToolArgumentsDelta,
     ToolCallFinished,
     ToolCallStarted,
+    ToolOutcome,
+    ToolSpec,
     TurnEnded,
     UsageReported,
 )
@@ -31,7 +33,9 @@ from agenteval_tui.agents.shop.customer import next_message
 from agenteval_tui.agents.shop.database import open_shop
 from agenteval_tui.agents.shop.protocol import Call, Talk, Turn
 from agenteval_tui.agents.shop.seeded_random import Dice
-from agenteval_tui.agents.shop.tools import call_tool
+from agenteval_tui.agents.shop.tools import TOOLS, call_tool
+from agenteval_tui.agents.tools.changes import WITHOUT, tool_changes
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import canonical_json
 from agenteval_tui.transcripts.codec import to_openai_messages
 from agenteval_tui.transcripts.error_codes import ErrorCode
@@ -68,15 +72,26 @@ class DemoAgent:
         self._sleep = sleep
         self._clock = clock
 
+    async def offered_tools(self, request: AgentRequest) -> Sequence[ToolSpec]:
+        """The shop's tools; the program reads nothing of them but whether they are there."""
+        changes = tool_changes(request.context)
+        changes.check([spec.name for spec in TOOLS])
+        return changes.offered(TOOLS)
+
     async def written_request(self, request: AgentRequest) -> WrittenRequest:
         """The same asked of `agenteval demo-server`, which lets the client call the tools."""
         options = options_for(request, self._setup, self._options)
         messages = to_openai_messages(Transcript(request.messages, request.tool_calls))
+        without = tool_changes(request.context).without
         return WrittenRequest(
             "http://127.0.0.1:8137/v1/chat/completions",
             {},
-            {"model": f"demo-rules-{options.version}", "messages": messages},
-            note="agenteval demo-server --port 8137 has to run",
+            {
+                "model": f"demo-rules-{options.version}",
+                "messages": messages,
+                **({WITHOUT: list(without)} if without else {}),
+            },
+            note="start `agenteval demo-server --port 8137`",
         )
 
     async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
@@ -102,6 +117,11 @@ class DemoAgent:
                 )
             )
             return
+        try:
+            offered = {spec.name for spec in await self.offered_tools(request)}
+        except AgentevalError as error:
+            yield Failed(RunError.told("tool", error.what, error.mend))
+            return
         made = made_since(request.messages, request.tool_calls)
         talk, turn, left = take_up(lambda chance: _talk(version, seed, chance, request), made)
         read_words = tokens(message.content for message in request.messages)
@@ -113,7 +133,10 @@ class DemoAgent:
                     call_tool(shop, call.name, call.arguments)
             key = 0
             while True:
-                outcomes = [known_outcome(call.name, left) for call in turn.calls]
+                outcomes = [
+                    known_outcome(call.name, left) or (None if call.name in offered else missing_tool(call))
+                    for call in turn.calls
+                ]
                 new = [call for call, told in zip(turn.calls, outcomes, strict=True) if told is None]
                 if new or not turn.calls:
                     spoken = tokens([turn.text, *(canonical_json(dict(one.arguments)) for one in new)])
@@ -164,6 +187,11 @@ class DemoAgent:
 def _talk(version: type[AssistantV1], seed: int, chance: int, request: AgentRequest) -> Talk:
     """The assistant's program for a request; with another `chance` than 0 chance decides otherwise."""
     return version(Dice(seed + chance * _OTHER)).answer(request.messages)
+
+
+def missing_tool(call: Call) -> ToolOutcome:
+    """What the program is told of a call to a tool that was taken away."""
+    return ToolOutcome(f"there is no tool {call.name!r}", error=True)
 
 
 def _free_id(taken: set[str]) -> str:

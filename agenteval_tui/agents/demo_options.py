@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -11,6 +11,8 @@ from agenteval_tui.agents.options import AgentOptions
 
 class DemoOptions(AgentOptions):
     """Options of the bundled agent."""
+
+    takes_tools: ClassVar[bool] = True
 
     version: Literal["v1", "v2"] = Field("v1", description="Two versions of the program; their code differs.")
     pace: float = Field(1.0, ge=0, description="How slowly it speaks: 1 for people who watch, 0 at once.")

@@ -16,12 +16,14 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.agents.base import ToolOutcome
-from agenteval_tui.agents.demo import arguments_json, chunks, tokens
+from agenteval_tui.agents.demo import arguments_json, chunks, missing_tool, tokens
+from agenteval_tui.agents.http.loopback_server import why_not_listening
 from agenteval_tui.agents.shop.assistant import VERSIONS
 from agenteval_tui.agents.shop.database import open_shop
 from agenteval_tui.agents.shop.protocol import Call, Turn
 from agenteval_tui.agents.shop.seeded_random import Dice
 from agenteval_tui.agents.shop.tools import call_tool
+from agenteval_tui.agents.tools.changes import WITHOUT
 from agenteval_tui.core.errors import InfrastructureError
 from agenteval_tui.core.ids import content_hash
 from agenteval_tui.transcripts.model import Message
@@ -154,17 +156,20 @@ def _answer(body: Mapping[str, Any], version: str) -> _Answer:
     if not isinstance(seed, int):
         seed = int(content_hash([[message.role, message.content] for message in asked])[:8], 16)
     done = _results(said[last + 1 :])
-    declared = _declared(body.get("tools"))
+    declared, withheld = _declared(body.get("tools")), _withheld(body.get(WITHOUT))
     assistant = VERSIONS[chosen](Dice(seed))
     read, texts, made = tokens(message.content for message in asked), list[str](), 0
     with closing(open_shop()) as shop, closing(assistant.answer(asked)) as talk:
         turn: Turn = next(talk)
         while turn.calls:
-            theirs = all(call.name in declared for call in turn.calls)
+            theirs = all(call.name in declared - withheld for call in turn.calls)
             made += len(turn.calls)
             if not theirs:
                 texts.append(turn.text)
-                outcomes = tuple(call_tool(shop, call.name, call.arguments) for call in turn.calls)
+                outcomes = tuple(
+                    missing_tool(call) if call.name in withheld else call_tool(shop, call.name, call.arguments)
+                    for call in turn.calls
+                )
             elif done:
                 outcomes = _in_order(turn.calls, done.pop(0))
             else:
@@ -204,6 +209,11 @@ def _declared(tools: Any) -> set[str]:
         if isinstance(function, Mapping):
             names.add(str(function.get("name")))
     return names
+
+
+def _withheld(names: Any) -> set[str]:
+    """Of our own making: tools that the program must do without, whoever calls them."""
+    return {str(name) for name in names} if isinstance(names, list) else set()
 
 
 def _text(content: Any) -> str:

@@ -76,6 +76,7 @@ class ModelOptions(AgentOptions):
 
     model_config = ConfigDict(json_schema_extra={"allOf": MODEL_RULES})
     asks_model: ClassVar[bool] = True
+    takes_tools: ClassVar[bool] = True
 
     api_key_env: KeyVariable
     headers: Headers

@@ -41,6 +41,8 @@ class AgentOptions(BaseModel):
 
     asks_model: ClassVar[bool] = False
     """Whether agents of this kind are models on a server."""
+    takes_tools: ClassVar[bool] = False
+    """Whether agents of this kind have tools of which one can be left out (`agents.base.OffersTools`)."""
 
     @property
     def prefix_problem(self) -> tuple[str, str] | None:

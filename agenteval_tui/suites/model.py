@@ -117,7 +117,16 @@ class SampleTool(_Strict):
     request_response_pairs: list[RequestResponse] | dict[str, Any] = Field(
         default_factory=_no_items, description="Canned answers: a list of pairs, or request: response."
     )
-    sample_response: Any = Field(default=None, description="The answer to any other call.")
+    sample_response: Any = Field(default=None, description="The answer to all other calls.")
+
+
+class ChangedTool(_Strict):
+    """What the model is told of a tool that the agent has."""
+
+    description: str | None = Field(default=None, description="Another description of the tool for the model.")
+    parameters: dict[str, Any] | None = Field(
+        default=None, description="Another JSON Schema of the arguments for the model."
+    )
 
 
 class Context(_Checked):
@@ -130,6 +139,13 @@ class Context(_Checked):
         json_schema_extra={
             "items": {**given("name"), "properties": {"name": {"pattern": ".", "not": {"type": "null"}}}}
         },
+    )
+    without_tools: list[str] = Field(
+        default_factory=_no_items, description="Tools of the agent to withhold from its model."
+    )
+    changed_tools: dict[str, ChangedTool] = Field(
+        default_factory=_no_entries,
+        description="Other descriptions of tools for the model, by name.",
     )
     sample_concepts: dict[str, Any] = Field(
         default_factory=_no_entries, description="Values of the placeholders in the system prompt."

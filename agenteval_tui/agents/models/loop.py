@@ -19,6 +19,7 @@ from agenteval_tui.agents.base import (
     Prepared,
     PromptSent,
     ToolCallFinished,
+    ToolSpec,
 )
 from agenteval_tui.agents.http.client import HttpClient
 from agenteval_tui.agents.http.client_factory import NoWayError, Secrets, api_key, make_client, run_on_client
@@ -74,12 +75,15 @@ class ModelAgent(ABC, Generic[Options]):
             return missing.report
         return await check_model(wire, self._options, self._protocol, thorough=thorough)
 
+    async def offered_tools(self, request: AgentRequest) -> Sequence[ToolSpec]:
+        """What the model is told of its tools."""
+        async with self._toolbox(options_for(request, self._setup, self._options), request) as toolbox:
+            return toolbox.specs()
+
     async def written_request(self, request: AgentRequest) -> WrittenRequest:
         """The first request of a run, without the key."""
         options = options_for(request, self._setup, self._options)
-        toolbox = self._toolbox(options, request)
-        async with toolbox:
-            tools = toolbox.specs()
+        tools = await self.offered_tools(request)
         protocol = self._protocol(options)
         given = provider_messages(with_system(request, options.system), request.tool_calls, CallIds())
         body = dict(protocol.begin(given, tools, request.seed).body())

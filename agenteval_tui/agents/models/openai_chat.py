@@ -66,7 +66,7 @@ class ChatDialogue:
         self._seed = seed
         self._ids = CallIds.of(messages)
         self._messages = [made for message in messages for made in _told(message)]
-        self._tools = [_declared(spec) for spec in tools]
+        self._tools = [spec.declared for spec in tools]
 
     def body(self) -> dict[str, Any]:
         """The JSON of the next request."""
@@ -122,11 +122,6 @@ def _call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
 
 def _result(call_id: str, text: str) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": call_id, "content": text}
-
-
-def _declared(spec: ToolSpec) -> dict[str, Any]:
-    function = {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
-    return {"type": "function", "function": function}
 
 
 def _merged(details: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from agenteval_tui.agents.base import ToolOutcome, ToolSpec
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.process.options import argv_of, folder_of
 from agenteval_tui.agents.process.trust_description import program_words
+from agenteval_tui.agents.tools.changes import NO_CHANGES, ToolChanges, tool_changes
 from agenteval_tui.agents.tools.command import CommandTool
 from agenteval_tui.agents.tools.mcp import McpServer, McpTools, ToolHost, check_installed
 from agenteval_tui.agents.tools.mock import mock_tool
@@ -92,6 +93,8 @@ class Toolbox(Struct):
     sources: Sequence[Source] = ()
     replacing: Mapping[str, Tool] = field(default_factory=dict)
     """Take the place of tools of the same name, or are added."""
+    changes: ToolChanges = NO_CHANGES
+    """The tools that are withheld, and the descriptions that differ."""
 
     async def __aenter__(self) -> Toolbox:
         opening = [asyncio.ensure_future(source.open()) for source in self.sources]
@@ -99,6 +102,7 @@ class Toolbox(Struct):
             for tools in await asyncio.gather(*opening):
                 for tool in tools:
                     self._add(tool)
+            self.changes.check({**self.tools, **self.replacing})
         except BaseException:
             for one in opening:
                 one.cancel()
@@ -112,7 +116,7 @@ class Toolbox(Struct):
 
     def specs(self) -> list[ToolSpec]:
         """What the model is told of the tools, in order. Complete once the toolbox was entered."""
-        return [tool.spec for tool in self._all().values()]
+        return self.changes.offered([tool.spec for tool in self._all().values()])
 
     async def call(self, name: str, arguments_text: str) -> ToolOutcome:
         """The outcome of a call as the model made it: unknown tools and malformed arguments are failures in words."""
@@ -138,7 +142,8 @@ class Toolbox(Struct):
             return ToolOutcome(f"the tool failed: {error or type(error).__name__}", error=True)
 
     def _all(self) -> dict[str, Tool]:
-        return {**self.tools, **self.replacing}
+        known = {**self.tools, **self.replacing}
+        return {name: tool for name, tool in known.items() if name not in self.changes.without}
 
     def _add(self, tool: Tool) -> None:
         name = tool.spec.name
@@ -205,6 +210,7 @@ def make_toolbox(
             making.add(raw, from_file=isinstance(tools, str))
         box = Toolbox(making.tools, making.sources)
     box.replacing = {tool.spec.name: tool for tool in _sample_tools(context.get("sample_tools"))}
+    box.changes = tool_changes(context)
     return box
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.agents.tools.changes import ToolChanges
 from agenteval_tui.core.attachment_files import keep
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.plan.user import UserBrief
@@ -41,6 +42,11 @@ class Conversation(Struct, frozen=True):
     turns: tuple[str, ...] = ()
     user: UserBrief | None = None
     files: tuple[str, ...] = ()
+    tools: ToolChanges | None = None
+
+    def context(self, context: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The testing context with which it is asked."""
+        return context if self.tools is None else self.tools.laid_over(context)
 
 
 class Conversations:
