@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from agenteval_tui.runs.plan.conversation import Conversation
 from agenteval_tui.suites.agents_file import agents_path
 from agenteval_tui.suites.editing import append_test, free_id, save_agent_option, save_own_agent_option
 from agenteval_tui.suites.load import LoadedSuite, load_suite
+from agenteval_tui.suites.templates import literal
 from agenteval_tui.transcripts.codec import to_openai_messages
 from agenteval_tui.transcripts.model import Transcript
 
@@ -38,14 +39,16 @@ def test_of_fork(
         "id": test_id,
         "name": name,
         "description": description or _origin(source, conversation),
-        "messages": [_literal(message) for message in messages],
+        "messages": [literal(message) for message in messages],
     }
     if conversation.turns:
-        test["turns"] = [_literal(turn) for turn in conversation.turns]
+        test["turns"] = [literal(turn) for turn in conversation.turns]
     if run.tags:
         test["tags"] = list(run.tags)
     if run.variables:
         test["variables"] = json_like(run.variables)
+    if context := conversation.context(source.context):
+        test["context"] = json_like(context)
     test["agent"] = run.agent.name
     test["criteria"] = [_criterion(spec) for spec in run.specs]
     return test
@@ -127,12 +130,3 @@ def _criterion(spec: CriterionSpec) -> dict[str, Any]:
             made[field] = value
     config = spec.config_text
     return {**made, "prototype_class": spec.prototype_class, "config_uxon": config.rstrip("\n") + "\n"}
-
-
-def _literal(value: Any) -> Any:
-    """With what looks like a template in its texts as text."""
-    if isinstance(value, str):
-        return "{% raw %}" + value + "{% endraw %}" if any(mark in value for mark in ("{{", "{%", "{#")) else value
-    if isinstance(value, Mapping):
-        return {key: _literal(one) for key, one in value.items()}
-    return [_literal(one) for one in value] if isinstance(value, list) else value

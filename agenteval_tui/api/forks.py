@@ -96,6 +96,7 @@ def fork(
     arguments: Any = None,
     text: str | None = None,
     system: str | None = None,
+    without_tools: Sequence[str] = (),
     insert: tuple[str, str] | None = None,
     drop: bool = False,
     sweep: Sequence[Mapping[str, Any]] = (),
@@ -120,13 +121,15 @@ def fork(
     path = run.db if isinstance(run, Run) else directories.history_file(db)
     given = {
         "tool_result": tool_result, "tool_error": tool_error, "arguments": arguments, "text": text, "system": system,
-        "drop": drop or None, "insert": None if insert is None else {"role": insert[0], "text": insert[1]},
+        "without_tools": list(without_tools) or None, "drop": drop or None,
+        "insert": None if insert is None else {"role": insert[0], "text": insert[1]},
     }  # fmt: skip
     with Store.open(path) as store:
         row = run.row if isinstance(run, Run) else References(store, projects_open()).run(run)
         transcript = store.transcript(row.id)
         questions = questions_of(transcript, at, {name: one for name, one in given.items() if one is not None}, sweep)
         oracle = Oracle(store, row, max_cost=max_cost, concurrency=concurrency, trust=trust)
+        oracle.check_tools(questions)
         outcomes = oracle.ask_all(questions, n)
         return Forks(
             analysis.forks_asked(store, row, outcomes, execution=oracle.execution_id, asked=oracle.asked), path

@@ -42,6 +42,7 @@ class ForkOptions(Struct, frozen=True):
     drop: bool = False
     insert: Mapping[str, str] | None = None
     system: str | None = None
+    without_tools: tuple[str, ...] = ()
     sweep: Path | None = None
     count: int = 5
     max_cost: float | None = None
@@ -61,6 +62,8 @@ class ForkOptions(Struct, frozen=True):
             made["system"] = _said(self.system)
         if self.insert is not None:
             made["insert"] = {**self.insert, "text": _said(self.insert["text"])}
+        if self.without_tools:
+            made["without_tools"] = list(self.without_tools)
         return {**made, "drop": True} if self.drop else made
 
 

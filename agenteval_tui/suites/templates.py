@@ -45,6 +45,17 @@ def is_template(text: str) -> bool:
     return any(mark in text for mark in _MARKS)
 
 
+def literal(value: Any) -> Any:
+    """Texts, also those within lists and mappings, as templates that say just that: braces in them are text."""
+    if isinstance(value, str):
+        if not is_template(value):
+            return value
+        return "{% raw %}" + value.replace("{% endraw %}", "") + "{% endraw %}"
+    if isinstance(value, Mapping):
+        return {key: literal(one) for key, one in value.items()}
+    return [literal(one) for one in value] if isinstance(value, list) else value
+
+
 def render(text: str, variables: Mapping[str, Any]) -> str:
     """`text` with its variables put in. Raises `AgentevalError` naming the variable and its line and column."""
     if not is_template(text):

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from agenteval_tui.agents.tools.changes import ToolChanges
 from agenteval_tui.analysis.trajectory_alignment import arguments_json
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.phrasing import cut
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.runs.fork.answers import Outcomes
-from agenteval_tui.runs.fork.model import AnyEdit, Arguments, Drop, Insert, Result, System, Text, read_origin
+from agenteval_tui.runs.fork.model import AnyEdit, Arguments, Drop, Insert, Result, System, Text, Tools, read_origin
 from agenteval_tui.transcripts.model import Transcript
 
 _BEFORE = 12  # characters before the place where a text differs
 _VALUE = 60  # characters of a text in the words of an edit
-NO_CHANGE = "nothing is changed"
+_NAMED = 4  # tools in the words of an edit
+NO_CHANGE = "unchanged"
 
 
 def edit_text(edit: AnyEdit, was: Transcript | None = None) -> str:
@@ -35,6 +39,14 @@ def edit_text(edit: AnyEdit, was: Transcript | None = None) -> str:
             return f"behind step {step + 1}: {role} {_quoted(said)}"
         case Drop(step):
             return f"without step {step + 1}"
+        case Tools(changes):
+            return tools_text(changes)
+
+
+def tools_text(changes: ToolChanges) -> str:
+    """Changes of an agent's tools in words: `without the tools a, b; another description of tool c`."""
+    told = (("without", changes.without), ("another description of", tuple(changes.changed)))
+    return "; ".join(f"{verb} {_tools(names)}" for verb, names in told if names)
 
 
 def branch_text(branch: Outcomes, was: Transcript | None = None) -> str:
@@ -51,8 +63,17 @@ def origin_text(row: RunRow) -> str:
     origin = read_origin(row.fork_of, row.fork)
     if origin is None:
         return ""
-    changed = origin.label or "; ".join(map(edit_text, origin.edits)) or NO_CHANGE
+    changed = origin.label or "; ".join(map(edit_text, origin.edits))
+    if origin.purpose == "shrink":  # what was taken out of the conversation is seen in it
+        changed = f"parts removed{f'; {changed}' if changed else ''}"
+    changed = changed or NO_CHANGE
     return f"continues run {short_id(origin.run)} from step {origin.step + 1}: {changed}"
+
+
+def _tools(names: Sequence[str]) -> str:
+    listed = ", ".join(one_line(name, 40) for name in names[:_NAMED])
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"the {'tools' if len(names) > 1 else 'tool'} {listed}{more}"
 
 
 def _content(was: Transcript | None, step: int) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.suites.load import load_suite
 
 SUITE = """
@@ -127,10 +128,20 @@ def test_what_can_not_be_is_said_in_a_sentence(cli: Any, suite: Path, words: tup
     assert said in refused.err
 
 
+def test_a_tool_that_is_gone_is_said(cli: Any, suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Oracle, "gone_tools", lambda self, conversation: (("get_order",), ("fly", "walk")))
+    done = cli("fork", "order", "--at", 2, "--set", RIGHT, "-n", 1, "--json")
+    assert done.code == 0
+    assert "the agent called get_order in this run, and has fly and walk now" in done.err
+
+
 def test_who_is_asked_and_what_it_costs(cli: Any, suite: Path) -> None:
     assert cli("run", suite, "--agent", "played").code in (0, 1)
     refused = cli("fork", "order", "--at", 1)
-    assert "repeats recordings" in refused.err
+    assert (
+        "agent 'played' of kind replay: this agent can't continue a conversation: it repeats recordings" in refused.err
+    )
+    assert "runs the test with an agent that answers" in refused.err
     assert cli("run", suite, "--agent", "model").code == 3
     dear = cli("fork", "order", "--at", 1)
     assert dear.code == 2

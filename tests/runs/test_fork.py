@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import astuple, replace
+from scripted import Answer as Reply
+from scripted import Request
+from threaded import serving
 
+from agenteval_tui.agents.recording.cassette import left_in
 from agenteval_tui.analysis.agreement import judge_figures
+from agenteval_tui.analysis.blame.free_answer import RepetitionReader
 from agenteval_tui.analysis.causes import filter_scope, group_failures, newest_scope
 from agenteval_tui.analysis.comparison_sides import Sides, sides_of
 from agenteval_tui.analysis.labels import give_label
 from agenteval_tui.analysis.regrade import CriteriaSource, regrade, save_verdicts
 from agenteval_tui.analysis.repetitions import repetitions
 from agenteval_tui.analysis.review_queue import ReviewFilter, queue
+from agenteval_tui.analysis.shrink.shrink import Progress
+from agenteval_tui.analysis.shrink.stored import question_of, shrink
+from agenteval_tui.analysis.suggest.stored import examples_of_test
 from agenteval_tui.analysis.test_gates import gates_of_test
 from agenteval_tui.analysis.trends import TrendQuery, trend
 from agenteval_tui.analysis.variance import ledger
+from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history import baselines
@@ -38,13 +50,14 @@ from agenteval_tui.runs.event_loop import run_in_thread
 from agenteval_tui.runs.execution_host import Host
 from agenteval_tui.runs.fork import edits
 from agenteval_tui.runs.fork.edits import complete, fork
-from agenteval_tui.runs.fork.model import Arguments, Drop, Insert, Result, System, Text, read_origin
+from agenteval_tui.runs.fork.model import Arguments, Drop, Insert, Result, System, Text, Tools, read_origin
 from agenteval_tui.runs.fork.oracle import Oracle
-from agenteval_tui.runs.fork.plan import CannotContinueError, Question
+from agenteval_tui.runs.fork.plan import CannotContinueError, Question, check_tools
+from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.conversation import Conversation
 from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
-from agenteval_tui.runs.resume import resume_plan
+from agenteval_tui.runs.resume import resume_plan, stored_plan
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 
@@ -213,7 +226,7 @@ def test_a_failure_becomes_a_pass_and_is_asked_once(store: Store) -> None:
     change = (Result(step, REVIEWS),)
     oracle = Oracle(store, row, max_cost=1.0)
     price = oracle.price([Question(conversation, step, change)], 3)
-    assert (price.runs, price.total_cost) == (3, 0.0)
+    assert (price.runs, price.whole_cost) == (3, 0.0)
     first = oracle.ask(conversation, 2, step=step, edits=change)
     assert (first.passed, first.decided, first.stopped) == (2, 2, "")
     again = oracle.ask(conversation, 3, step=step, edits=change)
@@ -278,6 +291,113 @@ def test_what_was_stopped_or_killed_is_not_paid_for_again(store: Store) -> None:
     assert resumed.plan.runs[0].messages == conversation.messages
 
 
+ASKS = """
+name: Asks
+agent: model
+agents:
+  model: {kind: openai, base_url: "%s", model: m, api_key_env: SECRET_API_KEY, tools: "builtin:demo-shop"}
+  program: {kind: command, command: [%s, -I, -S, ask.py], capture: model, env: {OPENAI_BASE_URL: "%s"}}
+tests:
+  - id: kettle
+    prompt: Where is it?
+    criteria:
+      - name: Says a whale
+        prototype_class: TextResponse
+        config_uxon: '{"metrics": [{"type": "TextMatch", "contains": "whale"}]}'
+"""
+PLANTED = "planted-key-0001"
+ASK = """
+import json, os, sys, urllib.request
+said = [{"role": one["role"], "content": one["content"]} for one in json.load(sys.stdin)["messages"]]
+for _ in range(3):
+    body = json.dumps({"model": "m", "messages": said}).encode()
+    made = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body)
+    said += [json.load(urllib.request.urlopen(made))["choices"][0]["message"], {"role": "tool", "content": "x"}]
+print("done")
+"""
+
+
+@pytest.mark.parametrize("agent", ["model", "program"])
+def test_a_continuation_that_was_cut_off_pays_for_no_request_twice(
+    tmp_path: Path, agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three requests each: what was answered before a stop, or kill -9, is not asked of the server again."""
+    at_third: list[Any] = []
+
+    def answer(request: Request) -> Reply:
+        calls = sum(one["role"] == "tool" for one in request.json["messages"])
+        message: dict[str, Any] = {"role": "assistant", "content": f"It is shipped. {PLANTED}"}
+        if calls < 2:
+            function = {"name": "get_order", "arguments": json.dumps({"order_id": f"#W104{calls}"})}
+            message |= {"tool_calls": [{"id": f"c{calls}", "type": "function", "function": function}]}
+        elif at_third:
+            at_third.pop()()
+        assert agent == "program" or request.headers["authorization"] == f"Bearer {PLANTED}"
+        usage = {"prompt_tokens": 10, "completion_tokens": 1, "total_tokens": 11}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        return Reply(body=json.dumps({"model": "m", "choices": [choice], "usage": usage}))
+
+    with serving(answer) as server, Store.open(tmp_path / "h.db") as store:
+        monkeypatch.setenv("SECRET_API_KEY", PLANTED)
+        (tmp_path / "shop.suite.yaml").write_text(ASKS % (server.url, sys.executable, server.url), "utf-8")
+        (tmp_path / "ask.py").write_text(ASK, "utf-8")
+        ran(store, tmp_path, agent=agent, trust=True)
+        row = newest(store)
+        conversation = fork(store.transcript(row.id), 0)
+        server.requests.clear()
+        oracle = Oracle(store, row, trust=True)
+        at_third.append(oracle.stop)
+        assert oracle.ask(conversation, 1).stopped
+        assert len(server.requests) == 3
+        (kept,) = (directories.data_dir() / "recordings").iterdir()
+        assert kept.stat().st_mode & 0o077 == 0
+        text = kept.read_text("utf-8")
+        assert PLANTED not in text
+        paid = sum(one.answer.succeeded for one in left_in(text.partition("\n")[2]))
+        assert paid in (2, 3)  # the last one may have been in flight
+        again = Oracle(store, row, trust=True).ask(conversation, 1)
+        assert (again.decided, len(server.requests)) == (1, 3 + 3 - paid)
+        transcript = store.transcript(again.answers[0].run.id)
+        assert transcript.usage.total_tokens == 33
+        assert list((directories.data_dir() / "recordings").iterdir()) == []
+        # Another continuation is another answer.
+        server.requests.clear()
+        assert Oracle(store, row, trust=True).ask(conversation, 2).decided == 2
+        assert len(server.requests) == 3
+
+
+def test_shrinking_that_was_killed_asks_nothing_twice(store: Store, tmp_path: Path) -> None:
+    """Its tools too. After kill -9 the history has what had ended: here a copy that was made in the middle."""
+    row = newest(store)
+    question = question_of(store, row)
+    seen: list[Progress] = []
+
+    def note(progress: Progress) -> None:
+        seen.append(progress)
+        if len(seen) == 12:
+            with closing(sqlite3.connect(store.path)) as source, closing(sqlite3.connect(tmp_path / "k.db")) as copy:
+                source.backup(copy)
+
+    whole = Oracle(store, row, purpose="shrink")
+    found = shrink(question, whole, on_progress=note)
+    assert (found.ending, found.minimal) == ("shrunk", True)
+    assert [spec.name for spec in found.tools] == ["search_products", "get_reviews", "issue_voucher"]
+    with Store.open(tmp_path / "k.db") as killed:
+        known = [one for one in killed.forks_of(row.id) if one.status == "failed" or one.status == "passed"]
+        told = [read_origin(one.fork_of, one.fork) for one in known]
+        assert any(one is not None and one.edits and isinstance(one.edits[0], Tools) for one in told)
+        oracle = Oracle(killed, row, purpose="shrink")
+        again = shrink(question, oracle)
+        assert 12 <= len(known) < whole.asked
+        assert oracle.asked == whole.asked - len(known), "what had ended is known"
+        assert (again.conversation, again.questions) == (found.conversation, found.questions)
+        # A run that was asked without tools is planned again without them.
+        last = next(one for one in reversed(killed.forks_of(row.id)) if read_origin(one.fork_of, one.fork).edits)
+        assert "describe_table" in stored_plan(killed, last).run.context["without_tools"]
+        deeper = Oracle(killed, last)
+        assert len(deeper.tools(fork(killed.transcript(last.id), 0)) or ()) < 11, "a fork of it has its tools"
+
+
 def test_a_limit_on_cost_is_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     row = newest(store)
     conversation, _ = without_the_order(store, row)
@@ -292,6 +412,23 @@ def test_who_can_not_continue_is_refused(store: Store, made: Path) -> None:
     run = ran(store, made, agent="played")
     with pytest.raises(CannotContinueError, match="repeats recordings"):
         Oracle(store, store.runs_of_execution(run)[0])
+
+
+def test_tools_that_are_gone_are_named(store: Store) -> None:
+    row = newest(store)
+    conversation, _ = without_the_order(store, row)
+    oracle = Oracle(store, row)
+    assert oracle.gone_tools(conversation)[0] == ()
+    calls = tuple(replace(one, name="fly" if at else one.name) for at, one in enumerate(conversation.tool_calls))
+    gone, left = oracle.gone_tools(replace(conversation, tool_calls=calls))
+    assert (gone, len(left)) == (("fly",), 11)
+
+
+def test_who_brings_its_own_tools_is_refused_without_one(made: Path) -> None:
+    for kind in ("command", "python", "http"):
+        with pytest.raises(edits.ForkError, match=f"of kind {kind} has its own tools, which can't be left out"):
+            check_tools(AgentPlan("told", {"kind": kind}, made, ""))
+    check_tools(AgentPlan("model", {"kind": "openai"}, made, ""))
 
 
 def test_a_run_from_elsewhere_is_refused(store: Store) -> None:
@@ -335,6 +472,10 @@ def figures(store: Store) -> dict[str, Any]:
         "versions": store.read(lambda c: [v.runs for v in versions_of(c, key, test, "Gives nothing away")]),
         "criteria": store.read(lambda c: criteria_of_test(c, key, test)),
         "facts": facts_for(store, key, test).runs,
+        "suggested": [
+            one.good for one in examples_of_test(store, key, test, criterion="Gives nothing away").examples.given
+        ],
+        "blamed": astuple(RepetitionReader(store).of(newest(store)))[:4],
         "review": [one.run_id for one in queue(store, ReviewFilter(failures=True, sample=50, disagreements=True))],
         "agreement": [(one.criterion, one.judged, one.labelled) for one in judge_figures(store, rows, every=True)],
         "pruned": len(prunable(store, Pruning(keep=3)).runs) - len(store.forks_of(newest(store).id)),

@@ -22,8 +22,15 @@ _ROLES = ("user", "assistant", "system")
     help="Change tool_result, tool_error, arguments (JSON) or text of the step; @FILE: what the file says.",
 )  # fmt: skip
 @click.option("--drop", is_flag=True, help="Leave the step out, with the calls and results that belong to it.")
-@click.option("--insert", metavar="ROLE=TEXT", help="Add a message behind the step; ROLE is user, assistant or system.")
-@click.option("--system", metavar="TEXT", help="Use another system prompt; @FILE: what the file says.")
+@click.option("--insert", metavar="ROLE=TEXT", help="Add a message after the step; ROLE is user, assistant or system.")
+@click.option("--system", metavar="TEXT", help="Use another system prompt; @FILE takes it from a file.")
+@click.option(
+    "--without-tool",
+    "without_tools",
+    multiple=True,
+    metavar="NAME",
+    help="Withhold one of the agent's tools; may be repeated.",
+)
 @click.option(
     "--sweep", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
     help="Try several changes: a YAML or JSON list, a branch for each entry (see the page `fork`).",
@@ -37,7 +44,7 @@ _ROLES = ("user", "assistant", "system")
 @click.option("--trust", is_flag=True, help="Let programs and Python functions of the suite's folder run.")
 @click.option("--save-test", metavar="ID", help="Then write what was asked as a test of this id into the run's suite.")
 @click.option(
-    "--save-system", is_flag=True, help="Then write the changed system prompt into the agent's configuration."
+    "-n", "count", type=click.IntRange(1, 1000), default=5, show_default=True, help="Continuations per branch."
 )
 @click.option("--price", is_flag=True, help="Print what it would take, and ask nobody.")
 @click.option("--yes", "-y", "sure", is_flag=True, help="Do not ask whether it may cost that.")

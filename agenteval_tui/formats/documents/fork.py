@@ -11,7 +11,7 @@ from agenteval_tui.analysis.statistics import Interval
 from agenteval_tui.core.document import Count, Document, Share, Status, one_of
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.runs.fork.answers import Answer, Outcomes
-from agenteval_tui.runs.fork.model import AnyEdit, Arguments, Drop, Insert, Result, System, Text, read_origin
+from agenteval_tui.runs.fork.model import AnyEdit, Arguments, Drop, Insert, Result, System, Text, Tools, read_origin
 
 Step = Annotated[int, Meta(ge=1, description="the number of a message, from 1, as `agenteval show RUN` prints it")]
 
@@ -165,3 +165,5 @@ def _edit(edit: AnyEdit) -> ForkEdit:
             return ForkEdit(change="insert", step=step + 1, value=text, role=role)
         case Drop(step):
             return ForkEdit(change="drop", step=step + 1)
+        case Tools(changes):
+            return ForkEdit(change="tools", value=changes.laid_over({}))

@@ -6,14 +6,16 @@ Steps count from 0 here, and from 1 in sentences: people see them so wherever a 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
+from agenteval_tui.agents.tools.changes import ToolChanges
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
-from agenteval_tui.runs.fork.model import AnyEdit, Arguments, Drop, Insert, Result, System, Text
+from agenteval_tui.runs.fork.model import AnyEdit, Arguments, Drop, Insert, Result, System, Text, Tools
 from agenteval_tui.runs.plan.conversation import Conversation
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 
@@ -50,7 +52,7 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
     """
     messages, calls = transcript.messages, transcript.tool_calls
     check_step(transcript, step)
-    last = max([step, *(one.step for one in edits if not isinstance(one, System))])
+    last = max([step, *(one.step for one in edits if not isinstance(one, System | Tools))])
     check_step(transcript, last)
     end = end_of_step(transcript, last)
     later = [message for message in messages[end + 1 :] if message.role == "user"]
@@ -65,10 +67,13 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
     dropped: set[int] = set()
     without: set[int] = set()
     system: str | None = None
+    tools: ToolChanges | None = None
     for edit in edits:
         match edit:
             case System(text):
                 system = text
+            case Tools(changes):
+                tools = changes
             case Text(at, text):
                 if made[at].role == "tool":
                     raise _wrong(transcript, at, "a result of a tool", "set its result: tool_result")
@@ -103,11 +108,14 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
         told += inserted.get(number, ())
     if later and later[0].simulated and (not told or told[-1].role not in ANSWERED):
         told.append(later[0])
-    return complete(_renumbered(told, changed), [one.content for one in later if not one.simulated])
+    return complete(
+        replace(_renumbered(told, changed), tools=tools), [one.content for one in later if not one.simulated]
+    )
 
 
-CHANGES = ("tool_result", "tool_error", "arguments", "text", "system", "drop", "insert")
-"""What a person may say about a step, by name."""
+CHANGES = ("tool_result", "tool_error", "arguments", "text", "system", "drop", "insert", "without_tools")
+"""What a person may say about a step, by name; `system` and `without_tools` are of the whole conversation."""
+WHOLE = ("system", "without_tools")
 
 
 def edits_of(transcript: Transcript, step: int, given: Mapping[str, Any]) -> tuple[AnyEdit, ...]:
@@ -136,6 +144,8 @@ def edits_of(transcript: Transcript, step: int, given: Mapping[str, Any]) -> tup
         made.append(Drop(step))
     if given.get("insert") is not None:
         made.append(_insert(step, given["insert"]))
+    if given.get("without_tools"):
+        made.append(Tools(ToolChanges(without=_names(given["without_tools"]))))
     return tuple(made)
 
 
@@ -159,7 +169,7 @@ def changeable(transcript: Transcript, step: int) -> dict[str, str]:
     if message.role != "tool" and (message.content or not message.tool_calls):
         made["text"] = message.content
     prompts = (one.content for one in transcript.messages if one.role in PROMPTS)
-    return {**made, "system": next(prompts, ""), "insert": "", "drop": ""}
+    return {**made, "system": next(prompts, ""), "without_tools": "", "insert": "", "drop": ""}
 
 
 def first_question(transcript: Transcript) -> int:
@@ -185,8 +195,8 @@ def _arguments(transcript: Transcript, step: int, value: Any) -> Arguments:
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except ValueError as error:
-            raise ForkError(f"these arguments are not JSON: {error}", mend='write an object, as {"id": 7}') from None
+        except (ValueError, RecursionError):
+            raise ForkError("these arguments are not JSON", mend='write an object, as {"id": 7}') from None
     call = transcript.messages[step].tool_call
     if call is not None:
         asked = next((number for number, one in enumerate(transcript.messages) if call in one.tool_calls), step)
@@ -204,6 +214,13 @@ def _insert(step: int, given: Any) -> Insert:
     return Insert(step, role, given["text"])
 
 
+def _names(given: Any) -> tuple[str, ...]:
+    names = [one.strip() for one in re.split(r"[,\n]", given) if one.strip()] if isinstance(given, str) else given
+    if not isinstance(names, list | tuple) or not all(isinstance(one, str) for one in names):
+        raise ForkError("`without_tools` is a list of tool names", mend="write a list, as [issue_voucher]")
+    return tuple(names)
+
+
 def complete(conversation: Conversation, turns: Iterable[str] = ()) -> Conversation:
     """The conversation as it can be asked, with `turns` after those that it has. Raises `ForkError` where it can't be:
     a call without a result, a result without its call, nothing to answer."""
@@ -216,7 +233,7 @@ def complete(conversation: Conversation, turns: Iterable[str] = ()) -> Conversat
             "nothing is left that the agent could answer",
             mend="choose an earlier step, or insert a message of the user",
         )
-    return Conversation(messages, conversation.tool_calls, tuple(left))
+    return Conversation(messages, conversation.tool_calls, tuple(left), tools=conversation.tools)
 
 
 def check_calls(conversation: Conversation) -> None:

@@ -11,6 +11,8 @@ from typing import Any, Literal
 from msgspec import MsgspecError, Struct, field
 from msgspec.json import Decoder, Encoder
 
+from agenteval_tui.agents.tools.changes import ToolChanges
+
 Purpose = Literal["fork", "tape", "blame", "shrink"]
 """Who asked: a person; a program that was replayed up to a change; the search for the decisive step; the search for the
 smallest input."""
@@ -64,8 +66,14 @@ class Drop(Edit, frozen=True):
     step: int
 
 
-AnyEdit = System | Text | Arguments | Result | Insert | Drop
-EDITS: tuple[type[Edit], ...] = (System, Text, Arguments, Result, Insert, Drop)
+class Tools(Edit, frozen=True):
+    """Other tools: without some that the agent has, or with other words about them."""
+
+    changes: ToolChanges
+
+
+AnyEdit = System | Text | Arguments | Result | Insert | Drop | Tools
+EDITS: tuple[type[Edit], ...] = (System, Text, Arguments, Result, Insert, Drop, Tools)
 
 
 class ForkOrigin(Struct, frozen=True, omit_defaults=True):

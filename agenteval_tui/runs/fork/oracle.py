@@ -10,6 +10,10 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
+from agenteval_tui.agents.base import ToolSpec
+from agenteval_tui.agents.permission import Permission
 from agenteval_tui.core.errors import InfrastructureError
 from agenteval_tui.core.ids import new_id
 from agenteval_tui.history.records import RunRow
@@ -21,6 +25,7 @@ from agenteval_tui.runs.execution_host import Host
 from agenteval_tui.runs.fork.answers import Answer, Outcomes, answers_of
 from agenteval_tui.runs.fork.model import AnyEdit, Purpose
 from agenteval_tui.runs.fork.plan import ForkPlan, Question, execution_plan, fork_plan, price, source_of
+from agenteval_tui.runs.fork.request import tools_of
 from agenteval_tui.runs.plan.conversation import Conversation
 from agenteval_tui.runs.plan.model import RunPlan
 from agenteval_tui.runs.store_records import planned_runs
@@ -58,6 +63,8 @@ class Oracle:
         """The execution that holds what was asked; "": nothing had to be asked yet."""
         self.branches: dict[str, int] = {}
         """By run id: which of the questions asked last a continuation answers, from 0."""
+        self.options: dict[str, Any] = {"purpose": purpose}
+        """What is kept with the execution, to be read by who reads its answers."""
         self.asked = 0
         """Continuations that were asked for, and not known before."""
         self._store = store
@@ -85,6 +92,29 @@ class Oracle:
     def price(self, questions: Sequence[Question], count: int) -> Estimate:
         """What asking would take, without what is known: requests are `runs`; see `estimate.Estimate`."""
         return price(self._store, self.source, self.plan(questions, count).runs, self._concurrency)
+
+    @property
+    def permission(self) -> Permission:
+        """To use the run's agent. Raises `NotTrustedError`."""
+        return execution_plan(self.source, (self.source.stored.run,), trust=self.trust).permission
+
+    def tools(self, conversation: Conversation) -> tuple[ToolSpec, ...] | None:
+        """What the agent would tell its model of its tools; None: it brings its own. Blocks; raises as `tools_of`."""
+        return tools_of(self.source, conversation, self.permission)
+
+    def gone_tools(self, conversation: Conversation) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """(the tools that were called in it and that the agent does not have any more, those that it has). Blocks;
+        raises as `tools_of`."""
+        offered = self.tools(replace(conversation, tools=None)) if conversation.tool_calls else None
+        names = tuple(one.name for one in offered or ())
+        called = dict.fromkeys(one.name for one in conversation.tool_calls)
+        return () if offered is None else tuple(one for one in called if one not in names), names
+
+    def check_tools(self, questions: Sequence[Question]) -> None:
+        """Raise `AgentevalError` where a question changes a tool that the agent does not have. Blocks."""
+        for one in questions:
+            if one.conversation.tools is not None:
+                self.tools(one.conversation)
 
     def ask(self, conversation: Conversation, count: int, *, step: int = 0, edits: Sequence[AnyEdit] = ()) -> Outcomes:
         """`count` answers to one question. Blocks; works where an event loop runs already."""
@@ -141,7 +171,7 @@ class Oracle:
             concurrency=self._concurrency,
             trust=self.trust,
             continues=continues,
-            options={"purpose": self._purpose},
+            options=self.options,
         )
         if continues:
             first = self._store.execution(plan.execution_id).runs

@@ -18,7 +18,7 @@ from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_from_dict
 from agenteval_tui.runs.estimate import Estimate, estimate
-from agenteval_tui.runs.fork.edits import CHANGES, ForkError, edits_of, first_question, fork
+from agenteval_tui.runs.fork.edits import CHANGES, WHOLE, ForkError, edits_of, first_question, fork
 from agenteval_tui.runs.fork.model import AnyEdit, ForkOrigin, ForkRequest, Purpose, read_origin
 from agenteval_tui.runs.plan.agents import AgentPlan, expanded
 from agenteval_tui.runs.plan.conversation import Conversation
@@ -65,8 +65,8 @@ def questions_of(
         if wanted is not None and (not isinstance(wanted, int) or isinstance(wanted, bool)):
             raise ForkError(f"`at` of entry {number} is not the number of a message", mend="write a number from 1 on")
         changes = {**given, **{name: one for name, one in entry.items() if name in CHANGES}}
-        if wanted is None and set(changes) - {"system"}:
-            raise ForkError("nothing says which step is changed", mend="give a step: the number of a message")
+        if wanted is None and set(changes) - set(WHOLE):
+            raise ForkError("no step was given to change", mend="give a step: the number of a message")
         step = first_question(transcript) if wanted is None else wanted - 1
         edits = edits_of(transcript, step, changes)
         made.append(Question(fork(transcript, step, edits), step, edits, str(entry.get("label", ""))))
@@ -161,6 +161,8 @@ def fork_plan(
     missing: list[tuple[RunPlan, ...]] = []
     planned: dict[str, int] = {}
     for one in questions:
+        if one.conversation.tools is not None:
+            check_tools(source.agent)
         name = question_of(source, one.conversation)
         rows = tuple(row for origin, row in known if origin.question == name)[:count]
         taken = {row.repetition for row in rows}
@@ -181,7 +183,8 @@ def question_of(source: Source, conversation: Conversation) -> str:
     calls = [[c.name, c.arguments, c.result, c.status] for c in conversation.tool_calls]
     version = agent_version(agent.config, agent.base_dir, _environment(agent))
     criteria = [spec.hash for spec in run.specs]
-    asked: list[Any] = [version, messages, calls, conversation.turns, source.context, run.variables, criteria, run.seed]
+    context = conversation.context(source.context)
+    asked: list[Any] = [version, messages, calls, conversation.turns, context, run.variables, criteria, run.seed]
     if attached := known_by(conversation.messages):
         asked.append(attached)
     if run.user is not None:
@@ -236,8 +239,11 @@ def priced(store: Store, request: ForkRequest, *, user_agents: Mapping[str, Agen
     source, questions = _requested(store, request, user_agents)
     planned = fork_plan(store, source, questions, request.count)
     messages = store.transcript(request.run).messages
-    requests = len(planned.runs) * requests_left(messages, questions[0].conversation)
-    return ForkPrice(price(store, source, planned.runs), requests, len(planned.answers[0]))
+    requests = sum(
+        len(runs) * requests_left(messages, one.conversation)
+        for one, runs in zip(questions, planned.missing, strict=True)
+    )
+    return ForkPrice(price(store, source, planned.runs), requests, sum(map(len, planned.answers)), len(questions))
 
 
 def requested_plan(
@@ -296,7 +302,7 @@ def _run(source: Source, conversation: Conversation, origin: ForkOrigin, number:
         messages=conversation.messages,
         tool_calls=conversation.tool_calls,
         turns=conversation.turns,
-        context=source.context,
+        context=conversation.context(source.context),
         seed=_seed(run.seed, number),
         stop=None,
         fork=origin,
