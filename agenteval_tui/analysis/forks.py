@@ -13,6 +13,9 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.fork.answers import Outcomes, answers_of
 from agenteval_tui.runs.fork.model import ForkOrigin, read_origin
 
+AT_WORK = ("queued", "running", "grading")
+"""How a continuation stands that has not ended."""
+
 
 class Forks(Struct, frozen=True):
     """A run and its branches. `passed` of `decided` repetitions of the run passed, in its execution.
@@ -46,13 +49,27 @@ def forks_asked(store: Store, run: RunRow, outcomes: Sequence[Outcomes], *, exec
     return Forks(run, *_repeated(store, run), tuple(outcomes), execution, asked, sum(costs) if costs else None)
 
 
-def stored_forks(store: Store, run: RunRow) -> Forks:
-    """All forks of a run that ended, in the order in which they were asked for first."""
+def ranked(branches: Sequence[Outcomes]) -> tuple[Outcomes, ...]:
+    """The branches that helped most first: by pass rate, then by how sure that is (the interval's lower end); those of
+    which nothing was decided last."""
+
+    def place(branch: Outcomes) -> tuple[float, float]:
+        interval = interval_of(branch)
+        return (1.0, 0.0) if interval is None else (-branch.passed / branch.decided, -interval[0])
+
+    return tuple(sorted(branches, key=place))
+
+
+def stored_forks(store: Store, run: RunRow, *, at_work: bool = False) -> Forks:
+    """All forks of a run that ended, in the order in which they were asked for first. `at_work`: also branches of which
+    nothing has ended yet."""
     found: dict[str, tuple[ForkOrigin, list[RunRow]]] = {}
     for row in store.forks_of(run.id):
         origin = read_origin(row.fork_of, row.fork)
-        if origin is not None and row.status in ("passed", "failed", "needs_review", "error"):
-            found.setdefault(origin.question or row.id, (origin, []))[1].append(row)
+        ended = row.status in ("passed", "failed", "needs_review", "error")
+        if origin is not None and (ended or (at_work and row.status in AT_WORK)):
+            rows = found.setdefault(origin.question or row.id, (origin, []))[1]
+            rows += [row] if ended else []
     branches = tuple(
         Outcomes(
             origin.step,

@@ -28,8 +28,8 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.events import Event, Graded
 from agenteval_tui.runs.fork.oracle import Oracle, Outcomes
-from agenteval_tui.runs.fork.plan import Question, execution_plan, questions_of, requests_left
-from agenteval_tui.suites.yaml.tree import compose, plain_data
+from agenteval_tui.runs.fork.plan import Question, questions_of, requests_left
+from agenteval_tui.runs.fork.sweep import read_sweep
 from agenteval_tui.views.fork import forks_view, price_text
 from agenteval_tui.views.fork_origin import edit_text
 
@@ -74,7 +74,7 @@ def fork_run(invocation: Invocation, reference: str, options: ForkOptions) -> in
         if options.at is None and not options.changes and options.sweep is None:
             return _stored(invocation, store, row, as_json=options.as_json)
         transcript = store.transcript(row.id)
-        sweep = () if options.sweep is None else _sweep(options.sweep)
+        sweep = () if options.sweep is None else read_sweep(options.sweep)
         questions = questions_of(transcript, options.at, options.changes, sweep)
         shower = _Continuations(invocation, questions, silent=options.as_json)
         oracle = Oracle(
@@ -188,19 +188,6 @@ def _said(value: str) -> str:
     if text is None:
         raise AgentevalError("there is no such file", where=value[1:], mend="write the text itself, or @FILE")
     return text.removesuffix("\n")
-
-
-def _sweep(path: Path) -> list[Mapping[str, Any]]:
-    text = read_small(path, "the file of a sweep") or ""
-    root, _ = compose(text, lambda *_: None)
-    data = plain_data(root) if root is not None else None
-    if not isinstance(data, list) or not data or not all(isinstance(one, dict) for one in data):
-        raise AgentevalError(
-            "a sweep is a list of changes",
-            where=str(path),
-            mend='write - {label: empty, tool_result: ""}, one a branch',
-        )
-    return data
 
 
 class _Continuations:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agenteval_tui.analysis.forks import Forks, interval_of
+from agenteval_tui.analysis.forks import Forks, interval_of, ranked
 from agenteval_tui.analysis.statistics import Interval
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
@@ -37,7 +37,7 @@ def forks_view(forks: Forks) -> View:
     """The run and its branches, each with its rate and the interval, and why its continuations failed."""
     run = forks.run
     rows = [_row("the run itself", run.status, forks.passed, forks.decided, forks.interval, _why(run), run.id)]
-    for branch in forks.branches:
+    for branch in ranked(forks.branches):
         first = next((one for one in branch.answers if not one.passed), branch.answers[0] if branch.answers else None)
         status = first.status if first is not None else ""
         why = branch.stopped if first is None else "" if first.passed else _why(first.run)

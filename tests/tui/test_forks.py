@@ -4,26 +4,36 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 from shop import app_on, copy_samples, run_samples, settle, text_of, until
+from textual.pilot import Pilot
 
+from agenteval_tui.analysis.forks import ranked, stored_forks
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.event_loop import run_in_thread
 from agenteval_tui.runs.execution_host import Host
+from agenteval_tui.runs.fork.answers import Answer, Outcomes
 from agenteval_tui.runs.fork.edits import changeable
-from agenteval_tui.runs.fork.model import ForkRequest
+from agenteval_tui.runs.fork.model import ForkRequest, Result
 from agenteval_tui.runs.fork.plan import priced, requested_plan
 from agenteval_tui.runs.live_registry import ExecutionRequest, Live
 from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.runs.process import _plan
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.presenters.fork_columns import ForkRows, column_lines, head_lines
 from agenteval_tui.tui.screens.inspect.forks import ForksController, forks_of, step_at
+from agenteval_tui.tui.screens.inspect.screen import InspectScreen
+from agenteval_tui.tui.screens.suggest import SuggestScreen
 from agenteval_tui.tui.styled_text import plain
+from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.workers import is_busy
 
 RIGHT = {"arguments": {"order_id": "#W1042"}}
 
@@ -71,18 +81,19 @@ def test_what_can_be_changed_at_a_step() -> None:
         ),
         (ToolCall("c", "get", {"n": 1}, "here"), ToolCall("d", "put", {}, "a"), ToolCall("e", "put", {}, "b")),
     )
-    assert changeable(shown, 0) == {"text": "where?", "system": "", "insert": "", "drop": ""}
-    assert list(changeable(shown, 1)) == ["arguments", "tool_result", "tool_error", "text", "system", "insert", "drop"]
-    assert list(changeable(shown, 2)) == ["tool_result", "tool_error", "arguments", "system", "insert", "drop"]
+    assert changeable(shown, 0) == {"text": "where?", "system": "", "without_tools": "", "insert": "", "drop": ""}
+    rest = ["system", "without_tools", "insert", "drop"]
+    assert list(changeable(shown, 1)) == ["arguments", "tool_result", "tool_error", "text", *rest]
+    assert list(changeable(shown, 2)) == ["tool_result", "tool_error", "arguments", *rest]
     assert changeable(shown, 2)["tool_result"] == "here"
-    assert list(changeable(shown, 3)) == ["system", "insert", "drop"], "which of two calls is meant is not known"
+    assert list(changeable(shown, 3)) == rest, "which of two calls is meant is not known"
     assert changeable(shown, 5)["tool_result"] == "b"
     assert [step_at(shown, key) for key in (("message", 0), ("call", 2), ("result", 0), ("error", 0), None)] == [
         0, 3, 2, 5, 5,
     ]  # fmt: skip
 
 
-def test_a_row_a_branch_and_a_column_a_branch(forked: Path) -> None:
+def test_a_row_a_branch_and_a_column_a_branch(forked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Store.open(forked / "history.db") as store:
         run = store.runs_of_execution(store.execution("last").id)[0]
         tree = forks_of(store, run.id)
@@ -108,10 +119,41 @@ def test_a_row_a_branch_and_a_column_a_branch(forked: Path) -> None:
         again = forks_of(store, continued.id)
         assert again.forks.run.id == run.id
         assert any("this run" in plain(line) for line in column_lines(again, 1, 140))
+        # What shrink tried is counted, and no branch; the branch that was asked for last has the cursor.
+        assert tree.newest == 2
+        stored = stored_forks(store, run)
+        smaller = replace(stored.branches[1], purpose="shrink")
+        monkeypatch.setattr(
+            "agenteval_tui.tui.screens.inspect.forks.stored_forks",
+            lambda store, run, **_: replace(stored, branches=(stored.branches[0], smaller)),
+        )
+        after = forks_of(store, run.id)
+        assert (len(after.forks.branches), after.tried, after.newest) == (1, 1, 1)
+        assert "1 branch, 2 continuations   and 1 continuation of shrink" in plain(head_lines(after, 100)[0])
         controller = ForksController()
         controller.show(tree)
         assert controller.runs_of(0) == (run.id, [])
         assert len(controller.runs_of(1)[1]) == 2
+
+
+def test_the_branch_that_helps_most_is_the_first_and_a_row_keeps_its_name(forked: Path) -> None:
+    one, other = Result(2, "a"), Result(2, "b")
+
+    def branch(edit: Result, *passed: bool) -> Outcomes:
+        with Store.open_to_look(forked / "history.db") as store:
+            row = store.runs_of_execution(store.execution("last").id)[0]
+        rows = [replace(row, status="passed" if good else "failed") for good in passed]
+        return Outcomes(2, (edit,), tuple(map(Answer, rows)))
+
+    few, many, none = branch(one, True), branch(one, True, True, True), branch(other, False, False)
+    waiting = branch(other)
+    assert ranked([waiting, none, few, many]) == (many, few, none, waiting)
+    with Store.open_to_look(forked / "history.db") as store:
+        tree = forks_of(store, store.runs_of_execution(store.execution("last").id)[0].id)
+    before = ForkRows(replace(tree, forks=replace(tree.forks, branches=(none, few))))
+    after = ForkRows(replace(tree, forks=replace(tree.forks, branches=ranked([none, few]))))
+    assert (before.index_of(before.key(1)), after.index_of(before.key(1))) == (1, 2)
+    assert plain(after.line(1, 60, focused=False)).split()[-3:] == ["1/1", "21–100", "%"]
 
 
 async def test_from_a_step_to_branches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,3 +201,92 @@ async def test_from_a_step_to_branches(tmp_path: Path, monkeypatch: pytest.Monke
         await pilot.press("enter")
         await settle(pilot)
         await until(pilot, lambda: "#W1042 of 2026-03-25 is on its way" in text_of(app))
+        await _stored_answers_are_shown(pilot, app)
+        await _enter_leads_to_the_step_from_its_evidence_too(pilot, app)
+        await _the_config_is_that_of_the_chosen_criterion(pilot, app)
+
+
+async def _stored_answers_are_shown(pilot: Pilot[int], app: AgentevalApp) -> None:
+    """Asking for what is stored already is no error: it is shown, and nothing is asked."""
+    await pilot.press("4", "escape", "escape")
+    await until(pilot, lambda: isinstance(app.screen, InspectScreen) and app.screen.view == "transcript")
+    await pilot.press("g", "j", "F")
+    await until(pilot, lambda: "5 continuations" in text_of(app))
+    app.screen.query_one("Form").fill({"text": '{"order_id": "#W1042"}', "count": "2"})  # type: ignore[attr-defined]
+    app.screen._look()  # type: ignore[attr-defined]
+    await until(pilot, lambda: "2 continuations stored already" in text_of(app) and "^s show them" in text_of(app))
+    await pilot.press("ctrl+s")
+    await until(pilot, lambda: "1 branch, 2 continuations" in text_of(app))
+    assert "known" not in text_of(app)
+
+
+async def _enter_leads_to_the_step_from_its_evidence_too(pilot: Pilot[int], app: AgentevalApp) -> None:
+    await pilot.press("alt+w")
+    await until(pilot, lambda: "Which step?" in text_of(app))
+    await pilot.press("tab", "enter")
+    await until(pilot, lambda: isinstance(app.screen, InspectScreen))
+
+
+async def _the_config_is_that_of_the_chosen_criterion(pilot: Pilot[int], app: AgentevalApp) -> None:
+    await pilot.press("alt+s")
+    await until(pilot, lambda: isinstance(app.screen, SuggestScreen) and "good or bad?" in text_of(app))
+    screen = cast("SuggestScreen", app.screen)
+    await pilot.press("y")
+    await until(pilot, lambda: "agrees" in text_of(app))
+    rows = screen.query_one("#suggestions", VirtualList)
+    await pilot.press("j")
+    await until(pilot, lambda: rows.cursor == 1)
+    chosen = rows.cursor_key
+
+    def shown() -> str:
+        lines = screen.query_one("#config", LinesView)._lines
+        return " ".join(" ".join(map(plain, lines)).split())
+
+    def config_of(row: int) -> str:
+        assert screen.controller is not None
+        return " ".join(screen.controller.suggestions[row].config.split())
+
+    assert config_of(0) not in shown()
+    # Read again with the same labels: the same row has the cursor, and nobody is told of another one.
+    screen._show()
+    await settle(pilot)
+    assert rows.cursor_key == chosen
+    assert config_of(1) in shown()
+    assert config_of(0) not in shown()
+    await pilot.press("n")
+    await until(pilot, lambda: "1 good, 1 bad" in text_of(app) and not is_busy(screen, "suggest"))
+    await settle(pilot)
+    assert config_of(rows.cursor) in shown()
+
+
+async def test_several_texts_are_a_branch_each(forked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agenteval_tui.tui.screens.fork.QUIET_SECONDS", 0.0)
+    file = tmp_path / "sweep.yaml"
+    file.write_text("- {label: down, at: 3, tool_error: refused}\n- {label: right, arguments: {order_id: '#W1042'}}\n")
+    app = app_on(forked, forked / "history.db")
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        await pilot.press("4")
+        await settle(pilot)
+        await pilot.press("j", "F")
+        await until(pilot, lambda: "5 continuations, about 5 requests" in text_of(app))
+        form = app.screen.query_one("Form")
+
+        async def price_is(words: str, **values: str) -> None:
+            form.fill(values)  # type: ignore[attr-defined]
+            app.screen._look()  # type: ignore[attr-defined]
+            await until(pilot, lambda: words in text_of(app))
+
+        lines = '{"order_id": "1042"}\n\n{"order_id": "W1042"}\n{"order_id": "1042"}\n'
+        await price_is("2 branches, 2 continuations each", text=lines, count="2", values="lines")
+        assert "4 continuations, about 4 requests" in text_of(app)
+        await price_is("not JSON", values="blocks")
+        await price_is("3 branches, 2 continuations each", text='{"a": 1}\n---\n{\n"a": 2}\n---\n{"a": 3}')
+        await price_is("there is no such file", values="file", text="nowhere.yaml")
+        await price_is("2 branches, 2 continuations each", text=str(file))
+        asked, _ = app.screen._asked()  # type: ignore[attr-defined]
+        assert asked.changes == {}
+        assert [one["label"] for one in asked.sweep] == ["down", "right"]
+        with Store.open(forked / "history.db") as store:
+            plan = requested_plan(store, asked, PlanOptions(), user_agents={})
+            assert [run.fork.label for run in plan.runs if run.fork is not None] == ["down", "down"]

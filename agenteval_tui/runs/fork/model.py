@@ -100,6 +100,7 @@ class ForkRequest(Struct, frozen=True):
     at: int | None = None
     changes: Mapping[str, Any] = field(default_factory=dict)
     count: int = 5
+    sweep: tuple[Mapping[str, Any], ...] = ()
 
 
 _encoder = Encoder()

@@ -232,6 +232,7 @@ class ForkPrice(Struct, frozen=True):
     takes: Estimate
     requests: int
     known: int
+    branches: int = 1
 
 
 def priced(store: Store, request: ForkRequest, *, user_agents: Mapping[str, AgentConfig] | None = None) -> ForkPrice:
@@ -274,7 +275,7 @@ def _requested(
     store: Store, request: ForkRequest, user_agents: Mapping[str, AgentConfig] | None
 ) -> tuple[Source, list[Question]]:
     source = source_of(store, store.run(request.run), user_agents=user_agents)
-    return source, questions_of(store.transcript(request.run), request.at, request.changes)
+    return source, questions_of(store.transcript(request.run), request.at, request.changes, request.sweep)
 
 
 def price(store: Store | None, source: Source, runs: tuple[RunPlan, ...], concurrency: int | None = None) -> Estimate:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from functools import partial
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -14,8 +16,10 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.runs.fork.edits import changeable
 from agenteval_tui.runs.fork.model import ForkRequest
 from agenteval_tui.runs.fork.plan import ForkPrice, questions_of
+from agenteval_tui.runs.fork.sweep import blocks_of, lines_of, read_sweep
 from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.text_layout import error_lines
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line, fit
@@ -28,12 +32,21 @@ from agenteval_tui.views.fork import price_text
 
 QUIET_SECONDS = 0.15
 _WORDS = {
-    "tool_result": "what the tool gives", "tool_error": "the tool fails with this", "arguments": "the call's arguments",
-    "text": "the text", "system": "the system prompt", "insert": "a message of the user behind it",
+    "tool_result": "the tool's result", "tool_error": "the tool fails with this", "arguments": "the call's arguments",
+    "text": "the text", "system": "the system prompt",
+    "without_tools": "tools to withhold", "insert": "add a user message after it",
     "drop": "leave it out", "": "nothing: ask again from here",
 }  # fmt: skip
 _WITHOUT_TEXT = ("drop", "")
+_ONE, _LINES, _BLOCKS, _FILE = "one", "lines", "blocks", "file"
+_VALUES = (
+    (_ONE, "one text"),
+    (_LINES, "a branch for each line"),
+    (_BLOCKS, "a branch for each text between lines of ---"),
+    (_FILE, "a file that lists the branches, as for --sweep"),
+)
 _MOST = 1000
+_LINE = 56  # characters in a row of the text, about
 
 
 class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions] | None"]):
@@ -59,17 +72,22 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions] | None"]):
         choices = tuple((name, _WORDS[name]) for name in (*self._there, ""))
         fields = [
             Field("what", "change", self._what, choices=choices),
-            Field("text", "to", self._there[self._what], rows=9),
-            Field("count", "how often", "5", hint="continuations"),
-            Field("max_cost", "at most", "", hint="US dollars, judges included; empty: any"),
+            Field("text", "to", self._there[self._what], rows=self._rows()),
+            Field("values", "that is", _ONE, choices=_VALUES),
+            Field("count", "count", "5", hint="continuations"),
+            Field("max_cost", "max cost $", "", hint="judges included; empty: no limit"),
         ]
-        keys = (("^s", "continue from here"), ("tab", "field"), ("esc", "close"))
         with SheetFrame(
-            "Continue from this step", keys, subject=f"step {self._step + 1}, {self._role}", width="medium"
+            "Continue from this step", self._keys, subject=f"step {self._step + 1}, {self._role}", width="medium"
         ):
             yield Form(fields, below=True, id="fields")
             yield Section("price", id="price")
             yield LineBlock(self._price_lines, id="takes")
+
+    def _rows(self) -> int:
+        """Rows for the longest of the texts that can be changed, and for some more to be written."""
+        longest = max(sum(1 + len(line) // _LINE for line in text.split("\n")) for text in self._there.values())
+        return min(max(longest + 1, 3), 8)
 
     def on_mount(self) -> None:
         self.query_one(Form).query_one("#field-text").focus()
@@ -98,17 +116,31 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions] | None"]):
         if self._error is not None:
             services(self).say_error(self._error)
         else:
-            self.dismiss(asked)
+            self.dismiss((asked[0], None) if self._is_known else asked)
+
+    @property
+    def _is_known(self) -> bool:
+        """Whether all that is asked for is stored already."""
+        return self._price is not None and not self._price.takes.runs
+
+    def _keys(self) -> Keys:
+        return (("^s", "show them" if self._is_known else "continue from here"), ("tab", "field"), ("esc", "close"))
 
     def _asked(self) -> tuple[ForkRequest, PlanOptions]:
         values = self.query_one(Form).values()
         what, text = values["what"], values["text"]
         changes: dict[str, object] = {}
-        if what == "insert":
-            changes = {"insert": {"role": "user", "text": text}}
-        elif what:
-            changes = {what: True if what == "drop" else text}
-        questions_of(self._transcript, self._step + 1, changes)
+        sweep: tuple[Mapping[str, Any], ...] = ()
+        if what in _WITHOUT_TEXT or values["values"] == _ONE:
+            changes = _changed(what, text)
+        elif values["values"] == _FILE:
+            sweep = tuple(read_sweep(Path(text.strip()).expanduser()))
+        else:
+            texts = lines_of(text) if values["values"] == _LINES else blocks_of(text)
+            sweep = tuple(_changed(what, one) for one in texts)
+            if not sweep:
+                raise AgentevalError("there is no text to try yet", mend="write one on each line")
+        questions_of(self._transcript, self._step + 1, changes, sweep)
         number = values["count"]
         if not number.isdecimal() or not 1 <= int(number) <= _MOST:
             raise AgentevalError(f"how often is a number from 1 to {_MOST:,}, not {number!r}", mend="write 5")
@@ -119,8 +151,8 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions] | None"]):
             except ValueError:
                 limit = 0.0
             if not limit > 0:
-                raise AgentevalError("the limit is a number of US dollars above 0", mend="write 0.50, or nothing")
-        return ForkRequest(self._run, self._step + 1, changes, int(number)), PlanOptions(max_cost=limit)
+                raise AgentevalError("the max cost is a number of US dollars above 0", mend="write 0.50, or nothing")
+        return ForkRequest(self._run, self._step + 1, changes, int(number), sweep), PlanOptions(max_cost=limit)
 
     def _look(self) -> None:
         start_worker(self, self._show, group="price")
@@ -137,6 +169,7 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions] | None"]):
 
     def _retell(self) -> None:
         self.query_one("#takes", LineBlock).show(self._price_lines)
+        self.query_one(SheetFrame).retell()
 
     def _price_lines(self, width: int) -> list[Line]:
         if self._error is not None:
@@ -145,9 +178,18 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions] | None"]):
         if price is None:
             return [(("…", "dim"),)]
         lines: list[Line] = []
+        if price.branches > 1:
+            each = count(int(self.query_one(Form).values()["count"] or 0), "continuation")
+            lines.append(fit(((f"{count(price.branches, 'branch')}, {each} each", "dim"),), width))
         if price.takes.runs:
             lines.append(fit(((price_text(price.takes, price.requests), ""),), width))
         if price.known:
             said = f"{count(price.known, 'continuation')} known already: nothing is asked for them"
             lines.append(fit(((said, "dim"),), width))
         return lines
+
+
+def _changed(what: str, text: str) -> dict[str, object]:
+    if what == "insert":
+        return {"insert": {"role": "user", "text": text}}
+    return {what: True if what == "drop" else text} if what else {}
