@@ -74,9 +74,12 @@ def blame(
     """
     path = run.db if isinstance(run, Run) else directories.history_file(db)
     with Store.open_to_look(path) if samples is None else Store.open(path) as store:
-        row = run.row if isinstance(run, Run) else References(store, projects_open()).run(run, failure=True)
-        answers, transcript = blame_of(store, row), store.transcript(row.id)
-        if samples is not None:
+        row = run.row if isinstance(run, Run) else References(store, projects_open()).failed_run(run)
+        transcript = store.transcript(row.id)
+        if samples is None:
+            answers = known_blame(store, row, Given(transcript))
+        else:
+            answers = blame_of(store, row, Given(transcript))
             oracle = Oracle(store, row, purpose="blame", max_cost=max_cost, concurrency=concurrency, trust=trust)
             sampling = Sampling(oracle, transcript, samples)
             sampled: Sampled = run_in_thread(sampling.asking, oracle.stop)

@@ -81,7 +81,7 @@ def shrink(
     """
     path = run.db if isinstance(run, Run) else directories.history_file(db)
     with Store.open(path) as store:
-        row = run.row if isinstance(run, Run) else References(store, projects_open()).run(run, failure=True)
+        row = run.row if isinstance(run, Run) else References(store, projects_open()).failed_run(run)
         question = stored.question_of(store, row, step=None if at is None else at - 1, criterion=criterion)
         oracle = Oracle(store, row, purpose="shrink", max_cost=max_cost, concurrency=concurrency, trust=trust)
         return Shrunk(stored.shrink(question, oracle, rate=rate, keep_calls=keep_calls), question, path)

@@ -6,20 +6,18 @@ import asyncio
 
 from msgspec import Struct
 
-from agenteval_tui.agents.permission import NotTrustedError
-from agenteval_tui.analysis.blame.free_answer import blame_of
+from agenteval_tui.analysis.blame.free_answer import Given, blame_of
+from agenteval_tui.analysis.blame.known import known_blame, with_sampling
 from agenteval_tui.analysis.blame.model import Sampled
 from agenteval_tui.analysis.blame.sampled import SAMPLES, Sampling, with_sampling
 from agenteval_tui.cli.attach_client import handle_interrupt
+from agenteval_tui.cli.continuation_prompts import agree_to_price, permit_oracle
 from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation
-from agenteval_tui.cli.price_prompt import agree_to_price
-from agenteval_tui.cli.trust_prompt import trust_answer
 from agenteval_tui.core.display import one_line
 from agenteval_tui.formats.documents.blame import blame_document
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.fork.oracle import Oracle
-from agenteval_tui.runs.fork.plan import execution_plan
 from agenteval_tui.views.blame import blame_view, rate_text
 from agenteval_tui.views.fork import price_text
 
@@ -39,8 +37,7 @@ class SampleOptions(Struct, frozen=True):
 def blame_free(invocation: Invocation, reference: str, *, as_json: bool) -> int:
     """Print the free answer; gives the exit code."""
     with invocation.store(to_look=True) as store:
-        row = invocation.references(store).run(reference, failure=True)
-        blame = blame_of(store, row)
+        row = invocation.references(store).failed_run(reference)
         transcript = store.transcript(row.id)
     if as_json:
         invocation.out.json(blame_document(blame))
@@ -52,15 +49,14 @@ def blame_free(invocation: Invocation, reference: str, *, as_json: bool) -> int:
 def blame_sampled(invocation: Invocation, reference: str, options: SampleOptions) -> int:
     """Sample, and print the answer; gives the exit code."""
     with invocation.store() as store:
-        row = invocation.references(store).run(reference, failure=True)
-        blame = blame_of(store, row)
+        row = invocation.references(store).failed_run(reference)
         transcript = store.transcript(row.id)
         oracle = Oracle(
             store, row, purpose="blame", max_cost=options.max_cost, concurrency=options.concurrency,
             trust=options.trust, title=one_line(f"blame of {row.test_name or row.test_id}", 120),
         )  # fmt: skip
         sampling = Sampling(oracle, transcript, options.samples or SAMPLES)
-        _permit(invocation, sampling)
+        permit_oracle(invocation, oracle, sampling.questions[:1])
         takes, requests = sampling.price()
         if takes.runs:
             words = f"at most {price_text(takes, requests)}"
@@ -100,14 +96,3 @@ async def _ask(invocation: Invocation, sampling: Sampling, *, silent: bool) -> t
 
     with handle_interrupt(asyncio.get_running_loop(), stop):
         return await sampling.asking(tell), stops > 0
-
-
-def _permit(invocation: Invocation, sampling: Sampling) -> None:
-    """Ask at the terminal where the agent needs the user's trust. Raises `NotTrustedError`."""
-    oracle = sampling.oracle
-    try:
-        execution_plan(oracle.source, oracle.plan(sampling.questions[:1], 1).runs, trust=oracle.trust)
-    except NotTrustedError as refused:
-        if not trust_answer(invocation, refused):
-            raise
-        oracle.trust = True

@@ -9,15 +9,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.analysis.fork_keeping import save_as_test, save_system_prompt
 from agenteval_tui.analysis.forks import forks_asked, stored_forks
 from agenteval_tui.cli.attach_client import handle_interrupt
+from agenteval_tui.cli.continuation_prompts import agree_to_price, permit_oracle
 from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.output import SIGNS, STYLES
-from agenteval_tui.cli.price_prompt import agree_to_price
-from agenteval_tui.cli.trust_prompt import trust_answer
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
@@ -82,7 +80,8 @@ def fork_run(invocation: Invocation, reference: str, options: ForkOptions) -> in
             title=_title(row, questions), emit=shower.apply,
         )  # fmt: skip
         shower.oracle = oracle
-        _permit(invocation, oracle, questions)
+        permit_oracle(invocation, oracle, questions)
+        oracle.check_tools(questions)
         planned = oracle.plan(questions, options.count)
         takes = oracle.price(questions, options.count)
         requests = sum(
@@ -137,17 +136,6 @@ async def _ask(oracle: Oracle, questions: Sequence[Question], count: int) -> tup
 
     with handle_interrupt(asyncio.get_running_loop(), stop):
         return await oracle.asking(questions, count), stops > 0
-
-
-def _permit(invocation: Invocation, oracle: Oracle, questions: Sequence[Question]) -> None:
-    """Ask at the terminal where the agent needs the user's trust. Raises `NotTrustedError`."""
-    runs = oracle.plan(questions, 1).runs
-    try:
-        execution_plan(oracle.source, runs, trust=oracle.trust)
-    except NotTrustedError as refused:
-        if not trust_answer(invocation, refused):
-            raise
-        oracle.trust = True
 
 
 def _title(row: RunRow, questions: Sequence[Question]) -> str:

@@ -7,23 +7,20 @@ import threading
 
 from msgspec import Struct
 
-from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.analysis.fork_keeping import save_as_test
 from agenteval_tui.analysis.shrink.case import size_of
 from agenteval_tui.analysis.shrink.shrink import Progress, Shrunk
 from agenteval_tui.analysis.shrink.stored import ShrinkQuestion, example, price_of, question_of, shrink
 from agenteval_tui.cli.attach_client import handle_interrupt
+from agenteval_tui.cli.continuation_prompts import agree_to_price, permit_oracle
 from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation
-from agenteval_tui.cli.price_prompt import agree_to_price
-from agenteval_tui.cli.trust_prompt import trust_answer
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.formats.documents.shrink import shrunk_document
 from agenteval_tui.formats.exporters.request_program import request_program
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.fork.oracle import Oracle
-from agenteval_tui.runs.fork.plan import execution_plan
 from agenteval_tui.runs.fork.request import request_of
 from agenteval_tui.views.shrink import price_text, progress_text, shrunk_view
 
@@ -48,14 +45,14 @@ class ShrinkOptions(Struct, frozen=True):
 def shrink_run(invocation: Invocation, reference: str, options: ShrinkOptions) -> int:
     """Shrink a run and print what is left; gives the exit code."""
     with invocation.store() as store:
-        row = invocation.references(store).run(reference, failure=True)
+        row = invocation.references(store).failed_run(reference)
         step = None if options.at is None else options.at - 1
         question = question_of(store, row, step=step, criterion=options.criterion)
         oracle = Oracle(
             store, row, purpose="shrink", max_cost=options.max_cost, concurrency=options.concurrency,
             trust=options.trust, title=one_line(f"shrink {row.test_name or row.test_id}", 120),
         )  # fmt: skip
-        _permit(invocation, oracle, question)
+        permit_oracle(invocation, oracle, [example(question)])
         shown = not options.as_json and options.export is None
         price = price_of(oracle, question, options.rate)
         words, cost = price_text(price), None if price.cost is None else price.cost * price.high
@@ -76,16 +73,6 @@ def shrink_run(invocation: Invocation, reference: str, options: ShrinkOptions) -
         if interrupted:
             return INTERRUPTED
         return 0 if shrunk.ending in ("shrunk", "whole") else 1
-
-
-def _permit(invocation: Invocation, oracle: Oracle, question: ShrinkQuestion) -> None:
-    """Ask at the terminal where the agent needs the user's trust. Raises `NotTrustedError`."""
-    try:
-        execution_plan(oracle.source, oracle.plan([example(question)], 1).runs, trust=oracle.trust)
-    except NotTrustedError as refused:
-        if not trust_answer(invocation, refused):
-            raise
-        oracle.trust = True
 
 
 async def _shrink(
@@ -128,8 +115,7 @@ def _keep(
 ) -> None:
     conversation = shrunk.conversation
     if options.export is not None:
-        permission = execution_plan(oracle.source, (), trust=oracle.trust).permission
-        request = request_of(oracle.source, conversation, permission)
+        request = request_of(oracle.source, conversation, oracle.permission)
         invocation.out.line(request_program(request, options.export).removesuffix("\n"))
     if options.save_test and shrunk.ending in ("shrunk", "stopped"):
         row = question.run

@@ -28,7 +28,8 @@ from agenteval_tui.history.store import Store
 LAST = "last"
 ALL = "--all-projects"
 _LISTED = 10  # candidates of an ambiguous reference
-_FAILED = "status IN ('failed', 'error')"
+_FAILURES = ("failed", "error")
+_FAILED = f"status IN {_FAILURES}"
 _WITH_OUTCOME = "status IN ('passed', 'failed', 'error', 'needs_review', 'skipped')"
 
 
@@ -89,6 +90,24 @@ class References(Struct, frozen=True):
         if named.kind == "execution":
             return self._of_execution(named.row, failure=failure, any_run=failure)
         return self._run(self._newest_of_test(named))
+
+    def failed_run(self, reference: str = "") -> RunRow:
+        """A run for those who can only use one that failed: as `run` with `failure`, but of a test its newest run that
+        failed, also where a newer one passed, which is said. A test that never failed gives its newest run."""
+        row = self.run(reference, failure=True)
+        if row.status in _FAILURES or self.test(reference) is None:
+            return row
+        found = self._one(
+            f"SELECT id FROM runs WHERE test = (SELECT test FROM runs WHERE id = ?) AND {_FAILED}"
+            f" AND superseded != {FORK} ORDER BY superseded, id DESC LIMIT 1",
+            row.rowid,
+        )
+        if found is None:
+            return row
+        failed = self._run(found)
+        did = "passed" if row.status == "passed" else "did not fail"
+        self.say(f"the newest run of {row.test_id} {did}: this is run {failed.id}, the newest that failed")
+        return failed
 
     def either(self, reference: str = "") -> ExecutionRow | RunRow:
         """An execution or a run; the newest run of a test; `last` or nothing: the newest execution."""

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from failing import make
 
+from agenteval_tui.api import blame
 from agenteval_tui.cli.commands.open_app import _found
 from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.standard_input import read_standard_input, standard_input_file
@@ -51,6 +52,34 @@ def test_why_and_open_find_the_same_run(cli: Any, db: Path, reference: str, run:
     start = _found(Invocation(lambda start: 0, db=db), reference)
     wanted = {"last": ("history", "E3"), "E1": ("history", "E1"), "E2": ("history", "E2"), "E3": ("history", "E3")}
     assert (start.screen, start.target) == wanted.get(reference, ("inspect", run))
+
+
+@pytest.mark.parametrize(
+    ("reference", "run", "note"),
+    [
+        ("smoke", "E2-001", "the newest run of smoke passed: this is run E2-001, the newest that failed"),
+        ("refund", "E2-005", ""),
+        ("E2-002", "E2-002", ""),  # who names a run means that one
+        ("", "E2-005", ""),
+        ("mood", "E3-000", ""),  # no run of it failed
+    ],
+)
+def test_who_asks_what_failed_gets_the_newest_failure_of_a_test(db: Path, reference: str, run: str, note: str) -> None:
+    said: list[str] = []
+    with Store.open(db) as store:
+        assert References(store, say=said.append).failed_run(reference).id == run
+    assert said == [note] * bool(note)
+
+
+def test_blame_and_shrink_take_the_newest_failed_run_of_a_test(cli: Any, db: Path) -> None:
+    blamed = cli("blame", "smoke", "--json", "--db", db)
+    assert blamed.json("blame")["run"] == "E2-001"
+    assert "the newest run of smoke passed: this is run E2-001" in blamed.err
+    assert blame("smoke", db=db).answers.run == "E2-001"
+    never = cli("blame", "mood", "--db", db)
+    assert (never.code, "there is nothing to blame: it passed" in never.err) == (2, True)
+    # These runs were made by hand, so there is no suite to continue them with; what counts is which one was taken.
+    assert "E2-001" in cli("shrink", "smoke", "--price", "--db", db).err
 
 
 def test_executions_are_found_by_a_test_a_run_and_last(cli: Any, db: Path) -> None:

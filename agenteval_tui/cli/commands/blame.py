@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from agenteval_tui.cli.continuation_options import MAX_COST, continuation_options
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 
 
@@ -13,15 +14,9 @@ from agenteval_tui.cli.invocation import Invocation, all_projects, common_option
     "--samples", type=click.IntRange(2, 200), metavar="N",
     help="Also continue the run from its steps, at most N times from each (8 is a good start).",
 )  # fmt: skip
-@click.option(
-    "--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD",
-    help="Stop when agents and judges have cost this much; without --samples: sample, 8 times.",
-)  # fmt: skip
-@click.option("--concurrency", type=click.IntRange(1), metavar="N", help="How many at the same time.")
-@click.option("--trust", is_flag=True, help="Let programs and Python functions of the suite's folder run.")
-@click.option("--price", is_flag=True, help="Print what sampling would take, and ask nobody.")
-@click.option("--yes", "-y", "sure", is_flag=True, help="Do not ask whether it may cost that.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document: the four answers and the evidence.")
+@continuation_options(
+    document="the four answers and the evidence", max_cost=f"{MAX_COST}; without --samples: sample, 8 times."
+)
 @all_projects("--all")
 @common_options
 @pass_invocation

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from agenteval_tui.cli.continuation_options import continuation_options
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 
 _ROLES = ("user", "assistant", "system")
@@ -35,20 +36,12 @@ _ROLES = ("user", "assistant", "system")
     "--sweep", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
     help="Try several changes: a YAML or JSON list, a branch for each entry (see the page `fork`).",
 )  # fmt: skip
-@click.option("-n", "count", type=click.IntRange(1, 1000), default=5, show_default=True, help="Continuations a branch.")
-@click.option(
-    "--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD",
-    help="Stop when agents and judges have cost this much.",
-)  # fmt: skip
-@click.option("--concurrency", type=click.IntRange(1), metavar="N", help="How many at the same time.")
-@click.option("--trust", is_flag=True, help="Let programs and Python functions of the suite's folder run.")
-@click.option("--save-test", metavar="ID", help="Then write what was asked as a test of this id into the run's suite.")
 @click.option(
     "-n", "count", type=click.IntRange(1, 1000), default=5, show_default=True, help="Continuations per branch."
 )
-@click.option("--price", is_flag=True, help="Print what it would take, and ask nobody.")
-@click.option("--yes", "-y", "sure", is_flag=True, help="Do not ask whether it may cost that.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document: the branches and their continuations.")
+@click.option("--save-test", metavar="ID", help="Then add what was asked to the run's suite, as a test with this id.")
+@click.option("--save-system", is_flag=True, help="Then save the changed system prompt in the agent's configuration.")
+@continuation_options(document="the branches and their continuations")
 @all_projects("--all")
 @common_options
 @pass_invocation

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from agenteval_tui.cli.continuation_options import continuation_options
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 
 
@@ -28,18 +29,11 @@ from agenteval_tui.cli.invocation import Invocation, all_projects, common_option
     help="Take no call out, only parts of what calls and results say: a call that is gone may be made again.",
 )  # fmt: skip
 @click.option(
-    "--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD",
-    help="Stop when agents and judges have cost this much.",
-)  # fmt: skip
-@click.option("--concurrency", type=click.IntRange(1), metavar="N", help="How many continuations at the same time.")
-@click.option("--trust", is_flag=True, help="Let programs and Python functions of the suite's folder run.")
-@click.option("--save-test", metavar="ID", help="Then write the small case as a test of this id into the run's suite.")
-@click.option(
-    "--export", type=click.Choice(["python", "curl"]), help="Then print a program that asks the same without agenteval."
+    "--export",
+    type=click.Choice(["python", "curl"]),
+    help="Then print a program that asks the same question without agenteval.",
 )
-@click.option("--price", is_flag=True, help="Print what it would take, and ask nobody.")
-@click.option("--yes", "-y", "sure", is_flag=True, help="Do not ask whether it may cost that.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document: the small case, and how it was found.")
+@continuation_options(document="the small case, and how it was found")
 @all_projects("--all")
 @common_options
 @pass_invocation

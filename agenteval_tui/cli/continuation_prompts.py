@@ -1,0 +1,54 @@
+"""What is asked at the terminal before a stored run is continued: may its programs run, and may it cost that?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agenteval_tui.agents.permission import NotTrustedError
+from agenteval_tui.cli.invocation import Invocation
+from agenteval_tui.cli.prompts import can_ask, confirm
+from agenteval_tui.cli.trust_prompt import trust_answer
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.phrasing import listed
+from agenteval_tui.runs.fork.oracle import Oracle
+from agenteval_tui.runs.fork.plan import Question, execution_plan
+
+
+def permit_oracle(invocation: Invocation, oracle: Oracle, questions: Sequence[Question]) -> None:
+    """Ask where the agent of these questions needs the user's trust; the oracle has it then. Says which tools of the
+    run are gone. Raises `NotTrustedError` if there is no terminal, or the answer is no."""
+    planned = oracle.plan(questions, 1).runs
+    try:
+        execution_plan(oracle.source, planned, trust=oracle.trust)
+    except NotTrustedError as refused:
+        if not trust_answer(invocation, refused):
+            raise
+        oracle.trust = True
+    gone, left = oracle.gone_tools(questions[0].conversation) if planned else ((), ())
+    if gone:
+        has = f"has {listed(left, 5)}" if left else "has no tools"
+        invocation.note(
+            f"the agent called {listed(gone, 5)} in this run, and {has} now: the recorded results are told, but no "
+            "continuation can call it again; put the tool back if that is not what you want to try"
+        )
+
+
+def agree_to_price(
+    invocation: Invocation, words: str, cost: float | None, *, max_cost: float | None, sure: bool, shown: bool = True
+) -> bool:
+    """Show the price (`words`), and give whether it may be paid; False: the user said no.
+
+    `cost`: US dollars (None: not known). What is free needs no answer, and neither does what `sure` (--yes) or a limit
+    (`max_cost`) allows. Raises `AgentevalError` where there is no terminal to ask in. `shown` false: the price is not
+    printed, for a document on stdout.
+    """
+    if shown and not invocation.quiet:
+        invocation.out.line((words, "dim"))
+    if sure or cost == 0 or max_cost is not None:
+        return True
+    if not can_ask(invocation):
+        raise AgentevalError(
+            f"this costs money, and there is no terminal to ask in: {words}",
+            mend="give --yes, or a limit: --max-cost USD",
+        )
+    return confirm(invocation, "Continue?")
