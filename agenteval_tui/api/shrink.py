@@ -50,6 +50,11 @@ class Shrunk(Shown, Struct, frozen=True, eq=False):
         found = self.shrunk.conversation
         return to_openai_messages(Transcript(found.messages, found.tool_calls))
 
+    @property
+    def tools(self) -> list[dict[str, Any]]:
+        """The tools that are left, as OpenAI chat completions have them; none for an agent that brings its own."""
+        return [spec.declared for spec in self.shrunk.tools]
+
     def __repr__(self) -> str:
         before, after = self.shrunk.sizes
         return f"<Shrunk {self.question.run.id}: {self.ending}, {after} of {before} characters>"
@@ -66,6 +71,7 @@ def shrink(
     criterion: str = "",
     rate: float = analysis.RATE,
     keep_calls: bool = False,
+    keep_tools: bool = False,
     max_cost: float | None = None,
     concurrency: int | None = None,
     trust: bool = False,
@@ -84,4 +90,5 @@ def shrink(
         row = run.row if isinstance(run, Run) else References(store, projects_open()).failed_run(run)
         question = stored.question_of(store, row, step=None if at is None else at - 1, criterion=criterion)
         oracle = Oracle(store, row, purpose="shrink", max_cost=max_cost, concurrency=concurrency, trust=trust)
-        return Shrunk(stored.shrink(question, oracle, rate=rate, keep_calls=keep_calls), question, path)
+        made = stored.shrink(question, oracle, rate=rate, keep_calls=keep_calls, keep_tools=keep_tools)
+        return Shrunk(made, question, path)

@@ -8,7 +8,6 @@ import threading
 from msgspec import Struct
 
 from agenteval_tui.analysis.fork_keeping import save_as_test
-from agenteval_tui.analysis.shrink.case import size_of
 from agenteval_tui.analysis.shrink.shrink import Progress, Shrunk
 from agenteval_tui.analysis.shrink.stored import ShrinkQuestion, example, price_of, question_of, shrink
 from agenteval_tui.cli.attach_client import handle_interrupt
@@ -32,6 +31,7 @@ class ShrinkOptions(Struct, frozen=True):
     criterion: str = ""
     rate: float = 0.8
     keep_calls: bool = False
+    keep_tools: bool = False
     max_cost: float | None = None
     concurrency: int | None = None
     trust: bool = False
@@ -86,9 +86,8 @@ async def _shrink(
         oracle.stop()
 
     def show(progress: Progress) -> None:
-        invocation.err.status(progress_text(progress, whole))
+        invocation.err.status(progress_text(progress))
 
-    whole = size_of(question.conversation)
     done: list[Shrunk] = []
     errors: list[BaseException] = []
     ended = asyncio.Event()
@@ -96,7 +95,12 @@ async def _shrink(
 
     def work() -> None:
         try:
-            done.append(shrink(question, oracle, rate=options.rate, keep_calls=options.keep_calls, on_progress=show))
+            done.append(
+                shrink(
+                    question, oracle, rate=options.rate, keep_calls=options.keep_calls, keep_tools=options.keep_tools,
+                    on_progress=show,
+                )
+            )  # fmt: skip
         except BaseException as error:  # raised below
             errors.append(error)
         loop.call_soon_threadsafe(ended.set)

@@ -8,9 +8,11 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from textual.dom import DOMNode
+from textual.screen import Screen
 from textual.worker import Worker
 
 _LONGEST_FRAME_S = 1.0
+_REPAINT_S = 0.2
 
 
 def start_worker(
@@ -48,3 +50,25 @@ async def until_painted(node: DOMNode) -> None:
     node.call_after_refresh(shown.set)
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(shown.wait(), _LONGEST_FRAME_S)
+
+
+class PaintedWork:
+    """Work in a thread of which a screen shows how far it is: `paint` is called now and then, and at the end."""
+
+    def __init__(self, screen: Screen[Any], paint: Callable[[], None], *, group: str) -> None:
+        self._screen = screen
+        self._paint = paint
+        self._group = group
+        self._timer = screen.set_interval(_REPAINT_S, paint, pause=True)
+
+    def begin(self, work: Callable[[], object]) -> None:
+        """Do it; one at a time."""
+        self._timer.resume()
+        self._paint()
+        start_worker(self._screen, lambda: self._done(work), group=self._group)
+
+    async def _done(self, work: Callable[[], object]) -> None:
+        await asyncio.to_thread(work)
+        self._timer.pause()
+        if self._screen.is_attached:
+            self._paint()

@@ -20,8 +20,8 @@ STAGES = {
 }
 
 
-def progress_text(progress: Progress, whole: int) -> str:
-    """`taking parts out: 212 of 1,240 characters, 31 questions, 44 continuations`."""
+def progress_text(progress: Progress) -> str:
+    """`removing parts: 212 of 1,240 characters, 31 questions, 44 continuations`."""
     return (
         f"{STAGES[progress.stage]}: {progress.smallest:,} of {numbers.count(whole, 'character')}, "
         f"{numbers.count(progress.questions, 'question')}, {numbers.count(progress.answers, 'continuation')}"
@@ -54,7 +54,16 @@ def shrunk_view(shrunk: Shrunk, criterion: str, *, dimmed: bool = False) -> View
 
 
 def case_lines(case: Case, removed: Collection[int], *, dimmed: bool) -> Iterator[Text]:
-    """A line for each message and call of the case: its role or tool, and what it says."""
+    """A line for each tool, message and call of the case: its role or name, and what it says."""
+    gone = [one_line(tool.text, 60) for tool in case.tools if tool.id in removed]
+    for tool in case.tools:
+        if tool.id not in removed:
+            name = text((f"{one_line(tool.text, 60)} ", "bold"))
+            yield _line("tool", (*name, *_pieces(tool.parts[0], removed, dimmed=dimmed)), there=True)
+            if takes := tuple(_properties(tool, removed, dimmed=dimmed)):
+                yield _line("  takes", takes, there=True)
+    if gone and dimmed:
+        yield _line("tools", text((", ".join(gone), "dim")), there=False)
     for message in case.messages:
         there = message.id not in removed
         role = case.original.messages[message.index].role
@@ -71,6 +80,13 @@ def case_lines(case: Case, removed: Collection[int], *, dimmed: bool) -> Iterato
             name = text((f"{one_line(part.text, 60)} ", "bold" if here else "dim"))
             yield _line("call", (*name, *_pieces(arguments, removed, dimmed=dimmed, gone=not here)), there=here)
             yield _line("result", _pieces(result, removed, dimmed=dimmed, gone=not here), there=here)
+
+
+def _properties(tool: Part, removed: Collection[int], *, dimmed: bool) -> Iterator[Span]:
+    told = [one for one in tool.parts[1:] if dimmed or one.id not in removed]
+    for one in told:
+        comma = ", " if one is not told[-1] else ""
+        yield f"{one_line(one.key, 60)}{comma}", "dim" if one.id in removed else ""
 
 
 def _line(label: str, words: Text, *, there: bool) -> Text:
@@ -118,6 +134,11 @@ def _verdict(shrunk: Shrunk, criterion: str) -> Text:
 
 
 def _notes(shrunk: Shrunk) -> Iterator[Text]:
+    tools = len(shrunk.case.tools)
+    if tools and shrunk.ending in ("shrunk", "stopped"):
+        yield text((f"{len(shrunk.tools)} of its {numbers.count(tools, 'tool')} are left.", "dim"))
+    if shrunk.tools_stay:
+        yield text((f"No tool was removed: {shrunk.tools_stay}.", "dim"))
     if shrunk.minimal:
         yield text(("No single part of it can go: each was tried.", "dim"))
     asked = f"{numbers.count(shrunk.questions, 'question')}, {numbers.count(shrunk.answers, 'continuation')}"

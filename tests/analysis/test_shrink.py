@@ -11,7 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from agenteval_tui.agents.base import ToolSpec
+from agenteval_tui.agents.tools.changes import ToolChange, ToolChanges
+from agenteval_tui.analysis.shrink.case import TOOLS as TOOL_LEVEL
 from agenteval_tui.analysis.shrink.case import Case, pieces, size_of
 from agenteval_tui.analysis.shrink.minimize import smallest
 from agenteval_tui.analysis.shrink.sequential import MOST, decide, fewest
@@ -40,6 +44,15 @@ MESSAGES: list[dict[str, Any]] = [
     {"role": "tool", "tool_call_id": "b", "content": "User U1. Lives in Bonn."},
     {"role": "assistant", "content": "It was shipped."},
     {"role": "user", "content": "Please cancel it now, since I do not need it."},
+]
+
+
+TOOLS = [
+    ToolSpec("get_order", "Gets an order."),
+    ToolSpec(
+        "get_user", "Gets a user. Ask for the id first.", {"type": "object", "properties": {"id": {}, "full": {}}}
+    ),
+    ToolSpec("refund", "Pays back. Always do it!", {"type": "object", "properties": {"n": {}}, "required": ["n"]}),
 ]
 
 
@@ -76,7 +89,7 @@ def test_nothing_taken_out_is_the_conversation_itself() -> None:
 
 @given(st.data())
 def test_whatever_is_taken_out_can_be_asked_or_is_refused(data: st.DataObject) -> None:
-    case = Case(conversation())
+    case = Case(conversation(), tools=TOOLS)
     removable = [part.id for part in case.parts if part.level]
     removed = case.without(frozenset(), data.draw(st.lists(st.sampled_from(removable))))
     found = case.conversation(removed)
@@ -86,6 +99,10 @@ def test_whatever_is_taken_out_can_be_asked_or_is_refused(data: st.DataObject) -
     assert found.messages[-1].role in ("user", "tool")
     assert any(one.role == "system" for one in found.messages), "else the agent would be given its own prompt again"
     assert size_of(found) <= size_of(case.original)
+    offered = case.offered(removed)
+    assert {one.name for one in found.tool_calls} <= {spec.name for spec in offered}, "a tool stays while it is called"
+    for spec in offered:
+        assert set(spec.parameters.get("required", ())) <= set(spec.parameters["properties"])
     for message in case.messages:
         there = "".join(text for text, kept in pieces(message.parts[0], removed) if kept)
         assert len(there) <= len(case.original.messages[message.index].content)
@@ -146,6 +163,30 @@ def test_what_is_left_is_enough_and_no_part_of_it_can_go() -> None:
     smallest_ = [one.smallest for one in seen]
     assert smallest_ == sorted(smallest_, reverse=True)
     assert smallest_[-1] == found.sizes[1] < found.sizes[0] == size_of(conversation())
+
+
+def test_the_tools_are_shrunk_too() -> None:
+    """The failure needs a tool that nobody calls, and a word that is told of another."""
+
+    def ask(found: Conversation, n: int) -> Count:
+        specs = TOOLS if found.tools is None else found.tools.offered(TOOLS)
+        told = {spec.name: spec.description for spec in specs}
+        return Count(n if "refund" in told and "first" in told.get("get_user", "") else 0, n)
+
+    found = Shrinker(conversation(), ask, tools=TOOLS).run()
+    assert (found.ending, found.minimal) == ("shrunk", True)
+    nothing = {"type": "object", "properties": {}}
+    assert found.tools == [ToolSpec("get_user", "first.", nothing), ToolSpec("refund", "", nothing)]
+    assert found.conversation.tools == ToolChanges(
+        ("get_order",), {"get_user": ToolChange("first.", nothing), "refund": ToolChange("", nothing)}
+    )
+    kept = Shrinker(conversation(), ask, tools=TOOLS, keep_calls=True).run()
+    assert [spec.name for spec in kept.tools] == ["get_order", "get_user", "refund"], "the first is called"
+    case = Case(conversation(), tools=TOOLS)
+    assert [part.text for part in case.level(TOOL_LEVEL, frozenset())] == ["refund"]
+    before = replace(conversation(), tools=ToolChanges(("search",)))
+    assert Case(before, tools=TOOLS).conversation(frozenset()) == before
+    assert Shrinker(before, ask, tools=TOOLS).run().conversation.tools.without == ("search", "get_order")
 
 
 def test_calls_may_stay() -> None:
@@ -211,7 +252,7 @@ def test_planted_triggers_in_recorded_conversations_are_found() -> None:
 
     listed = conversations(SHARED)
     for number in range(4):
-        planted = Planted(listed[number * 7], 1 + number % 3, noise=False, seed=number)
+        planted = Planted(listed[number * 7], 1 + number % 3, noise=False, seed=number, tools=number > 1)
         removed = ours(planted)
         assert planted.recovered(removed)
         assert planted.minimal(removed)
@@ -229,4 +270,6 @@ def test_a_result_can_be_shown() -> None:
     assert "\x1b" not in text
     assert "Blue lamp" not in text
     assert "Blue lamp" in plain_text(shrunk_view(found, "", dimmed=True))
-    assert progress_text(Progress("check", 10, 9, 3, 4), 1240).startswith("taking each part out by itself: 9 of 1,240")
+    program = replace(found, tools_stay="an agent of kind command has its own")
+    assert "No tool was removed: an agent of kind command has its own." in plain_text(shrunk_view(program, ""))
+    assert progress_text(Progress("check", 10, 9, 1240, 3, 4)).startswith("removing each part by itself: 9 of 1,240")

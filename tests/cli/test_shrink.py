@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import agenteval_tui
 from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.suites.load import load_suite
 from tests.cli.test_fork import SUITE
@@ -54,6 +55,59 @@ def test_it_runs_without_agenteval(cli: Any, suite: Path, tmp_path: Path) -> Non
     shell = cli("shrink", "order", "--export", "curl").out
     assert shell.startswith("# agenteval demo-server --port 8137 has to run\ncurl -sS http://127.0.0.1:8137/v1/")
     assert subprocess.run(["sh", "-n"], input=shell, text=True, check=False).returncode == 0
+
+
+REVIEWS = """
+name: Shop
+agent: shop
+agents:
+  shop: {kind: demo, pace: 0}
+tests:
+  - id: kettle
+    prompt: What do customers say about the Aurora Kettle?
+    criteria:
+      - name: Gives nothing away
+        prototype_class: ToolResponse
+        config_uxon: '{"metrics": [{"type": "ToolCheck", "forbidden_tools": ["issue_voucher"]}]}'
+"""
+
+
+def test_tools_are_taken_out_and_left_out_by_hand(cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "shop.suite.yaml"
+    path.write_text(REVIEWS, "utf-8")
+    cli("run", path)
+    small = cli("shrink", "kettle", "--json", "--save-test", "small").json("shrink")
+    names = ["search_products", "get_reviews", "issue_voucher"]
+    assert [one["function"]["name"] for one in small["tools"]] == names
+    assert ("describe_table" in small["without_tools"], small["minimal"]) == (True, True)
+    shown = cli("shrink", "kettle").out
+    assert "3 of its 11 tools are left." in shown
+    assert " tool       issue_voucher" in shown
+    exported = cli("shrink", "kettle", "--export", "curl").out
+    assert '"without_tools": [\n    "describe_table"' in exported
+    context = load_suite(path).suite.tests[-1].context
+    assert context.without_tools == small["without_tools"]
+    assert context.changed_tools["issue_voucher"].description == ""
+    assert cli("run", path, "--test", "small").code == 1, "it fails as the run did"
+    kept = cli("shrink", "kettle", "--keep-tools", "--json").json("shrink")
+    assert (len(kept["tools"]), kept["without_tools"]) == (11, [])
+
+    asked = cli("fork", "kettle", "--without-tool", "issue_voucher", "-n", 2, "--json").json("fork")
+    (branch,) = asked["branches"]
+    assert branch["edits"] == [{"change": "tools", "value": {"without_tools": ["issue_voucher"]}}]
+    assert branch["pass_rate"]["passed"] == 2
+    made = cli("fork", "kettle").out
+    assert "without the tool issue_voucher" in made
+    sweep = tmp_path / "tools.yaml"
+    sweep.write_text("- {without_tools: [query]}\n- {without_tools: [issue_voucher], label: safe}\n", "utf-8")
+    two = cli("fork", "kettle", "--sweep", sweep, "-n", 1, "--json").json("fork")
+    assert [one["pass_rate"]["passed"] for one in two["branches"]] == [0, 1]
+    (one,) = agenteval_tui.fork("kettle", without_tools=["issue_voucher"], n=1).branches
+    assert (one.passed, one.name) == (1, "without the tool issue_voucher")
+    assert [each["function"]["name"] for each in agenteval_tui.shrink("kettle").tools] == names
+    typo = cli("fork", "kettle", "--without-tool", "issue_vouchers")
+    assert "`without_tools` names 'issue_vouchers', and the agent has no such tool" in typo.err
 
 
 def test_a_limit_stops_it_and_the_next_time_it_continues(

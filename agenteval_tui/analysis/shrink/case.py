@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.agents.base import ToolSpec
+from agenteval_tui.agents.tools.changes import ToolChange, ToolChanges
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.fork.edits import PROMPTS, complete
 from agenteval_tui.runs.plan.conversation import Conversation
@@ -50,26 +52,40 @@ class Part(Struct):
             yield from part.walk()
 
 
-MESSAGES, CALLS, SENTENCES, JSON, WORDS = 1, 2, 3, 4, 4 + DEEPEST
-"""The levels. JSON has one for each depth."""
+MESSAGES, CALLS, TOOLS, SENTENCES, JSON, WORDS = 1, 2, 3, 4, 5, 5 + DEEPEST
+"""The levels. JSON has one for each depth; properties of a tool's arguments are in the first."""
 
 
 class Case:
     """A conversation and its parts. `keep_prompts`: something of each system prompt stays, because without any the
     agent would be given its own again. `keep_calls`: calls stay, and only what they and their results say is taken
-    apart; a call that is taken out may be made again, with a result from its tool."""
+    apart; a call that is taken out may be made again, with a result from its tool. `tools`: what the model is told of
+    its tools in the whole case; `keep_tools`: nothing of that is taken out."""
 
-    def __init__(self, conversation: Conversation, *, keep_prompts: bool = True, keep_calls: bool = False) -> None:
+    def __init__(
+        self,
+        conversation: Conversation,
+        *,
+        keep_prompts: bool = True,
+        keep_calls: bool = False,
+        tools: Sequence[ToolSpec] = (),
+        keep_tools: bool = False,
+    ) -> None:
         self.original = conversation
+        self.specs = tuple(tools)
         self._keep_prompts = keep_prompts
         self._keep_calls = keep_calls
         self.parts: list[Part] = []
         """All of them, by id."""
         self.messages = self._take_apart()
+        self.tools = [] if keep_tools else [self._tool(index, spec) for index, spec in enumerate(self.specs)]
 
     def level(self, level: int, removed: Collection[int]) -> list[Part]:
-        """The parts of a level that are there, in order."""
-        return [part for part in self.parts if part.level == level and part.id not in removed]
+        """The parts of a level that are there and could go, in order."""
+        called = self._called(removed) if level == TOOLS else ()
+        return [
+            part for part in self.parts if part.level == level and part.id not in removed and part.text not in called
+        ]
 
     @property
     def levels(self) -> list[int]:
@@ -115,15 +131,47 @@ class Case:
                 answer = self._answers.get(one.index)
                 if answer is not None:
                     messages.append(replace(answer, content=calls[number].result or "", tool_call=number))
+        tools = self._changes(gone)
+        if tools is not None and any(call.name in tools.without for call in calls):
+            return None
         try:
-            return complete(Conversation(tuple(messages), tuple(calls), self.original.turns))
+            return complete(Conversation(tuple(messages), tuple(calls), self.original.turns, tools=tools))
         except AgentevalError:
             return None
 
     def size(self, removed: Collection[int]) -> int:
         """Characters that are left: texts, arguments, results."""
         found = self.conversation(removed)
-        return 0 if found is None else size_of(found)
+        if found is None:
+            return 0
+        tools = self.offered(removed)
+        return size_of(found) + sum(len(t.name) + len(t.description) + len(dumped(t.parameters)) for t in tools)
+
+    def offered(self, removed: Collection[int]) -> list[ToolSpec]:
+        """What the model is told of the tools that are left."""
+        changes = self._changes(removed)
+        return list(self.specs) if changes is None else changes.offered(self.specs)
+
+    # Tools
+
+    def _called(self, removed: Collection[int]) -> set[str]:
+        """The tools that calls which are there call."""
+        return {part.text for part in self.parts if part.kind == "call" and part.id not in removed}
+
+    def _changes(self, gone: Collection[int]) -> ToolChanges | None:
+        """What is changed of the tools; as it was where nothing of them is gone."""
+        before = self.original.tools
+        without, changed = [], {}
+        for part, spec in zip(self.tools, self.specs, strict=False):  # there are no parts of tools that stay
+            if part.id in gone:
+                without.append(spec.name)
+            elif not _whole(part, gone):
+                changed[spec.name] = _changed(part, spec, gone)
+        if not without and not changed:
+            return before
+        if before is not None:
+            return ToolChanges((*before.without, *without), {**before.changed, **changed})
+        return ToolChanges(tuple(without), changed)
 
     # Taking apart
 
@@ -151,6 +199,15 @@ class Case:
                 result.parts = self._result(call.result or "")
             found.append(whole)
         return found
+
+    def _tool(self, index: int, spec: ToolSpec) -> Part:
+        tool = self._part("tool", TOOLS, index=index, text=spec.name)
+        text = self._part("text", 0)
+        text.parts = self._sentences(spec.description)
+        properties = spec.parameters.get("properties")
+        names = properties if isinstance(properties, dict) else ()
+        tool.parts = [text, *(self._part("property", JSON, key=name, text=name) for name in names)]
+        return tool
 
     def _part(self, kind: Kind, level: int, **more: Any) -> Part:
         made = Part(len(self.parts), kind, level, parts=[], **more)
@@ -258,6 +315,20 @@ def _result(part: Part, gone: Collection[int]) -> str:
     if part.parts and part.parts[0].kind == "value":
         return dumped(_value(part.parts[0], gone))
     return "".join(_text(one, gone) for one in part.parts)
+
+
+def _changed(tool: Part, spec: ToolSpec, gone: Collection[int]) -> ToolChange:
+    """What is told of a tool of which parts are gone."""
+    text, *properties = tool.parts
+    out = {one.key for one in properties if one.id in gone}
+    parameters = None
+    if out:
+        left = {name: value for name, value in spec.parameters["properties"].items() if name not in out}
+        parameters = {**spec.parameters, "properties": left}
+        required = [name for name in parameters.pop("required", ()) if name not in out]
+        if required:
+            parameters["required"] = required
+    return ToolChange(None if _whole(text, gone) else _text(text, gone), parameters)
 
 
 def _value(part: Part, gone: Collection[int]) -> Any:

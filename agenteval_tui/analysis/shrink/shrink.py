@@ -13,6 +13,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from agenteval_tui.agents.base import ToolSpec
 from agenteval_tui.analysis.shrink.case import Case, Part
 from agenteval_tui.analysis.shrink.minimize import smallest
 from agenteval_tui.analysis.shrink.sequential import MOST, decide, fewest
@@ -43,6 +44,7 @@ class Progress(Struct, frozen=True):
     stage: Stage
     size: int
     smallest: int
+    whole: int
     questions: int
     answers: int
 
@@ -64,11 +66,17 @@ class Shrunk(Struct, frozen=True):
     questions: int = 0
     answers: int = 0
     why: str = ""
+    tools_stay: str = ""
 
     @property
     def conversation(self) -> Conversation:
         """The small case."""
         return self.case.conversation(self.removed) or self.case.original
+
+    @property
+    def tools(self) -> list[ToolSpec]:
+        """What the model is told of its tools in the small case."""
+        return self.case.offered(self.removed)
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -90,9 +98,11 @@ class Shrinker:
         *,
         rate: float = RATE,
         keep_calls: bool = False,
+        tools: Sequence[ToolSpec] = (),
+        keep_tools: bool = False,
         on_progress: Callable[[Progress], None] = lambda progress: None,
     ) -> None:
-        self.case = Case(conversation, keep_calls=keep_calls)
+        self.case = Case(conversation, keep_calls=keep_calls, tools=tools, keep_tools=keep_tools)
         self._ask = ask
         self._rate = rate
         self._on_progress = on_progress
@@ -101,7 +111,7 @@ class Shrinker:
         self._smallest: Removed = frozenset()
         self._confirmed: Removed = frozenset()
         self._stage: Stage = "reproduce"
-        self._size = self.case.size(frozenset())
+        self._size = self._whole = self.case.size(frozenset())
 
     def run(self) -> Shrunk:
         """Shrink it."""
@@ -194,7 +204,14 @@ class Shrinker:
         if holds and self._size <= self.case.size(self._smallest):
             self._smallest = removed
         self._on_progress(
-            Progress(self._stage, self._size, self.case.size(self._smallest), len(self._counts), self._answers)
+            Progress(
+                self._stage,
+                self._size,
+                self.case.size(self._smallest),
+                self._whole,
+                len(self._counts),
+                self._answers,
+            )
         )
         return holds
 
@@ -219,7 +236,7 @@ class Shrinker:
             return ""
         messages = [[one.role, one.content, one.tool_calls, one.tool_call] for one in found.messages]
         calls = [[one.name, repr(one.arguments), one.result] for one in found.tool_calls]
-        return content_hash([messages, calls, found.turns])
+        return content_hash([messages, calls, found.turns, found.context({})])
 
     @property
     def _answers(self) -> int:

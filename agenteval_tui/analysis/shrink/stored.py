@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.blame.free_answer import blame_of
 from agenteval_tui.analysis.shrink.sequential import fewest
@@ -14,6 +15,7 @@ from agenteval_tui.history import causes
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.fork.edits import ANSWERED, fork
+from agenteval_tui.runs.fork.model import AnyEdit, Tools
 from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.runs.fork.plan import Question
 from agenteval_tui.runs.plan.conversation import Conversation
@@ -72,15 +74,18 @@ def shrink(
     *,
     rate: float = RATE,
     keep_calls: bool = False,
+    keep_tools: bool = False,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Shrunk:
     """Shrink it. Blocks; `oracle.stop()` ends it with the smallest case that was found until then. What was asked once
     is in the history: the same again costs nothing until it goes further.
 
-    `keep_calls`: no call is taken out, only parts of what calls and results say."""
+    `keep_calls`: no call is taken out, only parts of what calls and results say. `keep_tools`: the list of tools stays
+    as it is. Raises `AgentevalError` where the agent can't say which it has, and `NotTrustedError`."""
+    tools = oracle.tools(question.conversation)
 
     def ask(conversation: Conversation, n: int) -> Count:
-        found = oracle.ask(conversation, n, step=question.step)
+        found = oracle.ask(conversation, n, step=question.step, edits=edits_of(conversation))
         # An agent that breaks at what it is told fails, and not for this cause; one that nobody reaches says nothing.
         silent = [one for one in found.answers if one.run.error_kind in SILENT and question.cause not in one.causes]
         hits = sum(question.cause in one.causes for one in found.answers)
@@ -89,7 +94,25 @@ def shrink(
             stopped = f"the agent could not be asked: {silent[0].run.error_message}"
         return Count(hits, len(found.answers) - len(silent), stopped)
 
-    return Shrinker(question.conversation, ask, rate=rate, keep_calls=keep_calls, on_progress=on_progress).run()
+    shrinker = Shrinker(
+        question.conversation,
+        ask,
+        rate=rate,
+        keep_calls=keep_calls,
+        tools=tools or (),
+        keep_tools=keep_tools,
+        on_progress=on_progress,
+    )
+    shrunk = shrinker.run()
+    if tools is None:
+        kind = oracle.source.agent.config.get("kind")
+        return replace(shrunk, tools_stay=f"an agent of kind {kind} has its own")
+    return shrunk
+
+
+def edits_of(conversation: Conversation) -> tuple[AnyEdit, ...]:
+    """What is kept of a question about how it was made: the changes of tools."""
+    return () if conversation.tools is None else (Tools(conversation.tools),)
 
 
 class ShrinkPrice(Struct, frozen=True):
@@ -104,7 +127,7 @@ class ShrinkPrice(Struct, frozen=True):
 def price_of(oracle: Oracle, question: ShrinkQuestion, rate: float = RATE) -> ShrinkPrice:
     """What was measured on planted triggers (`benchmarks/accuracy/shrink.py`): 8 to 40 times the sure question."""
     sure = fewest(0, 0, rate)
-    low, high = 8 * sure, 40 * sure
+    low, high = 8 * sure, 60 * sure
     takes = oracle.price([example(question)], high)
     if not takes.runs:
         return ShrinkPrice(low, high, None, None)

@@ -28,6 +28,8 @@ from agenteval_tui.cli.invocation import Invocation, all_projects, common_option
     "--keep-calls", is_flag=True,
     help="Take no call out, only parts of what calls and results say: a call that is gone may be made again.",
 )  # fmt: skip
+@click.option("--keep-tools", is_flag=True, help="Keep the list of tools.")
+@click.option("--save-test", metavar="ID", help="Then add the small case to the run's suite, as a test with this id.")
 @click.option(
     "--export",
     type=click.Choice(["python", "curl"]),

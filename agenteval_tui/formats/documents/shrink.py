@@ -44,6 +44,11 @@ class ShrunkRun(Document, frozen=True, kw_only=True):
     execution: Annotated[str, Meta(description="what was asked just now; empty: nothing had to be asked")]
     cost: Annotated[float | None, Meta(description="US dollars that this took; null: nothing was asked")]
     messages: Annotated[tuple[dict[str, Any], ...], Meta(description="the small case as OpenAI chat messages")]
+    tools: Annotated[
+        tuple[dict[str, Any], ...] | None,
+        Meta(description="its tools as OpenAI chat completions have them; null: the agent brings its own"),
+    ]
+    without_tools: Annotated[tuple[str, ...], Meta(description="the tools that are left out")]
 
 
 def shrunk_document(
@@ -70,6 +75,8 @@ def shrunk_document(
         execution=execution,
         cost=cost,
         messages=tuple(to_openai_messages(Transcript(found.messages, found.tool_calls))),
+        tools=None if shrunk.tools_stay else tuple(spec.declared for spec in shrunk.tools),
+        without_tools=() if found.tools is None else found.tools.without,
     )
 
 

@@ -18,10 +18,9 @@ from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
-from agenteval_tui.tui.workers import start_worker
+from agenteval_tui.tui.workers import PaintedWork, start_worker
 from agenteval_tui.views.shrink import price_text, progress_text, shrunk_view
 
-_REPAINT_S = 0.2
 _WHAT = (
     "Parts of what the agent was told are taken out while it still fails for the same cause: messages, calls, "
     "sentences, members of JSON, words."
@@ -36,6 +35,7 @@ class ShrinkScreen(Sheet[None]):
         Binding("escape,q,alt+k", "leave", "close", show=False),
         Binding("enter", "begin", "start", show=False),
         Binding("c", "calls", "keep calls", show=False),
+        Binding("t", "tools", "keep tools", show=False),
         Binding("S", "stop", "stop", show=False),
         Binding("m", "save", "make a test", show=False),
     ]
@@ -52,7 +52,7 @@ class ShrinkScreen(Sheet[None]):
 
     def on_mount(self) -> None:
         self.controller = ShrinkController(services(self).session.store, *self._about)
-        self._timer = self.set_interval(_REPAINT_S, self._paint, pause=True)
+        self._work = PaintedWork(self, self._paint, group="shrink")
         self.query_one("#shrunk", LinesView).focus()
         self._paint()
         start_worker(self, self._read, group="shrink")
@@ -68,21 +68,18 @@ class ShrinkScreen(Sheet[None]):
         """Ask the agent."""
         if self.controller is not None and self.controller.stage in ("ready", "ended"):
             self.controller.begin()
-            self._timer.resume()
-            self._paint()
-            start_worker(self, self._run, group="shrink")
-
-    async def _run(self) -> None:
-        assert self.controller is not None
-        await asyncio.to_thread(self.controller.run)
-        self._timer.pause()
-        if self.is_attached:
-            self._paint()
+            self._work.begin(self.controller.run)
 
     def action_calls(self) -> None:
         """Whether calls stay, and only what they say is shrunk."""
         if self.controller is not None and self.controller.stage in ("ready", "ended"):
             self.controller.keep_calls = not self.controller.keep_calls
+            self._paint()
+
+    def action_tools(self) -> None:
+        """Whether the list of tools stays as it is."""
+        if self.controller is not None and self.controller.stage in ("ready", "ended"):
+            self.controller.keep_tools = not self.controller.keep_tools
             self._paint()
 
     def action_stop(self) -> None:
@@ -120,7 +117,9 @@ class ShrinkScreen(Sheet[None]):
         if controller.running:
             return (("S", "stop"), ("esc", "stop and close"))
         calls = "calls may go" if controller.keep_calls else "keep calls"
-        keys: Keys = (("enter", "again" if controller.shrunk is not None else "start"), ("c", calls))
+        tools = "tools may go" if controller.keep_tools else "keep tools"
+        begin = "again" if controller.shrunk is not None else "start"
+        keys: Keys = (("enter", begin), ("c", calls), ("t", tools))
         if controller.shrunk is not None and controller.shrunk.removed and not controller.saved:
             keys = (*keys, ("m", "make a test"))
         return (*keys, ("esc", "close"))
@@ -147,5 +146,6 @@ class ShrinkScreen(Sheet[None]):
         lines += paragraph(_WHAT, width)
         stay = "Calls stay; only what they and their results say is shrunk." if controller.keep_calls else ""
         lines += paragraph(stay, width) if stay else []
+        lines += paragraph("The list of tools stays as it is.", width) if controller.keep_tools else []
         lines += [(), *paragraph(price_text(controller.price) if controller.price is not None else "", width)]
         return [*lines, (), *paragraph(_KEPT, width, "dim")]

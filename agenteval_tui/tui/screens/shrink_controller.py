@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 from agenteval_tui.analysis.fork_keeping import save_as_test
-from agenteval_tui.analysis.shrink.case import size_of
 from agenteval_tui.analysis.shrink.shrink import Progress, Shrunk
 from agenteval_tui.analysis.shrink.stored import ShrinkPrice, ShrinkQuestion, price_of, question_of, shrink
 from agenteval_tui.core.display import one_line
@@ -24,6 +23,7 @@ class ShrinkController:
     def __init__(self, store: Store, run: str, criterion: str = "") -> None:
         self.stage: Stage = "reading"
         self.keep_calls = False
+        self.keep_tools = False
         self.price: ShrinkPrice | None = None
         self.progress: Progress | None = None
         self.shrunk: Shrunk | None = None
@@ -34,11 +34,6 @@ class ShrinkController:
         self._run = run
         self._criterion = criterion
         self._oracle: Oracle | None = None
-
-    @property
-    def whole(self) -> int:
-        """Characters of what the agent was told."""
-        return 0 if self.question is None else size_of(self.question.conversation)
 
     @property
     def running(self) -> bool:
@@ -67,7 +62,13 @@ class ShrinkController:
         assert self.question is not None
         try:
             self._oracle = self._new_oracle()
-            self.shrunk = shrink(self.question, self._oracle, keep_calls=self.keep_calls, on_progress=self._note)
+            self.shrunk = shrink(
+                self.question,
+                self._oracle,
+                keep_calls=self.keep_calls,
+                keep_tools=self.keep_tools,
+                on_progress=self._note,
+            )
         except AgentevalError as error:
             self.error = error
         self.stage = "ended" if self.error is None else "ready"
@@ -101,4 +102,8 @@ class ShrinkController:
 
     def _new_oracle(self) -> Oracle:
         row = self._store.run(self._run)
-        return Oracle(self._store, row, purpose="shrink", title=one_line(f"shrink {row.test_name or row.test_id}", 120))
+        price = self.price
+        # The most that the person agreed to.
+        limit = price.cost * price.high if price is not None and price.cost else None
+        title = one_line(f"shrink of {row.test_name or row.test_id}", 120)
+        return Oracle(self._store, row, purpose="shrink", max_cost=limit, title=title)
