@@ -56,6 +56,30 @@ def _value_of(match: re.Match[str], env: Mapping[str, str]) -> str:
     return found
 
 
+class Reference(Struct, frozen=True):
+    """A `${VAR}` in a text. `mark`: `:-` or `-` where there is a default."""
+
+    name: str
+    mark: str = ""
+    default: str = ""
+
+
+def pieces(text: str) -> Iterator[str | Reference]:
+    """A text in its pieces, as `expand` reads them: texts, and the references between them."""
+    end = 0
+    for match in _REFERENCE.finditer(text):
+        if match.start() > end:
+            yield text[end : match.start()]
+        end = match.end()
+        parts = None if match.group() == "$${" else _NAME.match(match.group(1))
+        if parts is None:
+            yield "${" if match.group() == "$${" else match.group()
+        else:
+            yield Reference(parts.group(1), parts.group(2) or "", parts.group(3) or "")
+    if end < len(text):
+        yield text[end:]
+
+
 class ExpandedVariable(Struct, frozen=True):
     """A value of the environment that `expand` puts into a text: the variable, its value, and the first and the
     last key on the way to the text (one, where it is the same)."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
 from agenteval_tui.agents.base import AgentRequest
-
-KEY = "{key}"
-"""What stands for the key in a header's value."""
+from agenteval_tui.agents.inline_secrets import is_key
+from agenteval_tui.suites.environment import Reference, pieces
 
 
 class WrittenRequest(Struct, frozen=True):
@@ -20,8 +19,27 @@ class WrittenRequest(Struct, frozen=True):
     url: str
     headers: Mapping[str, str]
     body: Mapping[str, Any]
-    key_env: str = ""
     note: str = ""
+
+
+def own_headers(
+    headers: Mapping[str, str], written: Mapping[str, Any], taken: Collection[str]
+) -> tuple[dict[str, str], list[str]]:
+    """The headers of an agent's options that can be written down, as they stand in the suite (`written`), and the names
+    of the others. What comes from the environment can be; another value may be a key. `taken`: names of headers
+    (lower case) that the request has anyway."""
+    told: dict[str, str] = {}
+    others: list[str] = []
+    for name in headers:
+        if name.lower() in taken:
+            continue
+        value = written.get(name)
+        found = [one for one in pieces(value) if isinstance(one, Reference)] if isinstance(value, str) else []
+        if found and not any(is_key(name, one.default, sent=True) for one in found):
+            told[name.lower()] = str(value)
+        else:
+            others.append(name)
+    return told, others
 
 
 @runtime_checkable

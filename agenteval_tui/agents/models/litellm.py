@@ -19,11 +19,12 @@ from typing import Any
 
 import httpx
 
-from agenteval_tui.agents.base import AgentEvent, AgentSetup, Failed, Prepared, ToolCallFinished, ToolSpec
+from agenteval_tui.agents.base import AgentEvent, AgentRequest, AgentSetup, Failed, Prepared, ToolCallFinished, ToolSpec
 from agenteval_tui.agents.http import errors
 from agenteval_tui.agents.http.client_factory import NoWayError, api_key
 from agenteval_tui.agents.http.connection_pool import without_credentials
 from agenteval_tui.agents.http.errors import ErrorMapper
+from agenteval_tui.agents.http.written_request import WrittenRequest
 from agenteval_tui.agents.models.litellm_options import LiteLLMOptions
 from agenteval_tui.agents.models.loop import ModelAgent
 from agenteval_tui.agents.models.message_mapping import ProviderMessage
@@ -51,6 +52,13 @@ class LiteLLMAgent(ModelAgent[LiteLLMOptions]):
                 mend="pip install 'agenteval-tui[litellm]'",
             )
         super().__init__(setup)
+
+    async def written_request(self, request: AgentRequest) -> WrittenRequest:
+        """There is none: litellm makes the request."""
+        raise AgentevalError(
+            f"agent {self._setup.name!r} asks through litellm, which makes the request itself",
+            mend="save the small case as a test: --save-test ID",
+        )
 
     def _protocol(self, options: LiteLLMOptions) -> ModelProtocol:
         return LiteLLMProtocol(options)

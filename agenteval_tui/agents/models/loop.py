@@ -23,8 +23,8 @@ from agenteval_tui.agents.base import (
 )
 from agenteval_tui.agents.http.client import HttpClient
 from agenteval_tui.agents.http.client_factory import NoWayError, Secrets, api_key, make_client, run_on_client
-from agenteval_tui.agents.http.connection_pool import Connections
-from agenteval_tui.agents.http.written_request import KEY, WrittenRequest
+from agenteval_tui.agents.http.connection_pool import Connections, without_credentials
+from agenteval_tui.agents.http.written_request import WrittenRequest, own_headers
 from agenteval_tui.agents.models.health_check import check_model
 from agenteval_tui.agents.models.message_mapping import CallIds, provider_messages, with_system
 from agenteval_tui.agents.models.stream import CallParts, Dialogue, ModelClient, ModelProtocol, end_of_turn
@@ -90,9 +90,17 @@ class ModelAgent(ABC, Generic[Options]):
         body.pop("stream", None)
         body.pop("stream_options", None)
         path = protocol.path.replace(":streamGenerateContent?alt=sse", ":generateContent")
-        key_env = options.key_env or ""
-        headers = options.key_headers(KEY) if key_env else options.key_headers("")
-        return WrittenRequest(f"{options.url.rstrip('/')}/{path.lstrip('/')}", headers, body, key_env)
+        url = without_credentials(options.url)
+        headers = options.key_headers(f"${{{options.key_env}}}" if options.key_env else "")
+        written = self._setup.written.get("headers")
+        more, others = own_headers(options.headers, written if isinstance(written, Mapping) else {}, headers)
+        config = request.config or self._setup.config
+        clean = self._secrets.of(config, "", options.headers, options.query, options.url).data(body)
+        missing = [*(f"the header {name}" for name in others), *(f"the parameter {name}" for name in options.query)]
+        missing += ["the user and password of the address"] if url != options.url else []
+        missing += ["what is replaced by *** in the body"] if clean != body else []
+        note = f"add what the agent's configuration has and is not written here: {', '.join(missing)}"
+        return WrittenRequest(f"{url}/{path.lstrip('/')}", {**more, **headers}, clean, note if missing else "")
 
     def release(self, run: str) -> None:
         """The run is over: the shop that it had is closed."""
@@ -106,6 +114,8 @@ class ModelAgent(ABC, Generic[Options]):
     def _begin(self, request: AgentRequest) -> tuple[ModelClient, AsyncIterator[AgentEvent]]:
         options = options_for(request, self._setup, self._options)
         wire = self._client(options, request.config)
+        if isinstance(wire, HttpClient):
+            wire.paid = request.paid
         return wire, self._converse(request, options, wire, self._toolbox(options, request))
 
     async def _converse(

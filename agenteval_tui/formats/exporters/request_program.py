@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 
-from agenteval_tui.agents.http.written_request import KEY, WrittenRequest
+from agenteval_tui.agents.http.written_request import WrittenRequest
+from agenteval_tui.core.display import one_line
+from agenteval_tui.suites.environment import Reference, pieces
 
 FORMS = ("python", "curl")
 
@@ -20,20 +23,16 @@ def _headers(request: WrittenRequest) -> dict[str, str]:
 
 
 def _python(request: WrittenRequest) -> str:
-    key = f'os.environ["{request.key_env}"]' if request.key_env else ""
-    headers = []
-    for name, value in _headers(request).items():
-        before, found, after = value.partition(KEY)
-        parts = [repr(before) if before else "", key if found else "", repr(after) if after else ""]
-        headers.append(f"    {name!r}: {' + '.join(filter(None, parts))},")
+    headers = [f"    {name!r}: {_python_text(value)}," for name, value in _headers(request).items()]
     # JSON is Python but for three words, which are names here.
     body = json.dumps(request.body, indent=4, ensure_ascii=True)
     lines = [
         "#!/usr/bin/env python3",
-        f'"""What agenteval shrank: asks the model the same, and prints its reply.{_note(request)}"""',
+        '"""What agenteval shrank: asks the model the same, and prints its reply."""',
+        *([f"# Before that: {_note(request)}"] if request.note else []),
         "",
         "import json",
-        *(["import os"] if key else []),
+        *(["import os"] if any("os.environ" in header for header in headers) else []),
         "import urllib.request",
         "",
         "true, false, null = True, False, None",
@@ -48,18 +47,44 @@ def _python(request: WrittenRequest) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _python_text(value: str) -> str:
+    """An expression: the text, with what the environment has put in."""
+    made = []
+    for piece in pieces(value):
+        match piece:
+            case Reference(name, ":-", default):
+                made.append(f"(os.environ.get({name!r}) or {default!r})")
+            case Reference(name, "-", default):
+                made.append(f"os.environ.get({name!r}, {default!r})")
+            case Reference(name):
+                made.append(f"os.environ[{name!r}]")
+            case _:
+                made.append(repr(piece))
+    return " + ".join(made) or "''"
+
+
 def _curl(request: WrittenRequest) -> str:
     lines = []
     if request.note:
         lines.append(f"# {request.note}\n")
     lines.append(f"curl -sS {shlex.quote(request.url)} \\\n")
-    for name, value in _headers(request).items():
-        before, found, after = value.partition(KEY)
-        quoted = shlex.quote(f"{name}: {before}") + (f'"${request.key_env}"' if found else "")
-        lines.append(f"  -H {quoted}{shlex.quote(after) if after else ''} \\\n")
+    lines += [f"  -H {_shell_word(f'{name}: {value}')} \\\n" for name, value in _headers(request).items()]
     lines.append(f"  --data-binary {shlex.quote(json.dumps(request.body, indent=2, ensure_ascii=True))}\n")
     return "".join(lines)
 
 
+def _shell_word(value: str) -> str:
+    """A word of a shell: the text, with what the environment has put in."""
+    made = []
+    for piece in pieces(value):
+        if isinstance(piece, Reference):
+            default = re.sub(r'([\\"$`])', r"\\\1", piece.default)
+            made.append(f'"${{{piece.name}{piece.mark}{default}}}"' if piece.mark else f'"${piece.name}"')
+        else:
+            made.append(shlex.quote(piece))
+    return "".join(made)
+
+
 def _note(request: WrittenRequest) -> str:
-    return f" {request.note[:1].upper()}{request.note[1:]}." if request.note else ""
+    """The note as a comment: names that a suite chose are in it, and must not end the line."""
+    return one_line(request.note)
