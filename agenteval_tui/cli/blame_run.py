@@ -64,7 +64,7 @@ def blame_sampled(invocation: Invocation, reference: str, options: SampleOptions
                 invocation.out.line(words)
                 return 0
             if not agree_to_price(
-                invocation, words, takes.total_cost, max_cost=options.max_cost, sure=options.sure,
+                invocation, words, takes.whole_cost, max_cost=options.max_cost, sure=options.sure,
                 shown=not options.as_json,
             ):  # fmt: skip
                 return 0

@@ -95,7 +95,7 @@ def fork_run(invocation: Invocation, reference: str, options: ForkOptions) -> in
                 invocation.out.line(words)
                 return 0
             if not agree_to_price(
-                invocation, words, takes.total_cost, max_cost=options.max_cost, sure=options.sure, shown=shown
+                invocation, words, takes.whole_cost, max_cost=options.max_cost, sure=options.sure, shown=shown
             ):
                 return 0
         elif options.price:

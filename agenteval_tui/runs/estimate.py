@@ -40,6 +40,14 @@ class Range(Struct, frozen=True):
     basis: int
 
 
+class Total(Struct, frozen=True):
+    """What agents, judges and simulated users are expected to take together. `whole`: the sum has all; else
+    more comes on top, of which nothing is known."""
+
+    expected: float
+    whole: bool
+
+
 class ReplyEstimate(Struct, frozen=True):
     """What judges (and embedders on servers), or simulated users, will take, apart from the agents: how many questions,
     tokens, US dollars.
@@ -72,16 +80,28 @@ class Estimate(Struct, frozen=True):
     users: ReplyEstimate = ReplyEstimate(0, None, None, None)
 
     @property
-    def total_cost(self) -> float | None:
-        """The expected cost of all of it, as far as it is known; None: nothing is."""
-        known = [one.expected for one in (self.cost, self.judges.cost, self.users.cost) if one is not None]
-        return sum(known) if known else None
+    def total_cost(self) -> Total | None:
+        """The expected cost of all of it: agents, judges and simulated users. None: nothing is known."""
+        return self._total(self.cost, self.judges.cost, self.users.cost)
 
     @property
-    def total_tokens(self) -> float | None:
-        """The expected tokens of all of it, as far as they are known; None: nothing is."""
-        known = [one.expected for one in (self.tokens, self.judges.tokens, self.users.tokens) if one is not None]
-        return sum(known) if known else None
+    def total_tokens(self) -> Total | None:
+        """The expected tokens of all of it: agents, judges and simulated users. None: nothing is known."""
+        return self._total(self.tokens, self.judges.tokens, self.users.tokens)
+
+    @property
+    def whole_cost(self) -> float | None:
+        """The expected cost of all of it in US dollars; None where that of a part is not known."""
+        cost = self.total_cost
+        return cost.expected if cost is not None and cost.whole else None
+
+    def _total(self, agents: Range | None, judges: Range | None, users: Range | None) -> Total | None:
+        parts = (self.runs, agents), (self.judges.asked, judges), (self.users.asked, users)
+        known = [one for _, one in parts if one is not None]
+        if not known:
+            return None
+        whole = not any(asked and one is None for asked, one in parts) and not any(one.unknown for one in known)
+        return Total(sum(one.expected for one in known), whole)
 
 
 def estimate(plan: Plan, store: Store | None) -> Estimate:

@@ -14,6 +14,7 @@ from agenteval_tui.runs.estimate import Estimate
 from agenteval_tui.views import model
 from agenteval_tui.views.fork_origin import branch_text
 from agenteval_tui.views.model import OUTCOMES, Column, Paragraph, Row, Table, View, text
+from agenteval_tui.views.plan import about_text
 
 _WHY = 100
 
@@ -24,12 +25,15 @@ def price_text(takes: Estimate, requests: int) -> str:
     `takes` is what whole runs of this test took; `requests` is how often the agent is asked at least.
     """
     said = [f"{numbers.count(takes.runs, 'continuation')}, about {numbers.count(requests, 'request')}"]
-    if takes.total_tokens is not None:
-        said.append(f"about {takes.total_tokens:,.0f} tokens")
+    if (tokens := takes.total_tokens) is not None:
+        said.append(about_text(f"{tokens.expected:,.0f} tokens", tokens.whole))
     cost = takes.total_cost
-    said.append("what it costs is not known" if cost is None else f"about {numbers.dollars(cost)}" if cost else "free")
-    if takes.seconds is not None:
-        said.append(f"about {numbers.duration(1000 * takes.seconds.expected)}")
+    if cost is not None and cost.expected:
+        said.append(about_text(numbers.dollars(cost.expected), cost.whole))
+    else:
+        said.append("free" if cost is not None and cost.whole else "cost not known")
+    if (seconds := takes.seconds) is not None:
+        said.append(about_text(numbers.duration(1000 * seconds.expected), not seconds.unknown))
     return " · ".join(said)
 
 
@@ -78,12 +82,8 @@ def _notes(forks: Forks) -> Iterable[model.Text]:
     if known and forks.execution:
         yield text((f"{numbers.count(known, 'answer')} known before: nothing was paid for {_them(known)} again", "dim"))
     stopped = dict.fromkeys(branch.stopped for branch in forks.branches if branch.stopped)
-    yield from (text((f"not all of it was asked: {why}", "warn")) for why in stopped)
-    yield text(("Forks count in no rate, trend, baseline or gate.", "dim"))
-
-
-def _them(number: int) -> str:
-    return "it" if number == 1 else "them"
+    yield from (text((f"some were not asked: {why}", "warn")) for why in stopped)
+    yield text(("Forks never count in rates, trends, baselines or gates.", "dim"))
 
 
 def _why(run: RunRow) -> str:

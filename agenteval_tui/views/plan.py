@@ -27,13 +27,19 @@ def plan_heading(plan: Preview) -> str:
     agents = list(plan.estimate.agents)
     on = one_line(agents[0], 40) if len(agents) == 1 else numbers.count(len(agents), "agent")
     said = [f"{numbers.count(plan.runs, 'run')} on {on}"]
-    if plan.estimate.seconds is not None:
-        said.append(f"about {numbers.duration(1000 * plan.estimate.seconds.expected)}")
-    if cost := plan.estimate.total_cost:
-        said.append(f"about {numbers.dollars(cost)}")
+    if (seconds := plan.estimate.seconds) is not None:
+        said.append(about_text(numbers.duration(1000 * seconds.expected), not seconds.unknown))
+    cost = plan.estimate.total_cost
+    if cost is not None and cost.expected:
+        said.append(about_text(numbers.dollars(cost.expected), cost.whole))
     if plan.over:
         said.append(f"likely to be stopped by the limit of {', '.join(plan.over)}")
     return " · ".join(said)
+
+
+def about_text(figure: str, whole: bool) -> str:
+    """An estimate: `about 30.0 s`; `at least about 30.0 s` where it is of a part only."""
+    return f"about {figure}" if whole else f"at least about {figure}"
 
 
 def plan_view(plan: Preview) -> View:

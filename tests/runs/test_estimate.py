@@ -8,20 +8,23 @@ from typing import Any
 
 import pytest
 from msgspec import to_builtins
+from msgspec.structs import replace
 
-from agenteval_tui.core import directories
+from agenteval_tui.core import directories, numbers
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.plan import plan_document
 from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.estimate import estimate
+from agenteval_tui.runs.estimate import Estimate, Range, ReplyEstimate, Total, estimate
 from agenteval_tui.runs.plan.model import Plan, PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.runs.plan.preview import preview, preview_plan
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.transcripts.model import Transcript, Usage
+from agenteval_tui.views.fork import price_text
+from agenteval_tui.views.plan import plan_heading
 
 SUITE = """
 name: S
@@ -109,7 +112,7 @@ def test_time_tokens_and_cost_of_a_test_that_ran_before(loaded: LoadedSuite, his
     assert found.seconds.expected == 2  # 8 runs of a second, 4 at once
     assert found.judges.asked == 0
     assert found.judges.cost is None
-    assert found.total_tokens == 800
+    assert found.total_tokens == Total(800, True)
 
 
 def test_the_spread_makes_a_range(loaded: LoadedSuite, history: History) -> None:
@@ -138,8 +141,8 @@ def test_a_variation_counts_by_itself_where_it_ran(loaded: LoadedSuite, history:
     history.add("b", 3, tokens=10)
     history.add("b", 3, tokens=1000, variation="v")
     assert estimate(planned(loaded, tests=("b",)), history.store).tokens.expected == 1000  # type: ignore[union-attr]
-    assert estimate(planned(loaded, tests=("b",), variation="v"), history.store).total_tokens == 1000
-    assert estimate(planned(loaded, tests=("b",), variation="default"), history.store).total_tokens == 10
+    assert estimate(planned(loaded, tests=("b",), variation="v"), history.store).total_tokens == Total(1000, True)
+    assert estimate(planned(loaded, tests=("b",), variation="default"), history.store).total_tokens == Total(10, True)
 
 
 def test_a_test_that_never_ran_is_judged_by_its_agent(loaded: LoadedSuite, history: History) -> None:
@@ -166,13 +169,13 @@ def test_what_is_known_in_part_says_so(loaded: LoadedSuite, history: History) ->
 def test_only_runs_that_were_really_made_count(loaded: LoadedSuite, history: History, changes: dict[str, Any]) -> None:
     history.add("a", 3)
     history.add("a", 30, tokens=5, **changes)
-    assert estimate(planned(loaded, tests=("a",)), history.store).total_tokens == 800
+    assert estimate(planned(loaded, tests=("a",)), history.store).total_tokens == Total(800, True)
 
 
 def test_only_the_newest_runs_count(loaded: LoadedSuite, history: History) -> None:
     history.add("a", 30, tokens=7)
     history.add("a", 20, tokens=100)
-    assert estimate(planned(loaded, tests=("a",)), history.store).total_tokens == 800
+    assert estimate(planned(loaded, tests=("a",)), history.store).total_tokens == Total(800, True)
 
 
 def test_an_agent_with_a_limit_of_its_own_takes_longer(loaded: LoadedSuite, history: History) -> None:
@@ -197,8 +200,8 @@ def test_judges_are_apart(loaded: LoadedSuite, history: History) -> None:
     assert judges.questions.expected == 20
     assert judges.tokens.expected == 4000
     assert judges.cost.expected == pytest.approx(0.04)
-    assert found.total_tokens == 1000 + 4000
-    assert found.total_cost == pytest.approx(0.14)
+    assert found.total_tokens == Total(1000 + 4000, True)
+    assert found.whole_cost == pytest.approx(0.14)
 
 
 def test_a_judge_without_a_price_has_no_cost(loaded: LoadedSuite, history: History) -> None:
@@ -206,6 +209,21 @@ def test_a_judge_without_a_price_has_no_cost(loaded: LoadedSuite, history: Histo
     judges = estimate(planned(loaded, tests=("judged",)), history.store).judges
     assert judges.cost is None
     assert judges.tokens is not None
+
+
+def test_a_sum_of_which_a_part_is_not_known_is_no_whole(loaded: LoadedSuite, history: History) -> None:
+    history.add("judged", 3, judge_tokens=(300,), judge_cost=None)
+    found = estimate(planned(loaded, tests=("judged",)), history.store)
+    assert found.total_cost is not None
+    assert (found.total_cost.whole, found.whole_cost) == (False, None), "what the judges cost is not known"
+    assert found.total_tokens is not None
+    assert found.total_tokens.whole
+    heading = plan_heading(preview_plan(planned(loaded, tests=("judged",)), history.store))
+    assert f"at least about {numbers.dollars(found.total_cost.expected)}" in heading
+    assert f"at least about {numbers.dollars(found.total_cost.expected)}" in price_text(found, 3)
+    free = Estimate(3, 1, {"a": 3}, None, None, Range(0, 0, 0, 3, 0, 3), found.judges)
+    assert "cost not known" in price_text(free, 3), "the agent is free, its judges are not"
+    assert "free" in price_text(replace(free, judges=ReplyEstimate(0, None, None, None)), 3)
 
 
 def test_runs_that_early_stopping_may_save(suite: Callable[[str], LoadedSuite]) -> None:
@@ -263,7 +281,7 @@ def test_a_preview_reads_a_history_file(loaded: LoadedSuite, history: History, t
     path.write_text(loaded.text, "utf-8")
     history.add("a", 5)
     found = preview([path], PlanOptions(tests=("a",)), history.store.path, directories.config_dir())
-    assert found.estimate.total_tokens == 800
+    assert found.estimate.total_tokens == Total(800, True)
 
 
 @pytest.mark.parametrize("changes", [{"status": "error"}, {"status": "cancelled"}, {"cached": True}])
@@ -273,7 +291,7 @@ def test_only_runs_that_were_really_made_count_for_other_tests(
     """What an agent took for other tests stands for one that never ran: not what it took to fail."""
     history.add("b", 3, tokens=200)
     history.add("b", 30, tokens=5, **changes)
-    assert estimate(planned(loaded, tests=("a",)), history.store).total_tokens == 1600
+    assert estimate(planned(loaded, tests=("a",)), history.store).total_tokens == Total(1600, True)
 
 
 @pytest.mark.parametrize(

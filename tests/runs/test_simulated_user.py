@@ -343,7 +343,7 @@ async def test_what_a_plan_says_of_users(execution: Execute, scripts: Any, store
     store.flush()
     takes = estimate(plan, store)
     assert (takes.cost.expected, takes.users.cost.expected, takes.users.questions.expected) == (1.5, 4.5, 9)
-    assert (takes.judges.asked, takes.judges.cost, takes.total_cost) == (0, None, 6.0)
+    assert (takes.judges.asked, takes.judges.cost, takes.whole_cost) == (0, None, 6.0)
 
 
 def test_a_user_that_nobody_plays_is_refused_before_anything_runs(suite: Any) -> None:

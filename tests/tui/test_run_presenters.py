@@ -129,7 +129,7 @@ def test_facts_say_plan_limits_judges_and_who_is_slow() -> None:
     text = "\n".join(map(plain, facts(view, agents_of(view), Expected(180.0, 60_000, 0.5), slow, 140)))
     assert "65 runs on shop/support" in text
     assert "$0.09 of $1.00" in text
-    assert "26.5k of about 60.0k tokens" in text
+    assert "29.7k of about 60.0k tokens" in text, "the estimate is of agents and judges"
     assert "judges 3200 tokens $0.0061" in text
     assert "shop/support  concurrency 8 → 4: its server asks for less, again in 12 s" in text
     assert "4 skipped" in plain(status_cells(view, 140))
@@ -155,6 +155,7 @@ def test_what_ended_says_what_it_cost(spent: float | None, judged: float | None,
     view.apply(events.Graded(0, "1", "passed", 1.0, (), 5.0))
     view.apply(events.Ended(0, "finished", "", at_ms=5_000))
     assert said in plain(facts(view, ["a"], Expected(), (), 140)[0])
+    assert "about" not in plain(facts(view, ["a"], Expected(9.0, 900, 0.9), (), 140)[0]), "nothing is left to come"
     assert spent_text(view).endswith(said)
 
 

@@ -131,7 +131,7 @@ def price_of(oracle: Oracle, question: ShrinkQuestion, rate: float = RATE) -> Sh
     takes = oracle.price([example(question)], high)
     if not takes.runs:
         return ShrinkPrice(low, high, None, None)
-    cost = None if takes.total_cost is None else takes.total_cost / takes.runs
+    cost = None if takes.whole_cost is None else takes.whole_cost / takes.runs
     seconds = None if takes.seconds is None else takes.seconds.expected / takes.runs
     return ShrinkPrice(low, high, cost, seconds)
 

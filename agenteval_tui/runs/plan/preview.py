@@ -148,10 +148,11 @@ def _needs(plan: Plan) -> tuple[NeedsTrust, ...]:
 
 
 def _over(limits: Limits, expected: Estimate) -> list[str]:
-    seconds = expected.seconds.expected if expected.seconds is not None else None
     pairs = (
         ("cost", limits.cost, expected.total_cost),
         ("tokens", limits.tokens, expected.total_tokens),
-        ("seconds", limits.seconds, seconds),
+        ("seconds", limits.seconds, expected.seconds),
     )
-    return [name for name, limit, likely in pairs if limit is not None and likely is not None and likely >= limit]
+    return [
+        name for name, limit, likely in pairs if limit is not None and likely is not None and likely.expected >= limit
+    ]

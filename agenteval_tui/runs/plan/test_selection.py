@@ -25,7 +25,7 @@ class SelectedTest(Struct, frozen=True):
     @property
     def folder(self) -> Path:
         """The suite's folder: relative paths of the suite are meant from it."""
-        return Path(self.loaded.path).resolve().parent
+        return Path(self.loaded.key).parent  # the path was resolved when the suite was read
 
     @property
     def where(self) -> str:

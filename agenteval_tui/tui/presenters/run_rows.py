@@ -35,8 +35,11 @@ class Expected(Struct, frozen=True):
     def of(cls, takes: Estimate) -> Expected:
         """What an estimate says, as far as it knows all of it."""
         seconds, tokens = takes.seconds, takes.total_tokens
-        known = seconds.expected if seconds is not None and not seconds.unknown else None
-        return cls(known, round(tokens) if tokens else None, takes.total_cost)
+        return cls(
+            seconds.expected if seconds is not None and not seconds.unknown else None,
+            round(tokens.expected) or None if tokens is not None and tokens.whole else None,
+            takes.whole_cost,
+        )
 
 
 def bar(view: ExecutionView, width: int) -> Line:
@@ -165,17 +168,19 @@ def _spent(view: ExecutionView, agents: Sequence[str], expected: Expected, width
     planned, progress = view.planned, view.progress
     if planned is None:
         return ()
-    cells: list[Cell] = [(" ", ""), (count(view.total, "run"), ""), (" on ", "dim"), (_names(agents), "")]
+    cells: list[Cell] = [(" ", ""), (count(view.total, "run"), "")]
+    cells += [(" on ", "dim"), (_names(agents), "")] if agents else []
     parts: list[list[Cell]] = [cells]
     used_tokens = 0 if progress is None else progress.input_tokens + progress.output_tokens
     whole_cost = None if progress is None else progress.total_cost
     if view.ended is None or planned.max_cost is not None:
         parts.append(_money(whole_cost, planned.max_cost, expected.cost))
-    else:
+    elif view.total:
         parts.append([(spent_text(view), "")])
-    if used_tokens or planned.max_tokens or expected.tokens:
+    thought = expected.tokens if view.ended is None else None
+    if used_tokens or planned.max_tokens or thought:
         whole_tokens = 0 if progress is None else progress.total_tokens
-        parts.append(_counted(used_tokens, whole_tokens, planned.max_tokens, expected.tokens))
+        parts.append(_counted(used_tokens, whole_tokens, planned.max_tokens, thought))
     if progress is not None:
         parts.append(_apart("judges", progress.judged_tokens, progress.judged_cost))
         parts.append(_apart("users", progress.user_tokens, progress.user_cost))
@@ -237,7 +242,7 @@ def _counted(used: int, whole: int, most: int | None, expected: int | None) -> l
         return [(f"{whole:,}", "error" if whole >= most * 0.8 else ""), (f" of {most:,} tokens", "dim")]
     if not expected:
         return [(tokens(used), "")]
-    return [(tokens(used).removesuffix(" tokens"), ""), (f" of about {tokens(expected)}", "dim")]
+    return [(tokens(whole).removesuffix(" tokens"), ""), (f" of about {tokens(expected)}", "dim")]
 
 
 def _throttle(one: Throttled, wait: float) -> list[Cell]:

@@ -220,7 +220,7 @@ class BlameScreen(Sheet[int | None]):
         assert controller.price is not None
         takes, requests = controller.price
         if not takes.runs:
-            return "Nothing has to be asked: these continuations are known."
-        limit = " It stops at that cost." if takes.total_cost else ""
-        each = f"The run is continued up to {controller.samples} times from a step."
-        return f"At most {price_text(takes, requests)}.{limit} {each} Continuations count in no rate, trend or gate."
+            return "Nothing to ask: these continuations are already stored."
+        limit = " It stops at that cost." if takes.whole_cost else ""
+        each = f"Up to {controller.samples} continuations start from each step."
+        return f"At most {price_text(takes, requests)}.{limit} {each} They never count in rates, trends or gates."

@@ -106,7 +106,12 @@ class BlameController:
         """Sampling that has asked nothing yet, and its price, which is also the limit on what it may cost."""
         self._sampling = self._sampling_of(row, None)
         self.price = self._sampling.price()
-        if cost := self.price[0].total_cost:
+        undecided = self.sampled is not None and self.sampled.answer == "undecided"
+        while undecided and not self.price[0].runs and self.samples < MOST:
+            self.samples = min(2 * self.samples, MOST)
+            self._sampling = self._sampling_of(row, None)
+            self.price = self._sampling.price()
+        if cost := self.price[0].whole_cost:
             self._sampling = self._sampling_of(row, cost)
 
     def _sampling_of(self, row: RunRow, max_cost: float | None) -> Sampling:
