@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from agenteval_tui.analysis.blame.free_answer import blame_of
+from agenteval_tui.analysis.blame.free_answer import Given, blame_of
+from agenteval_tui.analysis.blame.known import known_blame, with_sampling
 from agenteval_tui.analysis.blame.model import Blame as Answers
 from agenteval_tui.analysis.blame.model import Sampled
-from agenteval_tui.analysis.blame.sampled import Sampling, with_sampling
+from agenteval_tui.analysis.blame.sampled import Sampling
 from agenteval_tui.api.runs import File, Run
 from agenteval_tui.api.shown import Shown
 from agenteval_tui.core import directories

@@ -9,7 +9,7 @@ from msgspec import Struct
 from agenteval_tui.analysis.blame.free_answer import Given, blame_of
 from agenteval_tui.analysis.blame.known import known_blame, with_sampling
 from agenteval_tui.analysis.blame.model import Sampled
-from agenteval_tui.analysis.blame.sampled import SAMPLES, Sampling, with_sampling
+from agenteval_tui.analysis.blame.sampled import SAMPLES, Sampling
 from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.continuation_prompts import agree_to_price, permit_oracle
 from agenteval_tui.cli.exit_codes import INTERRUPTED
@@ -39,6 +39,7 @@ def blame_free(invocation: Invocation, reference: str, *, as_json: bool) -> int:
     with invocation.store(to_look=True) as store:
         row = invocation.references(store).failed_run(reference)
         transcript = store.transcript(row.id)
+        blame = known_blame(store, row, Given(transcript))
     if as_json:
         invocation.out.json(blame_document(blame))
     else:
@@ -51,6 +52,7 @@ def blame_sampled(invocation: Invocation, reference: str, options: SampleOptions
     with invocation.store() as store:
         row = invocation.references(store).failed_run(reference)
         transcript = store.transcript(row.id)
+        blame = blame_of(store, row, Given(transcript))
         oracle = Oracle(
             store, row, purpose="blame", max_cost=options.max_cost, concurrency=options.concurrency,
             trust=options.trust, title=one_line(f"blame of {row.test_name or row.test_id}", 120),

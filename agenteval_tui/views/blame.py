@@ -12,13 +12,27 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count, dollars, percent_interval
 from agenteval_tui.core.phrasing import listed, on_one_line, shown
 from agenteval_tui.transcripts.model import Transcript
-from agenteval_tui.views.model import LEVELS, Fact, Facts, Node, Paragraph, Span, Text, Tree, View, paragraphs, text
+from agenteval_tui.views.model import (
+    LEVELS,
+    Fact,
+    Facts,
+    Node,
+    Paragraph,
+    Span,
+    Text,
+    Tree,
+    View,
+    paragraphs,
+    sentence,
+    text,
+)
 
 DECISIVE: Span = ("◆", "bad")
 """The sign of the decisive step."""
 OTHER: Span = ("◆", "warn")
 """The sign of a step that is named beside it."""
 _SHOWN = 60
+_FROM_HERE = "from this step on it no longer passes"
 
 FAULTS: dict[Fault, str] = {
     "agent": "the agent's",
@@ -154,7 +168,19 @@ def blame_line(blame: Blame, transcript: Transcript | None = None) -> str:
     """The decisive step with its strongest evidence, on one line; "" where there is none."""
     if blame.decisive is None:
         return ""
-    return one_line(f"{step_text(transcript, blame.decisive.step)}: {clue_text(blame.decisive.clues[0])}")
+    clues = blame.decisive.clues
+    by_sampling = blame.sampled is not None and blame.sampled.step == blame.decisive.step
+    said = _FROM_HERE if by_sampling or not clues else clue_text(clues[0])
+    return one_line(f"{step_text(transcript, blame.decisive.step)}: {said}")
+
+
+def suspect_line(blame: Blame, step: int) -> str:
+    """What was found against a step that is named, as a sentence."""
+    named = (*((blame.decisive,) if blame.decisive is not None else ()), *blame.others)
+    clues = next((one.clues for one in named if one.step == step), ())
+    decides = blame.decisive is not None and blame.decisive.step == step
+    said = clue_text(clues[0]) if clues else _FROM_HERE
+    return sentence(f"step {step + 1}{'' if decides else ', also suspected'}: {said}")
 
 
 class Bar(Struct, frozen=True):

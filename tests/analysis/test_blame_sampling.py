@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from agenteval_tui.analysis.blame.free_answer import blame_of
-from agenteval_tui.analysis.blame.sampled import Sampling, with_sampling
+from agenteval_tui.analysis.blame.free_answer import Given, blame_of
+from agenteval_tui.analysis.blame.known import known_blame, with_sampling
+from agenteval_tui.analysis.blame.sampled import Sampling
 from agenteval_tui.analysis.blame.sampling import Counts, Search, search
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.event_loop import run_in_thread, run_to_end
@@ -17,7 +18,7 @@ from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.load import load_suite
-from agenteval_tui.views.blame import bars, blame_view
+from agenteval_tui.views.blame import bars, blame_line, blame_view
 from agenteval_tui.views.terminal import plain_text
 from benchmarks.accuracy.blame_sampling import Agent, Answers, agents, ask_all
 
@@ -98,6 +99,9 @@ def test_a_stored_run_is_sampled_and_what_is_known_is_not_asked_again(tmp_path: 
         repeated = run_in_thread(lambda: again.asking())
         assert replace(repeated, known=0, execution=sampled.execution, cost=sampled.cost) == sampled
         assert (repeated.known, repeated.execution) == (sampled.asked, "")
+        known = known_blame(store, luck, Given(transcript)).sampled
+        assert known == replace(sampled, known=sampled.asked, cost=None), "whoever looks later sees the same"
+        assert known_blame(store, never).sampled is None
         if sampled.answer == "step":
             assert sampled.step == len(transcript.messages) - 1, "the answer's words are chance, the calls are not"
 
@@ -106,8 +110,12 @@ def test_a_stored_run_is_sampled_and_what_is_known_is_not_asked_again(tmp_path: 
         assert (blame.runs, blame.passed) == (4, 0), "forks count in nothing"
         asked = run_in_thread(lambda: Sampling(Oracle(store, never), store.transcript(never.id), 8).asking())
         assert (asked.answer, asked.step) == ("none", None)
+        assert known_blame(store, never).sampled is None, "a person's forks alone are no sampling"
         told = with_sampling(blame, asked)
         assert (told.decisive, told.fault) == (None, "unknown")
         assert told.others[0] == blame.decisive
         assert "no step decides" in plain_text(blame_view(told, store.transcript(never.id)))
         assert max(bar.level for bar in bars(told)) == 4
+        found = with_sampling(blame, replace(asked, answer="step", step=0))
+        assert "step 1, user: What do" in blame_line(found, store.transcript(never.id))
+        assert "from this step on it no longer passes" in blame_line(found, store.transcript(never.id))

@@ -21,6 +21,7 @@ from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_from_dict
+from agenteval_tui.suites.row_keys import row_case
 from agenteval_tui.transcripts.model import Transcript
 
 OTHERS = 2
@@ -107,7 +108,35 @@ def suspects_of(clues: Iterable[Clue]) -> tuple[Suspect, ...]:
     return tuple(Suspect(step, found[0].fault, tuple(found)) for step, found in by_step.items())
 
 
-def blame_of(store: Store, row: RunRow) -> Blame:
+class Given(Struct, frozen=True):
+    """What is there already of a run, and is not read again: None where it is to be read."""
+
+    transcript: Transcript | None = None
+    results: Sequence[CriterionResult] | None = None
+    repetitions: RepetitionReader | None = None
+
+
+NOTHING = Given()
+
+
+class RepetitionReader:
+    """Reads the repetitions of runs; for several runs of one test and agent only once, so that of very many runs the
+    older ones are not among their own repetitions."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._read: dict[tuple[str, ...], Repetitions] = {}
+
+    def of(self, row: RunRow) -> Repetitions:
+        """The stored repetitions of a run."""
+        own = (row.id,) if row.superseded else ()  # an older grading is compared with those of its own time
+        case = (row.suite_key, row.test_id, row.variation, str(row_case(row.row, row.row_key)), row.agent, *own)
+        if case not in self._read:
+            self._read[case] = _stored(self._store, row)
+        return self._read[case]
+
+
+def blame_of(store: Store, row: RunRow, given: Given = NOTHING) -> Blame:
     """The free answer on a stored run. Reads its repetitions, the newest `BESIDE` of them.
 
     Raises `NothingToBlameError` where the run passed, was not judged, or has no transcript.
@@ -119,35 +148,23 @@ def blame_of(store: Store, row: RunRow) -> Blame:
             where=f"run {row.id}",
             mend="agenteval history --runs --outcome failed lists runs that failed",
         )
-    transcript = store.transcript(row.id)
+    transcript = store.transcript(row.id) if given.transcript is None else given.transcript
     if not transcript.messages:
         raise NothingToBlameError(
             "the run has no messages, so no step can be at fault", where=f"run {row.id}", mend=f"agenteval why {row.id}"
         )
-    results = store.results(row.id)
+    results = store.results(row.id) if given.results is None else given.results
     specs: dict[str, CriterionSpec] = {}
     for content_hash in dict.fromkeys(result.criterion_hash for result in results if result.criterion_hash):
         stored = store.criterion(content_hash)
         if stored is not None:
             specs[content_hash] = spec_from_dict(stored)
     called_good = _called_good(store.labels([row.id]), results)
-    return free_answer(row.id, transcript, results, specs, _stored(store, row), called_good=called_good)
-
-
-def blame_beside(store: Store, row: RunRow) -> Blame | None:
-    """The free answer where it says more than an explanation does; None: it does not, or there is none."""
-    try:
-        blame = blame_of(store, row)
-    except NothingToBlameError:
-        return None
-    decisive = blame.decisive
-    return blame if decisive is not None and decisive.clues[0].code not in _SAID else None
+    repetitions = (given.repetitions or RepetitionReader(store)).of(row)
+    return free_answer(row.id, transcript, results, specs, repetitions, called_good=called_good)
 
 
 # Inside
-
-# What an explanation says already, or what says nothing beside it.
-_SAID = (ClueCode.PARTED, ClueCode.ANSWER, ClueCode.WRONG_TEXT, ClueCode.FIRST_RESULT)
 
 
 def _stored(store: Store, row: RunRow) -> Repetitions:

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from msgspec.structs import replace
-
-from agenteval_tui.analysis.blame.model import Blame, Fault, Sampled, StepRate, Suspect
-from agenteval_tui.analysis.blame.sampling import Counts, Found, Search
+from agenteval_tui.analysis.blame.known import SAMPLES_OPTION, sampled_of, steps_to_redo
+from agenteval_tui.analysis.blame.model import Sampled
+from agenteval_tui.analysis.blame.sampling import Counts, Search
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.estimate import Estimate
-from agenteval_tui.runs.fork.edits import ForkError, fork
 from agenteval_tui.runs.fork.oracle import Oracle, Outcomes
 from agenteval_tui.runs.fork.plan import Question
 from agenteval_tui.transcripts.model import Transcript
@@ -31,16 +29,10 @@ class Sampling:
     def __init__(self, oracle: Oracle, transcript: Transcript, samples: int = SAMPLES) -> None:
         self.oracle = oracle
         self.samples = samples
-        self.steps: list[int] = []
-        self.questions: list[Question] = []
-        for index, message in enumerate(transcript.messages):
-            if message.role != "assistant" or index == 0:
-                continue
-            try:
-                self.questions.append(Question(fork(transcript, index - 1), index - 1))
-            except ForkError:
-                continue
-            self.steps.append(index)
+        oracle.options[SAMPLES_OPTION] = samples
+        again = steps_to_redo(transcript)
+        self.steps = [step for step, _ in again]
+        self.questions = [Question(conversation, step - 1) for step, conversation in again]
         if not self.steps:
             raise AgentevalError(
                 "the run has no step that the agent could do anew",
@@ -86,18 +78,11 @@ class Sampling:
     @property
     def sampled(self) -> Sampled:
         """What is known by now."""
-        found: Found = self._look.found()
-        return Sampled(
-            answer=found.answer,
-            step=None if found.step is None else self.steps[found.step],
-            rates=tuple(StepRate(self.steps[one.prefix], one.passed, one.n, one.low, one.high) for one in found.rates),
-            samples=self.samples,
-            asked=found.asked,
-            known=min(self._known, found.asked),
-            cost=self._cost,
-            execution=self.oracle.execution_id,
-            stopped=self._stopped,
-        )
+        found = self._look.found()
+        return sampled_of(
+            found, self.steps, self.samples, known=min(self._known, found.asked), cost=self._cost,
+            execution=self.oracle.execution_id, stopped=self._stopped,
+        )  # fmt: skip
 
     def _take(self, place: int, count: int, outcome: Outcomes) -> None:
         before = self._look.counts[place].n
@@ -111,17 +96,3 @@ class Sampling:
             self._stopped = outcome.stopped
         elif outcome.decided < count:
             self._stopped = "continuations ended without a verdict"
-
-
-def with_sampling(blame: Blame, sampled: Sampled) -> Blame:
-    """The free answer with what sampling found: where it decides, it counts more."""
-    suspects = [*((blame.decisive,) if blame.decisive is not None else ()), *blame.others]
-    if sampled.answer == "undecided":
-        return replace(blame, sampled=sampled)
-    decisive = None
-    if sampled.step is not None:
-        known = next((one for one in suspects if one.step == sampled.step), None)
-        decisive = known or Suspect(sampled.step, "agent", ())
-    others = tuple(one for one in suspects if decisive is None or one.step != decisive.step)[:2]
-    fault: Fault = "criterion" if blame.fault == "criterion" else decisive.fault if decisive is not None else "unknown"
-    return replace(blame, sampled=sampled, decisive=decisive, others=others, fault=fault)

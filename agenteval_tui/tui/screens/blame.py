@@ -22,12 +22,11 @@ from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
-from agenteval_tui.tui.workers import start_worker
+from agenteval_tui.tui.workers import PaintedWork, start_worker
 from agenteval_tui.views.blame import answers_of, bars, rate_text, sampling_text, sign_of, step_text, step_view
 from agenteval_tui.views.fork import price_text
 from agenteval_tui.views.model import LEVELS, text
 
-_REPAINT_S = 0.2
 _LABEL = 20  # cells of a question before its answer
 _WHAT = "Sampling continues the run from some of its steps and grades what becomes of it: the decisive step is the one"
 _WHAT += " from which on it does not pass any more."
@@ -63,6 +62,7 @@ class BlameScreen(Sheet[int | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,alt+w", "leave(None)", "close", show=False),
         Binding("tab", "next_pane", "the other pane", show=False),
+        Binding("enter", "go", "go to the step", show=False),
         Binding("r", "begin", "sample", show=False),
         Binding("S", "stop", "stop", show=False),
     ]
@@ -84,7 +84,7 @@ class BlameScreen(Sheet[int | None]):
 
     def on_mount(self) -> None:
         self.controller = BlameController(services(self).session.store, self._about[0])
-        self._timer = self.set_interval(_REPAINT_S, self._paint, pause=True)
+        self._work = PaintedWork(self, self._paint, group="blame")
         self._show_steps(False)
         self.query_one("#steps").focus()
         start_worker(self, self._read, group="blame")
@@ -105,16 +105,7 @@ class BlameScreen(Sheet[int | None]):
         """Ask the agent."""
         if self.controller is not None and self.controller.can_ask:
             self.controller.begin()
-            self._timer.resume()
-            self._paint()
-            start_worker(self, self._run, group="blame")
-
-    async def _run(self) -> None:
-        assert self.controller is not None
-        await asyncio.to_thread(self.controller.run)
-        self._timer.pause()
-        if self.is_attached:
-            self._paint()
+            self._work.begin(self.controller.run)
 
     def action_stop(self) -> None:
         """Ask nothing more."""
@@ -136,6 +127,11 @@ class BlameScreen(Sheet[int | None]):
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """Another step."""
         self._show_evidence(keep_place=False)
+
+    def action_go(self) -> None:
+        """Go to the step whose evidence is read."""
+        if self.controller is not None and self.controller.blame is not None:
+            self.action_leave(self.query_one("#steps", VirtualList).cursor)
 
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
         """Go to this step."""

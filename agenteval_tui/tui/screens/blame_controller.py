@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from agenteval_tui.analysis.blame.free_answer import blame_of
+from agenteval_tui.analysis.blame.free_answer import Given, blame_of
+from agenteval_tui.analysis.blame.known import known_samples, with_sampling
 from agenteval_tui.analysis.blame.model import Blame, Sampled
-from agenteval_tui.analysis.blame.sampled import SAMPLES, Sampling, with_sampling
+from agenteval_tui.analysis.blame.sampled import SAMPLES, Sampling
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.records import RunRow
@@ -64,7 +65,10 @@ class BlameController:
         try:
             row = self._store.run(self._run)
             self.transcript = self._store.transcript(row.id)
-            self._free = self.blame = blame_of(self._store, row)
+            self._free = blame_of(self._store, row, Given(self.transcript))
+            known = known_samples(self._store, row, self.transcript)
+            self.blame = self._free if known is None else with_sampling(self._free, known)
+            self.samples = max(SAMPLES, known.samples) if known is not None else SAMPLES
             self._offer(row)
             self.stage = "ready"
         except AgentevalError as error:

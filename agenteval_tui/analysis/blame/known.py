@@ -1,0 +1,134 @@
+"""What is known of a run without asking anybody: the free answer, and what sampling has found before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from agenteval_tui.analysis.blame.free_answer import NOTHING, Given, NothingToBlameError, blame_of
+from agenteval_tui.analysis.blame.model import Blame, ClueCode, Fault, Sampled, StepRate, Suspect
+from agenteval_tui.analysis.blame.sampling import Counts, Found, Search
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.fork.edits import ForkError, fork
+from agenteval_tui.runs.fork.model import ForkOrigin, read_origin
+from agenteval_tui.runs.plan.conversation import Conversation
+from agenteval_tui.transcripts.model import Transcript
+
+SAMPLES_OPTION = "samples"
+"""The option of an execution that says how many continuations of one step were wanted at most."""
+
+
+def known_blame(store: Store, row: RunRow, given: Given = NOTHING) -> Blame:
+    """The free answer on a stored run, with what was sampled of it before. Raises `NothingToBlameError`."""
+    transcript = store.transcript(row.id) if given.transcript is None else given.transcript
+    blame = blame_of(store, row, replace(given, transcript=transcript))
+    sampled = known_samples(store, row, transcript)
+    return blame if sampled is None else with_sampling(blame, sampled)
+
+
+def blame_beside(store: Store, row: RunRow, given: Given = NOTHING) -> Blame | None:
+    """What is known where it says more than an explanation does; None: it does not, or there is none."""
+    try:
+        blame = known_blame(store, row, given)
+    except NothingToBlameError:
+        return None
+    if blame.decisive is None:
+        return None
+    clues = blame.decisive.clues
+    return blame if blame.sampled is not None or (clues and clues[0].code not in _SAID) else None
+
+
+def known_samples(store: Store, row: RunRow, transcript: Transcript) -> Sampled | None:
+    """What sampling has found of a run, by the continuations that are stored; None: nobody has sampled it.
+
+    Of several versions of the agent or the criteria the one counts that was asked last.
+    """
+    forks = [
+        (origin, one)
+        for one in store.forks_of(row.id)
+        if one.status in ("passed", "failed") and (origin := read_origin(one.fork_of, one.fork)) and _is_sample(origin)
+    ]
+    asked = [one for origin, one in forks if origin.purpose == "blame"]
+    if not asked:
+        return None
+    counts: dict[int, Counts] = {}
+    for origin, one in forks:
+        if (one.agent_version, one.criteria) == (asked[-1].agent_version, asked[-1].criteria):
+            known = counts.get(origin.step + 1, Counts(0, 0))
+            counts[origin.step + 1] = Counts(known.passed + (one.status == "passed"), known.n + 1)
+    steps = [step for step, _ in steps_to_redo(transcript)]
+    if not any(step in counts for step in steps):
+        return None
+    executions = dict.fromkeys(one.execution_id for one in asked)
+    wanted = [store.execution(one).options.get(SAMPLES_OPTION, 0) for one in executions]
+    samples = max(*wanted, *(one.n for one in counts.values()))
+    look = Search(len(steps), samples=samples)
+    for place, step in enumerate(steps):
+        if step in counts:
+            look.tell(place, counts[step])
+    found, stopped = look.found(), "some were not asked" if look.next() is not None else ""
+    return sampled_of(found, steps, samples, known=found.asked, execution=asked[-1].execution_id, stopped=stopped)
+
+
+def steps_to_redo(transcript: Transcript) -> list[tuple[int, Conversation]]:
+    """The messages that the agent can do anew, each with the conversation before it."""
+    found = []
+    for index, message in enumerate(transcript.messages):
+        if message.role != "assistant" or index == 0:
+            continue
+        try:
+            found.append((index, fork(transcript, index - 1)))
+        except ForkError:
+            continue
+    return found
+
+
+def sampled_of(
+    found: Found,
+    steps: Sequence[int],
+    samples: int,
+    *,
+    known: int = 0,
+    cost: float | None = None,
+    execution: str = "",
+    stopped: str = "",
+) -> Sampled:
+    """What a search found, by messages: `steps` are those that its prefixes end before."""
+    return Sampled(
+        answer=found.answer,
+        step=None if found.step is None else steps[found.step],
+        rates=tuple(StepRate(steps[one.prefix], one.passed, one.n, one.low, one.high) for one in found.rates),
+        samples=samples,
+        asked=found.asked,
+        known=known,
+        cost=cost,
+        execution=execution,
+        stopped=stopped,
+    )
+
+
+def with_sampling(blame: Blame, sampled: Sampled) -> Blame:
+    """The free answer with what sampling found: where it decides, it counts more."""
+    suspects = [*((blame.decisive,) if blame.decisive is not None else ()), *blame.others]
+    if sampled.answer == "undecided":
+        return replace(blame, sampled=sampled)
+    decisive = None
+    if sampled.step is not None:
+        known = next((one for one in suspects if one.step == sampled.step), None)
+        decisive = known or Suspect(sampled.step, "agent", ())
+    others = tuple(one for one in suspects if decisive is None or one.step != decisive.step)[:2]
+    fault: Fault = "criterion" if blame.fault == "criterion" else decisive.fault if decisive is not None else "unknown"
+    return replace(blame, sampled=sampled, decisive=decisive, others=others, fault=fault)
+
+
+# Inside
+
+# What an explanation says already, or what says nothing beside it.
+_SAID = (ClueCode.PARTED, ClueCode.ANSWER, ClueCode.WRONG_TEXT, ClueCode.FIRST_RESULT)
+
+
+def _is_sample(origin: ForkOrigin) -> bool:
+    """Whether a fork continues the run as it was: who asks so, asks what sampling asks."""
+    return origin.purpose in ("blame", "fork") and not origin.edits
