@@ -265,9 +265,11 @@ _SENTENCES: dict[ClueCode, str] = {
     ClueCode.REPEATED: "{who} does the same again",
     ClueCode.REQUEST_LOST: "{name} hands on another task: {shared} of {words} words of the request are in it",
     ClueCode.EXECUTION_FAILED: "what {name} wrote failed when it was executed in {failed}",
-    ClueCode.BROKE_OFF: "the run broke off here{kind_said}, without a sign of trouble before",
-    ClueCode.FIRST_RESULT: "everything after rests on what {name} brings in here; nothing else was found",
-    ClueCode.ANSWER: "what failed is said of this answer, and nothing before it points to a step",
+    ClueCode.SEEN_IN_PART: "{name} starts another task after seeing only {much} of what {seen_at} returned",
+    ClueCode.CALLED_DONE: "{name} considers the request done here, with no earlier sign of trouble",
+    ClueCode.BROKE_OFF: "the run broke off here{kind_said}, with no earlier sign of trouble",
+    ClueCode.FIRST_RESULT: "everything later builds on what {name} adds here; there is no stronger evidence",
+    ClueCode.ANSWER: "the failure is in this answer, and nothing points to an earlier step",
     ClueCode.WRONG_TEXT: "it says what must not be said",
 }
 
@@ -287,6 +289,10 @@ class _Words(dict[str, str]):
         self["came"] = f", {origin.format(step=step + 1 if step is not None else '')}" if origin else ""
         if "failed_step" in fields:
             self["failed"] = f"step {fields['failed_step'] + 1}"
+        if "seen_step" in fields:
+            self["seen_at"] = f"step {fields['seen_step'] + 1}"
+            seen, whole = fields["seen"], fields["whole"]
+            self["much"] = f"{seen} %" if fields["unit"] == "percent" else f"page {seen} of {whole}"
         if "words" in fields and not isinstance(fields["words"], int):
             self["named"] = listed([shown(word) for word in fields["words"]])
         self["due"] = (

@@ -113,7 +113,7 @@ def test_a_number_of_the_same_form_as_the_expected_one() -> None:
     spec = CriterionSpec("Count", "TextResponse", {"metrics": [{"type": "TextMatch", "contains": "10"}]})
     blame = answer(run, spec)
     assert found(blame) == (3, ClueCode.OTHER_VALUE)
-    assert '"11", which is nowhere before; expected was "10"' in blame_line(blame, run)
+    assert '"11", which appears nowhere before; expected "10"' in blame_line(blame, run)
 
 
 def test_a_forbidden_call_with_what_a_result_asked_for() -> None:
@@ -167,7 +167,7 @@ def test_a_run_that_mostly_passes_is_luck_and_no_step_decides() -> None:
     spec = CriterionSpec("Right", "TextResponse", {"metrics": [{"type": "TextMatch", "contains": "right"}]})
     blame = answer(bad, spec, stored=repeated(bad, 4, 1, good))
     assert (blame.reproduces, blame.decisive, blame.fault) == ("luck", None, "unknown")
-    assert "it is luck" in plain_text(blame_view(blame, bad))
+    assert "it was bad luck" in plain_text(blame_view(blame, bad))
 
 
 def test_a_run_that_a_person_called_good_is_the_criterions_fault() -> None:
@@ -210,6 +210,45 @@ REQUEST = "How many penguins live on Dream Island, and where were they counted?"
 )
 def test_conversations_of_several_agents(messages: list[tuple[str, str]], step: int, code: ClueCode) -> None:
     assert found(answer(several(*messages))) == (step, code)
+
+
+def ledger(*, satisfied: bool = False, loop: bool = False) -> str:
+    answers = {"is_request_satisfied": satisfied, "is_in_loop": loop, "is_progress_being_made": not loop}
+    return "Ledger: " + json.dumps({name: {"reason": "", "answer": answer} for name, answer in answers.items()})
+
+
+PAGE = "Here is a page. The viewport shows {}% of the webpage, and is positioned at the top of the page."
+ANOTHER = "Please check whether zoos keep Gentoo or Adelie ones"
+
+
+@pytest.mark.parametrize(
+    ("shown", "then", "said", "clues"),
+    [
+        # Only a part of the page was seen when the lead went on to another task.
+        (PAGE.format(18), ANOTHER, ledger(), [(4, ClueCode.SEEN_IN_PART)]),
+        ("Viewport position: Showing page 1 of 3.", ANOTHER, ledger(), [(4, ClueCode.SEEN_IN_PART)]),
+        (PAGE.format(100), ANOTHER, ledger(), []),
+        (PAGE.format(18), f"Please scroll down. {REQUEST}", ledger(), []),
+        (PAGE.format(100), ANOTHER, ledger(satisfied=True), [(6, ClueCode.CALLED_DONE)]),
+        # A loop is a sign of trouble before.
+        (ledger(loop=True), ANOTHER, ledger(satisfied=True), []),
+    ],
+)
+def test_what_a_coordinator_passed_over_is_named_beside_the_first_result(
+    shown: str, then: str, said: str, clues: list[tuple[int, ClueCode]]
+) -> None:
+    run = several(
+        ("Lead (thought)", REQUEST), ("Lead (-> Surfer)", REQUEST), ("Surfer", shown), ("Lead (-> Surfer)", then),
+        ("Surfer", "none"), ("Lead (thought)", said),
+    )  # fmt: skip
+    blame = answer(run)
+    assert found(blame) == (3, ClueCode.FIRST_RESULT)
+    assert [(one.step, one.clues[0].code) for one in blame.others] == clues
+    for one in blame.others:
+        assert "{" not in clue_text(one.clues[0])
+    if clues and clues[0][1] is ClueCode.SEEN_IN_PART:
+        much = "18 %" if "18" in shown else "page 1 of 3"
+        assert clue_text(blame.others[0].clues[0]).endswith(f"after seeing only {much} of what step 4 returned")
 
 
 def test_values_are_found_as_whole_words_and_numbers() -> None:

@@ -22,6 +22,8 @@ _FAILED = re.compile(r"exit ?code: *-?[1-9]\d*\b|Traceback \(most recent call la
 _REPORT = re.compile(r"\s*exit ?code:|\s*There is no code from the last \d+ message")
 _CRASH = re.compile(r"Traceback \(most recent call last\)|\bError code: \d{3}\b")
 _CODE = "```"
+# How much of a page, or of a document, its reader says it has shown (AutoGen's browsers).
+_SEEN = re.compile(r"viewport shows (?P<percent>\d+)% of|Showing page (?P<page>\d+) of (?P<pages>\d+)", re.IGNORECASE)
 
 
 def is_of_several(transcript: Transcript) -> bool:
@@ -46,6 +48,8 @@ def clues_of_several(transcript: Transcript) -> tuple[Clue, ...]:
     clues = [
         *_lost(messages, turns, request),
         *_executions(messages, turns),
+        *_seen_in_part(messages, turns),
+        *_called_done(messages, turns),
         *_end(messages, turns),
         *_repeated(messages, turns),
         *_first_result(messages, turns),
@@ -69,6 +73,34 @@ def _executions(messages: tuple[Message, ...], turns: list[int]) -> Iterator[Clu
             author = next((one for one in reversed(turns[:place]) if _CODE in messages[one].content), turns[place - 1])
             fields = {"name": speaker(messages[author]), "failed_step": index}
             yield Clue(ClueCode.EXECUTION_FAILED, author, "agent", None, fields)
+
+
+def _seen_in_part(messages: tuple[Message, ...], turns: list[int]) -> Iterator[Clue]:
+    """The first time that a coordinator goes on to another task while the last result was seen in part only."""
+    task: set[str] | None = None
+    result = -1
+    for index in turns:
+        message = messages[index]
+        if not _is_task(message):
+            result = result if _is_thought(message) else index
+            continue
+        words = _words(message.content)
+        if task is not None and result >= 0 and len(words) >= _FEWEST_WORDS:
+            shown = _shown(messages[result].content)
+            if shown is not None and len(words & task) <= _MOST_SHARED * len(words):
+                fields = {"name": speaker(message), "seen_step": result, **shown}
+                yield Clue(ClueCode.SEEN_IN_PART, index, "agent", None, fields)
+                return
+        task = words
+
+
+def _called_done(messages: tuple[Message, ...], turns: list[int]) -> Iterator[Clue]:
+    for index in turns:
+        if _is_stuck(messages[index]):
+            return
+        if _says(_ledger(messages[index]), "is_request_satisfied", True):
+            yield Clue(ClueCode.CALLED_DONE, index, "agent", None, {"name": speaker(messages[index])})
+            return
 
 
 def _end(messages: tuple[Message, ...], turns: list[int]) -> Iterator[Clue]:
@@ -115,16 +147,36 @@ def _is_thought(message: Message) -> bool:
     return direction is not None and not direction[1].startswith("->")
 
 
+def _is_task(message: Message) -> bool:
+    direction = _DIRECTION.search(message.name or "")
+    return direction is not None and direction[1].startswith("->")
+
+
+def _shown(text: str) -> dict[str, object] | None:
+    """How much of a whole a result shows, if that is not all of it."""
+    found = _SEEN.search(text)
+    if found is None:
+        return None
+    unit = "percent" if found["percent"] else "page"
+    seen, whole = (int(found["percent"]), 100) if found["percent"] else (int(found["page"]), int(found["pages"]))
+    return {"seen": seen, "whole": whole, "unit": unit} if seen < whole else None
+
+
 def _is_stuck(message: Message) -> bool:
     """Whether a coordinator's ledger (Magentic-One) says that it is in a loop or makes no progress."""
+    ledger = _ledger(message)
+    return _says(ledger, "is_in_loop", True) or _says(ledger, "is_progress_being_made", False)
+
+
+def _ledger(message: Message) -> object:
+    """The ledger of a coordinator; None: the message has none."""
     at = message.content.find("{")
     if at < 0 or "is_in_loop" not in message.content:
-        return False
+        return None
     try:
-        ledger, _ = json.JSONDecoder().raw_decode(message.content, at)
+        return json.JSONDecoder().raw_decode(message.content, at)[0]
     except (ValueError, RecursionError):
-        return False
-    return _says(ledger, "is_in_loop", True) or _says(ledger, "is_progress_being_made", False)
+        return None
 
 
 def _says(ledger: object, key: str, answer: bool) -> bool:

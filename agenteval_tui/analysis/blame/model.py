@@ -54,6 +54,11 @@ class ClueCode(StrEnum):
     """An agent (`name`) handed on a task that has few of the words of the request: `shared` of `words`."""
     EXECUTION_FAILED = "execution_failed"
     """What this step had executed failed at step `failed_step`."""
+    SEEN_IN_PART = "seen_in_part"
+    """A coordinator (`name`) went on to another task, though of the result before, at step `seen_step`, only a part had
+    been seen: up to `seen` of `whole` (`unit`: page, or percent)."""
+    CALLED_DONE = "called_done"
+    """A coordinator (`name`) found the request satisfied here, and the run failed; with no sign of trouble before."""
     BROKE_OFF = "broke_off"
     """The run ended here in an error, with no sign of trouble before: `kind` where it is known."""
     FIRST_RESULT = "first_result"
@@ -79,6 +84,8 @@ STRENGTH: tuple[tuple[ClueCode, ...], ...] = (
     (ClueCode.BROKE_OFF,),
     (ClueCode.ERROR_IGNORED,),
     (ClueCode.FIRST_RESULT,),
+    (ClueCode.SEEN_IN_PART,),
+    (ClueCode.CALLED_DONE,),
     (ClueCode.ANSWER,),
     (ClueCode.REPEATED,),
 )
