@@ -12,9 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.agents.function import name_of, offered
-from agenteval_tui.analysis.explanation import explanation_of
 from agenteval_tui.analysis.quarantine_gate import gating_now
 from agenteval_tui.analysis.statistics import wilson
+from agenteval_tui.analysis.stored_explanation import stored_explanation
 from agenteval_tui.analysis.test_gates import GateVerdict, TestGates, gates_now
 from agenteval_tui.api.shown import Shown, line, table
 from agenteval_tui.api.suites import Source, Suite, suites_of
@@ -102,9 +102,7 @@ class Run(Shown, Struct, frozen=True, eq=False):
     def why(self, criterion: str = "") -> str:
         """Why it ended as it did, in words; with `criterion` (name, its beginning, or number) only that one."""
         with Store.open_to_look(self.db) as store:
-            explained = explanation_of(
-                self.row, store.results(self.id), store.transcript(self.id), store.labels([self.id]), wanted=criterion
-            )
+            explained = stored_explanation(store, self.row, criterion)
         return plain_text(explanation_lines(explained))
 
     def __repr__(self) -> str:

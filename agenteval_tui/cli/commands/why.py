@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import click
 
-from agenteval_tui.analysis.blame.free_answer import blame_beside
-from agenteval_tui.analysis.explanation import explanation_of
-from agenteval_tui.analysis.repetitions import divergence_beside
+from agenteval_tui.analysis.stored_explanation import stored_explanation
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.why import explanation_document
@@ -33,12 +31,7 @@ def command(invocation: Invocation, reference: str, as_json: bool, as_markdown: 
         raise AgentevalError("--json and --markdown do not go together", mend="give one of them")
     with invocation.store(to_look=True) as store:
         row, wanted = invocation.references(store).address(reference, failure=True)
-        transcript, parted = store.transcript(row.id), divergence_beside(store, row)
-        labels = store.labels([row.id])
-        lost = None if wanted else blame_beside(store, row)
-        explanation = explanation_of(
-            row, store.results(row.id), transcript, labels, wanted=wanted, divergence=parted, blame=lost
-        )
+        explanation = stored_explanation(store, row, wanted)
     out = invocation.out
     if as_json:
         out.json(explanation_document(explanation))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from agenteval_tui.analysis.explanation import explanation_of
+from agenteval_tui.analysis.stored_explanation import stored_explanation
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.atomic_write import write_pieces
 from agenteval_tui.core.entry_points import EXPORTERS
@@ -71,9 +71,7 @@ def export_run(store: Store, run_id: str, form: str, path: Path, *, force: bool 
     row = store.run(run_id)
     pieces: Iterable[str]
     if form == MARKDOWN:
-        transcript, labels = store.transcript(row.id), store.labels([row.id])
-        explained = explanation_of(row, store.results(row.id), transcript, labels)
-        pieces = (markdown(explanation_page(explained)).rstrip("\n") + "\n",)
+        pieces = (markdown(explanation_page(stored_explanation(store, row))).rstrip("\n") + "\n",)
     else:
         pieces = exporter_named(form).pieces(stored_runs(store, [row]))
     written = 0

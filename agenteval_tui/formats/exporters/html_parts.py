@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
+from types import MappingProxyType
 
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.transcripts.codec import arguments_text
@@ -76,12 +77,14 @@ def _cell(words: Text, column: Column) -> str:
     return f"{head}{''.join(shown)}</td>"
 
 
-def transcript_html(transcript: Transcript) -> Iterator[str]:
-    """Messages in order, tool calls where they were made; what is longer than a page bears is cut, and it says so."""
-    for message in transcript.messages[:MOST_MESSAGES]:
+def transcript_html(transcript: Transcript, notes: Mapping[int, str] = MappingProxyType({})) -> Iterator[str]:
+    """Messages in order, tool calls where they were made; what is longer than a page bears is cut, and it says so.
+    `notes`: what is said beside a message, by its index."""
+    for number, message in enumerate(transcript.messages[:MOST_MESSAGES]):
         name = f" {line_html(message.name)}" if message.name else ""
         simulated = ' <span class="dim">(simulated)</span>' if message.simulated else ""
-        yield f"<p><b>{line_html(message.role)}</b>{simulated}{name}</p>"
+        note = f' <span class="bad">{line_html(notes[number])}</span>' if number in notes else ""
+        yield f"<p><b>{line_html(message.role)}</b>{simulated}{name}{note}</p>"
         if message.reasoning:
             yield f'<pre class="dim">{block_html(message.reasoning)}</pre>'
         if message.content:

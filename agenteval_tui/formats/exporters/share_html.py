@@ -15,6 +15,9 @@ from html import escape
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.analysis.blame.free_answer import Given, NothingToBlameError, RepetitionReader
+from agenteval_tui.analysis.blame.known import known_blame
+from agenteval_tui.analysis.blame.model import Blame
 from agenteval_tui.analysis.costs import execution_costs
 from agenteval_tui.analysis.explanation import explanation_of
 from agenteval_tui.analysis.repetitions import Divergence, divergence_of
@@ -41,6 +44,7 @@ from agenteval_tui.grading.explain import Fact
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.redact import TranscriptRedactor
+from agenteval_tui.views.blame import DECISIVE, OTHER, blame_line, suspects_in
 from agenteval_tui.views.causes import causes_table
 from agenteval_tui.views.comparison_text import NOTHING
 from agenteval_tui.views.cost import costs_view, user_usage_text
@@ -153,6 +157,7 @@ class _Maker:
 
     def __init__(self, store: Store, secrets: frozenset[str]) -> None:
         self._store = store
+        self._repetitions = RepetitionReader(store)
         self._redactor = TranscriptRedactor(secrets)
         self._of_html = TranscriptRedactor({*secrets, *map(escape, secrets)})
 
@@ -169,7 +174,14 @@ class _Maker:
         )
         run = replace(run, transcript=self._redactor.transcript(run.transcript), results=results)
         value = self._redactor.data(json.loads("".join(EXPORTER.pieces([run]))))
-        return _script_safe(json_line(value)), "\n".join(self.clean(_run(run)))
+        return _script_safe(json_line(value)), "\n".join(self.clean(_run(run, self._blame(run))))
+
+    def _blame(self, run: ExportRun) -> Blame | None:
+        """Which step it was lost at: looked for in what is left of the run without the secrets."""
+        try:
+            return known_blame(self._store, run.row, Given(run.transcript, run.results, self._repetitions))
+        except NothingToBlameError:
+            return None
 
 
 def _script_safe(line: str) -> str:
@@ -251,7 +263,7 @@ def _at_fork(divergence: Divergence, run: str) -> str:
     return branch_text(fork, mine, "past") if fork is not None and mine is not None else "–"
 
 
-def _run(run: ExportRun) -> Iterator[str]:
+def _run(run: ExportRun, blame: Blame | None) -> Iterator[str]:
     row, transcript = run.row, run.transcript
     sign, token = OUTCOMES.get(row.status, ("·", "dim"))
     yield f'<section class="run" id="run-{line_html(row.id)}">'
@@ -274,8 +286,13 @@ def _run(run: ExportRun) -> Iterator[str]:
         yield f'<ul class="facts">{"".join(map(_fact, explained.facts))}</ul>'
     elif transcript.error is None:
         yield "<p>No criterion was applied to this run.</p>"
+    notes: dict[int, str] = {}
+    if blame is not None and blame.decisive is not None:
+        yield f"<p><b>Decisive step:</b> {line_html(blame_line(blame, transcript))}</p>"
+        notes = {step: f"{OTHER[0]} also suspected, step {step + 1}" for step in suspects_in(blame)}
+        notes[blame.decisive.step] = f"{DECISIVE[0]} decisive step, step {blame.decisive.step + 1}"
     yield f"<details><summary>Transcript: {spent[0]}, {spent[1]}</summary>"
-    yield from transcript_html(transcript)
+    yield from transcript_html(transcript, notes)
     if transcript.log:
         yield f'<p><b>log</b></p><pre class="dim">{block_html(transcript.log)}</pre>'
     yield "</details></section>"
