@@ -227,8 +227,18 @@ ACTIONS: tuple[Action, ...] = (
     Action("inspect.save", "save", "ctrl+s", "save", "Save the edited config to the suite's file", "inspect"),
     Action("inspect.fix", "apply_fix", "f4", "apply fix", "Apply the fix for the problem at the cursor", "inspect"),
     Action("inspect.relax", "relax", "f7", "smallest edits", "List the smallest edits that pass", "inspect"),
-    Action("inspect.blame", "blame", "alt+w", "blame", "See which step the run was lost at", "inspect"),
-    Action("inspect.shrink", "shrink", "alt+k", "shrink", "Find the smallest input that still fails", "inspect"),
+    Action(
+        "inspect.decisive",
+        "decisive",
+        "asterisk",
+        "decisive step",
+        "Go to the step where it went wrong, then to others",
+        "inspect",
+    ),
+    Action("inspect.blame", "blame", "alt+w", "blame", "Blame: find the step where the run went wrong", "inspect"),
+    Action(
+        "inspect.shrink", "shrink", "alt+k", "shrink", "Shrink: find the smallest input that still fails", "inspect"
+    ),
     Action("inspect.suggest", "suggest", "alt+s", "suggest", "Suggest criteria from labelled runs", "inspect"),
     Action("inspect.explain", "explain", "f3", "explain", "Explain the word at the cursor", "inspect"),
     Action("inspect.revert", "revert", "f6", "revert", "Go back to the saved config", "inspect"),
@@ -465,6 +475,7 @@ _KEY_WORDS = {
     "quotation_mark": '"',
     "number_sign": "#",
     "less_than_sign": "<",
+    "asterisk": "*",
     "greater_than_sign": ">",
     "minus": "-",
     "escape": "esc",

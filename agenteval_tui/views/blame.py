@@ -134,6 +134,12 @@ def sampled_view(sampled: Sampled) -> View:
     return (Paragraph(found), rates, *paragraphs(stopped))
 
 
+def suspects_in(blame: Blame) -> tuple[int, ...]:
+    """The steps that are named, the decisive one first."""
+    named = (*((blame.decisive,) if blame.decisive is not None else ()), *blame.others)
+    return tuple(one.step for one in named)
+
+
 def sign_of(blame: Blame, step: int) -> Span:
     """The sign of a step; an empty one where nothing was found against it."""
     if blame.decisive is not None and blame.decisive.step == step:

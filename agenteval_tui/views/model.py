@@ -43,7 +43,7 @@ ASCII = str.maketrans(
         "░": ".",
         "−": "-",
     }
-    | {"⚠": "!", "◆": "*"}
+    | {"⚠": "!", "◆": "*", "◇": "o"}
     | dict(zip(LEVELS, "_.-:=+*#", strict=True))
 )
 """The signs of views where a medium has ASCII only."""

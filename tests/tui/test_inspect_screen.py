@@ -13,6 +13,7 @@ from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
+from agenteval_tui.formats.exporters.export import export_run
 from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
 from agenteval_tui.history.records import FailedAttempt
 from agenteval_tui.history.replies import StoredReply
@@ -318,6 +319,35 @@ async def test_a_search_in_a_list_of_runs_goes_on_in_the_transcript(fresh: tuple
         await pilot.press("escape")
         await settle(pilot)
         assert screen.transcript.term == ""
+
+
+async def test_the_step_where_a_run_was_lost_is_marked_and_a_key_goes_there(
+    fresh: tuple[Path, Path, list[str]],
+) -> None:
+    suites, db, runs = fresh
+    with Store.open_to_look(db) as store:
+        export_run(store, runs[1], "markdown", suites / "bug.md")
+    assert "step 2: get" in (suites / "bug.md").read_text("utf-8").partition("lost at")[2], "the exported report"
+    app = app_on(suites, db)
+    async with app.run_test(size=(140, 45)) as pilot:
+        screen = await inspect(pilot, runs[1])
+        view = screen.query_one("#transcript", TranscriptView)
+        assert "◆ step 2 (*)   4 messages" in text_of(app)
+        await pilot.press("d", "asterisk")
+        await until(pilot, lambda: screen.pane == "transcript" and view.has_focus)
+        assert view.cursor_key == ("message", 1)
+        assert view.render_line(view.document.top(view.cursor)).text.startswith("▌◆")
+        assert any("Step 2: get_order order_id is" in note.message for note in app._notifications)
+        await pilot.resize_terminal(80, 24)
+        await settle(pilot)
+        assert text_of(app).split("\n")[3].endswith("◆ step 2 (*) "), "titles of panes are not shown here"
+        # Whoever called the run good blames the criterion: no step decides.
+        screen = await inspect(pilot, runs[0])
+        assert "◆" not in text_of(app)
+        assert text_of(app).split("\n")[3].endswith("◇ step 2 (*) ")
+        await pilot.press("asterisk")
+        await settle(pilot)
+        assert any("Step 2, also suspected: get_order" in note.message for note in app._notifications)
 
 
 async def test_who_writes_a_config_has_half_of_the_width(fresh: tuple[Path, Path, list[str]]) -> None:

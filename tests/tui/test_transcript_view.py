@@ -10,8 +10,10 @@ from textual.app import App, ComposeResult
 from textual.geometry import Offset
 from textual.selection import Selection
 
+from agenteval_tui.analysis.blame.model import Blame, Suspect
 from agenteval_tui.grading.results import Span
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+from agenteval_tui.tui.presenters.blame_strip import blame_strip
 from agenteval_tui.tui.presenters.highlights import Mark
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 
@@ -251,6 +253,36 @@ async def test_selected_text() -> None:
         assert app.view.selected_text == "Where"
         reversed_or_coloured = [s for s in app.view.render_line(0) if s.text == "Where"]
         assert len(reversed_or_coloured) == 1
+
+
+async def test_a_strip_beside_it_marks_steps_and_moves_no_text() -> None:
+    free = Blame(
+        "run", "always", 3, 0, 0.0, 0.5, "unknown", "agent", Suspect(1, "agent", ()), (Suspect(2, "tool", ()),), steps=6
+    )
+    app = ViewApp(session(2))
+    async with app.run_test(size=(60, 16)) as pilot:
+        view = app.view
+        plain = screen(app)
+        view.show_transcript(session(2), has_strip=True)
+        before = screen(app)
+        moved = [" " * bool(row) + row[1:39] for row in plain]
+        assert [row[1:40] for row in before] == moved, "room is kept, and it is empty"
+        view.show_strip(blame_strip(free))
+        shown = screen(app)
+        assert [row[2:] for row in shown] == [row[2:] for row in before]
+        # A message and its call are one step; the result is a step of its own, wherever it stands.
+        beside = [(row[1], row[2:].split()[0]) for row in shown if row[2:].strip()]
+        assert beside[:6] == [
+            ("┊", "user"), ("◆", "assistant"), ("┃", "tool"), ("┃", "order_id"), ("◇", "◂"), ("┊", "assistant")
+        ]  # fmt: skip
+        view.text_select_all()
+        assert view.selected_text.startswith("Where is my order?")
+        view.show_raw(True)
+        assert "◆" in {row[1] for row in screen(app)}
+        view.show_raw(False)
+        view.show_transcript(session(2))
+        await pilot.pause()
+        assert screen(app) == plain
 
 
 async def test_resizing_keeps_the_top_row() -> None:

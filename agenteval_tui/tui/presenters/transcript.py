@@ -27,6 +27,7 @@ SIGN = 1  # cells at the left edge, for the signs of evidence
 LABEL = 10  # cells of the column with roles
 TIMES = 9  # cells at the right edge, for durations
 _LONGEST_NOTE = 80
+_NO_STEPS = ("ending", "setup", "log", "error")  # blocks that show no message
 _NARROW = 46  # below: roles are above their text
 _ROOMY = 64  # from here: durations have a column of their own
 
@@ -67,6 +68,7 @@ class TranscriptDocument(BlockColumn):
         self._marks = tuple(marks)
         self._query = ""
         self._messages: list[int] = []
+        self._answers: dict[int, int] | None = None
         self._width = width
         super().__init__({} if folds is None else folds, *self._columns(width))
         self._make(0, 0)
@@ -98,6 +100,21 @@ class TranscriptDocument(BlockColumn):
     def message_of(self, block: int) -> int:
         """The message that a block belongs to (their number for what belongs to none)."""
         return self._messages[block]
+
+    def step_of(self, block: int) -> int | None:
+        """The message that a block shows: of a result the one with the result; None for what belongs to none."""
+        kind, number = self.blocks[block].key
+        step = self._messages[block]
+        if kind == "result":
+            if self._answers is None:
+                called = ((one.tool_call, index) for index, one in enumerate(self.transcript.messages))
+                self._answers = {call: index for call, index in called if call is not None}
+            step = self._answers.get(number, step)
+        return step if kind not in _NO_STEPS and step < len(self.transcript.messages) else None
+
+    def first_of_step(self, block: int) -> bool:
+        """Does the message of a block begin with it?"""
+        return block == 0 or self.step_of(block - 1) != self.step_of(block)
 
     def block_of(self, message: int) -> int | None:
         """The first block of a message or of what comes after it; None when there is nothing."""
@@ -237,6 +254,7 @@ class TranscriptDocument(BlockColumn):
 
     def _make(self, start: int, message: int) -> None:
         """(Re)make the blocks from number `start` on, which are those of messages `message`.."""
+        self._answers = None
         made = list(raw_blocks(self.transcript) if self.raw else blocks_of(self.transcript, message))
         self._messages[start:] = [index for index, _ in made]
         self._replace(start, [block for _, block in made])

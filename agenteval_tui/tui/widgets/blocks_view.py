@@ -158,6 +158,15 @@ class BlocksView(ScrollView, can_focus=True):
         self._folded_all = False
 
     @property
+    def _margin(self) -> int:
+        """Cells at the left that are not the document's: the bar, and what `_beside` paints."""
+        return 1
+
+    def _beside(self, row: int) -> Sequence[Segment]:
+        """What is painted between the bar and a row of the document."""
+        return ()
+
+    @property
     def document(self) -> BlocksDocument:
         """What is shown; laid out for 80 cells while the widget has no size."""
         raise NotImplementedError
@@ -355,15 +364,15 @@ class BlocksView(ScrollView, can_focus=True):
         if not document.blocks:
             lines = self._empty_lines(width)
             line = lines[row] if row < len(lines) else ()
-            return self._palette.strip(line, width + 1).apply_style(base)
+            return self._palette.strip(line, width + self._margin).apply_style(base)
         if row >= document.height:
-            return Strip.blank(width + 1, base)
+            return Strip.blank(width + self._margin, base)
         marked = document.block_at(row) == self.cursor
         bar_style = base + self._palette.style("accent" if self.has_focus else "dim")
         bar = Strip([Segment(CURSOR if marked else " ", bar_style)], 1)
         text = minimal_strip(self._palette.strip(document.line(row), width).apply_style(base), width)
         # The bar is a segment of its own, so that moving it repaints one cell a row.
-        strip = Strip.join([bar, text])
+        strip = Strip.join([bar, Strip(self._beside(row)).apply_style(base), text])
         selection = self._selected
         if selection is not None and (span := selection.get_span(row)) is not None:
             strip = selected(strip, *span, self.screen.get_component_rich_style("screen--selection"))
@@ -372,8 +381,9 @@ class BlocksView(ScrollView, can_focus=True):
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The text that was selected with the mouse, without the column of roles."""
         start, end = selection
-        first, first_cell = (0, 0) if start is None else (start.y, max(start.x - 1, 0))
-        last, last_cell = (self.document.height - 1, -1) if end is None else (end.y, max(end.x - 1, 0))
+        margin = self._margin
+        first, first_cell = (0, 0) if start is None else (start.y, max(start.x - margin, 0))
+        last, last_cell = (self.document.height - 1, -1) if end is None else (end.y, max(end.x - margin, 0))
         return self.document.text_between(first, first_cell, last, last_cell), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:
@@ -383,8 +393,8 @@ class BlocksView(ScrollView, can_focus=True):
     # Inside
 
     def _width(self) -> int:
-        """Cells for the document: all but the bar's."""
-        return max(self.scrollable_content_region.width - 1, 0)
+        """Cells for the document: all but those of the margin."""
+        return max(self.scrollable_content_region.width - self._margin, 0)
 
     def _empty_lines(self, width: int) -> list[Line]:
         """What is shown while there are no blocks: no line of it is cut."""
@@ -455,7 +465,7 @@ class BlocksView(ScrollView, can_focus=True):
         top = max(known.top(block) - self.scroll_offset.y, 0)
         bottom = min(known.bottom(block) - self.scroll_offset.y, self._view_height())
         if bottom > top:
-            self.refresh(Region(0, top, self._width() + 1 if width is None else width, bottom - top))
+            self.refresh(Region(0, top, self._width() + self._margin if width is None else width, bottom - top))
 
     def _in_sight(self, block: int) -> bool:
         top = self.scroll_offset.y

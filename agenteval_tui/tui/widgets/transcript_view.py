@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
+from rich.segment import Segment
 from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 from textual.geometry import Region
@@ -18,8 +19,17 @@ from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.presenters.highlights import Mark
 from agenteval_tui.tui.presenters.transcript import Position, TranscriptDocument, number_of
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
-from agenteval_tui.tui.styled_text import Line
+from agenteval_tui.tui.style_tokens import palette_of
+from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.blocks_view import BlocksView
+
+
+class Strip(Protocol):
+    """A column beside the transcript."""
+
+    def cell(self, step: int, *, first: bool) -> Cell:
+        """What is beside a row of a message; `first`: the message begins there."""
+        ...
 
 
 class TranscriptView(BlocksView, can_focus=True):
@@ -76,6 +86,8 @@ class TranscriptView(BlocksView, can_focus=True):
         self._folds: dict[BlockKey, bool] = {}
         self._raw = False
         self._document: TranscriptDocument | None = None
+        self._has_strip = False
+        self._strip: Strip | None = None
 
     # What is shown
 
@@ -103,12 +115,18 @@ class TranscriptView(BlocksView, can_focus=True):
             self.post_message(self.Highlighted(self, self.cursor, key))
 
     def show_transcript(
-        self, transcript: Transcript, *, marks: Sequence[Mark] = (), document: TranscriptDocument | None = None
+        self,
+        transcript: Transcript,
+        *,
+        marks: Sequence[Mark] = (),
+        document: TranscriptDocument | None = None,
+        has_strip: bool = False,
     ) -> None:
         """Show another transcript from its start; what was folded by hand in the one before is forgotten.
 
         `document`: its lines, if somebody made them already, without marks (`lay_out`).
         """
+        self._has_strip, self._strip = has_strip, None
         self._transcript = transcript
         self._marks = marks
         self._folds = {} if document is None else document.folds
@@ -117,10 +135,17 @@ class TranscriptView(BlocksView, can_focus=True):
         self._reset(made)
 
     @property
-    def lay_out(self) -> Callable[[Transcript], TranscriptDocument]:
-        """What makes the lines of a transcript for this view; it may be called in a thread."""
-        width = self._width() or 80
-        return lambda transcript: TranscriptDocument(transcript, width=width)
+    def lay_out(self) -> Callable[[Transcript, bool], TranscriptDocument]:
+        """What makes the lines of a transcript for this view, with a strip beside it or not; it may be called in a
+        thread."""
+        width = (self._width() or 80) + self._has_strip
+        return lambda transcript, has_strip: TranscriptDocument(transcript, width=width - has_strip)
+
+    def show_strip(self, strip: Strip | None) -> None:
+        """Show another strip in the column that is kept free for it."""
+        self._strip = strip
+        if self._has_strip:
+            self.refresh(Region(1, 0, 1, self.size.height))
 
     def update(self, transcript: Transcript) -> None:
         """Show a later state of the same transcript. A view at its end stays at its end."""
@@ -223,6 +248,25 @@ class TranscriptView(BlocksView, can_focus=True):
     def previous_match(self) -> Position | None:
         """Jump to the found word before."""
         return self._jump(self.document.matches, -1)
+
+    # The strip
+
+    @property
+    def _margin(self) -> int:
+        return 1 + self._has_strip
+
+    def _beside(self, row: int) -> Sequence[Segment]:
+        if not self._has_strip:
+            return ()
+        document = self.document
+        block = document.block_at(row)
+        shown, style = (" ", "")
+        if self._strip is not None and (step := document.step_of(block)) is not None:
+            first = document.first_of_step(block) and row == document.top(block)
+            shown, style = self._strip.cell(step, first=first)
+        if self._palette is None:
+            self._palette = palette_of(self)
+        return (Segment(shown, self._palette.style(style)),)
 
     # Keys and mouse
 

@@ -11,6 +11,9 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.analysis.blame.free_answer import Given
+from agenteval_tui.analysis.blame.known import known_blame
+from agenteval_tui.analysis.blame.model import Blame
 from agenteval_tui.analysis.criterion_preview import with_new
 from agenteval_tui.analysis.explanation import address_of_criterion
 from agenteval_tui.analysis.run_facts import RunFacts, facts_of_run
@@ -30,6 +33,7 @@ from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.screens.inspect.drafts import ConfigDrafts, Draft, DraftKey, EditToSave, index_in
 from agenteval_tui.tui.serial_worker import SerialWorker
 from agenteval_tui.uxon.diagnostics import Diagnostic
+from agenteval_tui.views.blame import suspects_in
 
 PRELOAD_SECONDS = 0.02
 FLIPS_LISTED = 500
@@ -65,6 +69,11 @@ class ConfigToEdit(Struct, frozen=True):
     """Is the verdict under `text` known already?"""
 
 
+def may_be_blamed(bench: Workbench) -> bool:
+    """Is this a run of which a step can be to blame?"""
+    return bench.run.status in ("failed", "error") and bool(bench.transcript.messages)
+
+
 class InspectController:
     """The state of the Inspect screen, and what can be done to it without painting.
 
@@ -83,6 +92,8 @@ class InspectController:
         self.diagnostics: tuple[Diagnostic, ...] = ()
         self.impact: Impact | None = None
         self.agreement: Agreement | None = None
+        self.blame: Blame | None = None
+        """Which step the open run was lost at; None while that is not known, and where there is nothing to blame."""
         self.alone = SerialWorker()
         """Whatever uses the workbench in a thread goes through this."""
         self.saved_text = ""
@@ -200,6 +211,7 @@ class InspectController:
     def open(self, loaded: LoadedRun, how: InspectTarget) -> ConfigToEdit:
         """Take a run that was read, and choose the criterion that is wanted, else the first that failed."""
         bench = self.bench = loaded.bench
+        self.blame = None
         self.around, self.facts, self._saved_results = loaded.around, loaded.facts, loaded.results
         if bench.note:
             self._say(bench.note)
@@ -215,6 +227,27 @@ class InspectController:
             self._say(f"{one_line(name, 60)} is not in the file any more.")
             config = None
         return self.choose(number, config)
+
+    # Blame
+
+    @property
+    def may_be_blamed(self) -> bool:
+        """Is the open run one of which a step can be to blame?"""
+        return self.bench is not None and may_be_blamed(self.bench)
+
+    def blame_reader(self) -> Callable[[], Blame]:
+        """What finds the step that the open run was lost at: to be called in a thread. Raises AgentevalError."""
+        bench = self.bench
+        assert bench is not None
+        return lambda: known_blame(bench.store, bench.run, Given(bench.transcript))
+
+    def suspect_after(self, step: int) -> int | None:
+        """The step to go to from `step`: the decisive one, from there to those named beside it, and round; None: no
+        step is named."""
+        named = suspects_in(self.blame) if self.blame is not None else ()
+        if not named:
+            return None
+        return named[(named.index(step) + 1) % len(named)] if step in named else named[0]
 
     def run_beside(self, step: int, *, failures: bool) -> str:
         """The next run (1) or the one before (-1), of all or of the failed ones; "" where there is none, and said."""

@@ -16,12 +16,14 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.widgets import Input
 
+from agenteval_tui.analysis.blame.model import Blame
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.criterion_templates import Starter, text_starter, tools_starter
 from agenteval_tui.transcripts.model import Attachment, ToolCall, Transcript
 from agenteval_tui.tui import draft_store
 from agenteval_tui.tui.actions import key_of, with_keys
+from agenteval_tui.tui.presenters.blame_strip import blame_strip, decisive_cells
 from agenteval_tui.tui.presenters.editor_rows import EDITED
 from agenteval_tui.tui.presenters.evidence_pane import KEYS, Target, looked_rows, tool_text_lines
 from agenteval_tui.tui.presenters.impact import impact_in_one_line, impact_lines, problem_lines
@@ -31,7 +33,7 @@ from agenteval_tui.tui.presenters.view_lines import line
 from agenteval_tui.tui.screens.config_assistant import ConfigAssistant
 from agenteval_tui.tui.screens.inspect.controller import ConfigToEdit, InspectController
 from agenteval_tui.tui.services import services
-from agenteval_tui.tui.styled_text import Line, fit
+from agenteval_tui.tui.styled_text import Cell, Line, fit
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -59,6 +61,8 @@ class TranscriptPane(TitledPane[None]):
         super().__init__(None)
         self.term = ""
         self.hits = ""
+        self.decisive: tuple[Cell, ...] = ()
+        """Which step is named first, and the key that goes there; () while none is known."""
         self._opened = False
 
     def parts(self) -> ComposeResult:
@@ -74,15 +78,25 @@ class TranscriptPane(TitledPane[None]):
 
     def heading(self) -> tuple[str, str]:
         view = self.view
-        much = self.hits or (count(len(view.transcript.messages), "message") if self._opened else "")
-        return "raw JSON" if view.is_raw else "transcript", much
+        name = "raw JSON" if view.is_raw else "transcript"
+        if self.hits or not self._opened:
+            return name, self.hits
+        much: Cell = (count(len(view.transcript.messages), "message"), "dim")
+        return name, (*self.decisive, ("   ", ""), much) if self.decisive else (much,)
 
-    def open(self, transcript: Transcript, document: TranscriptDocument) -> None:
+    def open(self, transcript: Transcript, document: TranscriptDocument, *, has_strip: bool = False) -> None:
         """Show the transcript of another run; what is searched for stays. `document`: as `TranscriptView.lay_out` made
         it."""
         self._opened = True
-        self.view.show_transcript(transcript, document=document)
+        self.decisive = ()
+        self.view.show_transcript(transcript, document=document, has_strip=has_strip)
         self._search_again()
+
+    def show_blame(self, blame: Blame | None, key: str) -> None:
+        """Show which steps the run was lost at; `key` goes there."""
+        self.view.show_strip(None if blame is None else blame_strip(blame))
+        self.decisive = () if blame is None else decisive_cells(blame, key)
+        self.retitle()
 
     def toggle_raw(self) -> None:
         """Show the stored form as JSON, or the readable one."""

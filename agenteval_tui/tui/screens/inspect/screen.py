@@ -15,6 +15,7 @@ from textual.events import DescendantFocus, Resize
 from textual.timer import Timer
 from textual.widgets import Input
 
+from agenteval_tui.analysis.blame.model import Blame
 from agenteval_tui.analysis.dataset_row_from_run import dataset_for, provenance_of, row_of_run
 from agenteval_tui.analysis.labels import LabelSaved
 from agenteval_tui.analysis.workbench import Workbench
@@ -54,6 +55,7 @@ from agenteval_tui.tui.screens.inspect.controller import (
     InspectController,
     LoadedRun,
     check_project,
+    may_be_blamed,
     on_fresh_file,
     write,
 )
@@ -76,12 +78,13 @@ from agenteval_tui.tui.screens.run_picker import choose_other_run
 from agenteval_tui.tui.screens.save_question import save_question
 from agenteval_tui.tui.screens.verdict_changes import VerdictChangesScreen
 from agenteval_tui.tui.state import text
-from agenteval_tui.tui.styled_text import Cell, Line
+from agenteval_tui.tui.styled_text import Cell, Line, spread, width_of
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.pane_tabs import PaneTabs
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import start_worker
 from agenteval_tui.uxon.diagnostics import Diagnostic
+from agenteval_tui.views.blame import suspect_line
 
 FORK_SECONDS = 0.3  # between two looks what has become of continuations
 PREVIOUS, NEXT = ("◂", "▸") if UNICODE else ("<", ">")
@@ -213,7 +216,7 @@ class InspectScreen(FrameScreen):
 
         def work() -> tuple[LoadedRun, TranscriptDocument]:
             loaded = read()
-            return loaded, lay_out(loaded.bench.transcript)
+            return loaded, lay_out(loaded.bench.transcript, may_be_blamed(loaded.bench))
 
         def failed(error: AgentevalError) -> None:
             self.agenteval.say_error(error)
@@ -230,9 +233,10 @@ class InspectScreen(FrameScreen):
             # The line that said that nothing is open is in another pane.
             self._focus_pane("transcript")
         other = state.run_id != loaded.bench.run.id
-        self.transcript.open(loaded.bench.transcript, document)
+        self.transcript.open(loaded.bench.transcript, document, has_strip=may_be_blamed(loaded.bench))
         self._show_config(state.open(loaded, how))
         self.retitle()
+        self._read_blame()
         view = how.get("view", self.view)
         if other and self.has_class("narrow") and self.pane != "config" and view == "transcript":
             # A failure opens on its evidence; what passed on what was said.
@@ -247,6 +251,27 @@ class InspectScreen(FrameScreen):
         if (at := how.get("at")) is not None:
             self._focus_pane("transcript")
             self.transcript.view.go_to_key(at)
+
+    def _read_blame(self) -> None:
+        """Find the step that the run was lost at, when the run is to be seen, and show it beside the transcript."""
+        state, bench = self.controller, self.controller.bench
+        if not state.may_be_blamed:
+            return
+
+        def there(found: Blame) -> None:
+            if state.bench is bench:
+                state.blame = found
+                self.transcript.show_blame(found, key_of("inspect.decisive", self.agenteval.keymap))
+                self._draw_heading()
+
+        def begin() -> None:
+            if state.bench is bench:
+                self.ask(state.blame_reader(), there, group="blame", failed=lambda _: None, painted=True)
+
+        if bench is not None and len(bench.transcript.messages) > MANY_MESSAGES:
+            self.set_timer(RESTING_SECONDS, begin)
+        else:
+            begin()
 
     def _open_newest(self) -> None:
         """Open the first failure of the newest execution, else its first run, while no other run is asked for."""
@@ -299,8 +324,11 @@ class InspectScreen(FrameScreen):
         state = self.controller
         if state.bench is None or not self.has_class("narrow"):
             return []
-        said = reason_line(state.bench, state.result, state.results, width - 2, edited=state.is_unsaved)
-        return [((" ", ""), *said)] if said else []
+        # Titles of panes, which name the decisive step, are not shown here.
+        decisive = self.transcript.decisive
+        room = width - 2 - (width_of(decisive) + 2 if decisive else 0)
+        said = reason_line(state.bench, state.result, state.results, room, edited=state.is_unsaved)
+        return [spread(((" ", ""), *said), (*decisive, (" ", "")) if decisive else (), width)] if said else []
 
     def _draw_tabs(self) -> None:
         state, hits = self.controller, self.transcript.hits
@@ -939,13 +967,37 @@ class InspectScreen(FrameScreen):
             return
 
         def chosen(step: int | None) -> None:
-            if step is not None and self.controller.bench is bench and step < len(bench.transcript.messages):
-                if self.view != "transcript":
-                    self._turn_to("transcript")
-                self._focus_pane("transcript")
-                any(self.transcript.view.go_to_key(key) for key in keys_of(bench.transcript, step))
+            if self.controller.bench is bench:
+                self._read_blame()  # it may have been sampled
+                if step is not None:
+                    self._go_to_step(step)
 
         self.app.push_screen(sheet("blame", bench.run.id, bench.run.test_id), chosen)
+
+    def action_decisive(self) -> None:
+        """Go to the step where the run was lost; from there to those that are named beside it."""
+        state, bench = self.controller, self.controller.bench
+        if bench is None:
+            return
+        here = step_at(bench.transcript, self.transcript.view.cursor_key) if self.pane == "transcript" else -1
+        step = state.suspect_after(here)
+        if step is not None and state.blame is not None:
+            self._go_to_step(step)
+            self._say(f"{one_line(suspect_line(state.blame, step), 200)} {{inspect.blame}} shows all of it.")
+        elif not state.may_be_blamed:
+            self._say("This run did not fail.")
+        else:
+            self._say("No step of this run is to blame: {inspect.blame} says why.")
+
+    def _go_to_step(self, step: int) -> None:
+        """Show a message in the transcript."""
+        bench = self.controller.bench
+        if bench is None or step >= len(bench.transcript.messages):
+            return
+        if self.view != "transcript":
+            self._turn_to("transcript")
+        self._focus_pane("transcript")
+        any(self.transcript.view.go_to_key(key) for key in keys_of(bench.transcript, step))
 
     def action_shrink(self) -> None:
         """The smallest input with which the run's agent still fails for the same cause."""
