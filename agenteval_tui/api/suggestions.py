@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
 
 from agenteval_tui.analysis.suggest.examples import Example, Examples
-from agenteval_tui.analysis.suggest.search import MOST, Suggestion, Suggestions
+from agenteval_tui.analysis.suggest.search import MOST, Check, Suggestion, Suggestions, check
 from agenteval_tui.analysis.suggest.search import suggest as smallest_criteria
 from agenteval_tui.analysis.suggest.stored import TestExamples, examples_of_test
 from agenteval_tui.api.grading import transcript_of
@@ -24,7 +25,7 @@ from agenteval_tui.views.model import View
 from agenteval_tui.views.suggestions import suggestions_view
 
 
-class Suggested(Shown, Struct, frozen=True, eq=False):
+class Suggested(Shown, Struct, frozen=True, eq=False, dict=True):
     """Criteria that agree with examples, best first."""
 
     found: Suggestions
@@ -54,9 +55,15 @@ class Suggested(Shown, Struct, frozen=True, eq=False):
     def __repr__(self) -> str:
         return f"<Suggested {', '.join(one.title for one in self)}>"
 
+    @cached_property
+    def check(self) -> Check | None:
+        """What they are worth, told by labels that they were not made of (`better` than always saying the more frequent
+        label, or not); None with fewer than five, or of one kind only. It takes some searches more."""
+        return check(self.given.examples)
+
     def view(self) -> View:
-        """Each with its config, what it agrees with, and what to label next."""
-        return suggestions_view(self.found, self.given)
+        """Each with its config, what it agrees with, what they are worth, and what to label next."""
+        return suggestions_view(self.found, self.given, self.check)
 
 
 def suggest(

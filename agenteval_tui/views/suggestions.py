@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agenteval_tui.analysis.suggest.search import Suggestion, Suggestions
+from agenteval_tui.analysis.suggest.search import Check, Suggestion, Suggestions
 from agenteval_tui.analysis.suggest.stored import TestExamples
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import count, percent
 from agenteval_tui.views.model import Node, Paragraph, Text, Tree, View, paragraphs, text
 
 _WRONG = 5
 
 
-def suggestions_view(found: Suggestions, given: TestExamples) -> View:
-    """All of it: the labels, the criteria with their configs, what to do next."""
+def suggestions_view(found: Suggestions, given: TestExamples, checked: Check | None = None) -> View:
+    """All of it: the labels, the criteria with their configs, what they are worth, what to do next."""
     if not found.suggestions:
-        return (Paragraph(labels_text(found, given)), Paragraph(text("no criterion agrees with these labels")))
+        nothing = Paragraph(text("no criterion agrees with these labels"))
+        return (Paragraph(labels_text(found, given)), nothing, *paragraphs(next_lines(found)))
     nodes = tuple(
         Node(
             text((f"{number}  ", "dim"), (one_line(one.title, 200), "bold")),
@@ -25,7 +27,23 @@ def suggestions_view(found: Suggestions, given: TestExamples) -> View:
         )
         for number, one in enumerate(found.suggestions, 1)
     )
-    return (Paragraph(labels_text(found, given)), Tree(nodes), *paragraphs(next_lines(found)))
+    worth = () if checked is None else (Paragraph(check_text(checked)),)
+    return (Paragraph(labels_text(found, given)), Tree(nodes), *worth, *paragraphs(next_lines(found)))
+
+
+def check_text(checked: Check) -> Text:
+    """What the suggestions are worth: `Made without a label, the first criterion agrees with it 11 of 15 times; …`."""
+    first = f"when a label is held out, the first criterion predicts it {checked.right} of {checked.labels} times"
+    always = f"always saying “{'good' if checked.mostly else 'bad'}” would {checked.usual} times"
+    if checked.better:
+        return text((f"{first[:1].upper()}{first[1:]}; {always}.", "dim"))
+    if checked.labels - checked.usual == 1:
+        rarer = "bad" if checked.mostly else "good"
+        return text(
+            ("! ", "warn"),
+            f"It is too early to tell how good this is: only one run is labelled {rarer}. Label another one.",
+        )
+    return text(("! ", "warn"), f"No better than a guess: {first}; {always}. More labels may help.")
 
 
 def labels_text(found: Suggestions, given: TestExamples) -> Text:
@@ -53,13 +71,20 @@ def facts_of(one: Suggestion, found: Suggestions) -> Iterator[Text]:
     yield text(sign, words, (f"; passes {one.passes} of {count(one.runs, 'run')}; size {one.size:g}", "dim"))
     if one.wrong:
         more = f" and {len(one.wrong) - _WRONG} more" if len(one.wrong) > _WRONG else ""
-        yield text(("wrong: ", "warn"), ", ".join(one.wrong[:_WRONG]) + more)
+        yield text(("wrong: ", "warn"), ", ".join(map(short_id, one.wrong[:_WRONG])) + more)
     if one.teaches and one.teaches != found.label_next:
         yield text((f"a label of {one.teaches} would tell most about it", "dim"))
 
 
 def next_lines(found: Suggestions) -> Iterator[Text]:
-    """What to label next, and how sure it is."""
+    """What to label next, how sure it is, and which labels contradict each other."""
+    for pair in found.contradictions[:_WRONG]:
+        good, bad = map(short_id, pair)
+        yield text(
+            ("! ", "warn"),
+            f"{good} is labelled good and {bad} bad, but both said and did the same: no criterion agrees with "
+            f"both. Take one label back: agenteval label {bad} --remove",
+        )
     if found.unseen is not None:
         share, these = percent(found.unseen), "these share" if found.good > 1 else "this one has"
         yield text(
@@ -69,8 +94,8 @@ def next_lines(found: Suggestions) -> Iterator[Text]:
     if found.label_next:
         yield text(
             "Label next: ",
-            (found.label_next, "accent"),
-            (f"   agenteval label {found.label_next} passed|failed", "dim"),
+            (short_id(found.label_next), "accent"),
+            (f"   agenteval label {short_id(found.label_next)} passed|failed", "dim"),
         )
     if not any(one.agrees == one.labelled for one in found.suggestions):
         yield text(("No criterion agrees with every label.", "warn"))

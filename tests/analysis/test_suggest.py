@@ -11,7 +11,7 @@ import regex
 
 from agenteval_tui.analysis.suggest.conditions import Measure, graded
 from agenteval_tui.analysis.suggest.examples import Example, Examples
-from agenteval_tui.analysis.suggest.search import Suggestion, Suggestions, suggest, unseen_share
+from agenteval_tui.analysis.suggest.search import Check, Suggestion, Suggestions, check, suggest, unseen_share
 from agenteval_tui.analysis.suggest.shapes import SHAPES, metric_families
 from agenteval_tui.analysis.suggest.texts import counter
 from agenteval_tui.core.errors import AgentevalError
@@ -21,6 +21,8 @@ from agenteval_tui.grading.results import Outcome
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, Timing, ToolCall, Transcript
 from agenteval_tui.uxon.parse import parse
+from agenteval_tui.views.model import plain
+from agenteval_tui.views.suggestions import check_text, next_lines
 
 Call = tuple[str, Mapping[str, Any]]
 
@@ -235,16 +237,18 @@ def test_a_count_that_is_written_as_a_pattern_is_the_count() -> None:
                 assert checker.check(run(text)).outcome is (Outcome.PASSED if holds else Outcome.FAILED), (what, text)
 
 
-LONG = ("a" * 30_000, "* " * 15_000, "A. " * 9_000, "\n \n" * 9_000, "[" * 20_000, '"<*`' * 6_000)
+LONG = ("a" * 30_000, "1" * 30_000, "* " * 15_000, "A. " * 9_000, "\n \n" * 9_000, "[" * 20_000, '"<*`' * 6_000)
 
 
 def test_no_pattern_is_slow() -> None:
-    """A search that takes a second is an error of the check."""
+    """A search that takes a second is an error of the check. Suggestions count every match, with no limit."""
     for what, pattern, flags in SHAPES:
+        counted = regex.compile(pattern, (regex.M if "m" in flags else 0) | (regex.I if "i" in flags else 0) | regex.V0)
         metric = counter(pattern, flags, what)(7, 7)[1]
         checker = Checker(CriterionSpec("", "TextResponse", {"metrics": [metric]}))
         for text in LONG:
             assert checker.check(run(text), explain=False).outcome is not Outcome.ERROR, what
+            list(counted.finditer(text, timeout=2))  # TimeoutError: the pattern is slow
 
 
 def test_a_bound_is_a_round_number_between_good_and_bad() -> None:
@@ -266,6 +270,7 @@ def test_odd_texts_do_no_harm(text: str) -> None:
 def test_where_nothing_tells_runs_apart_nothing_is_suggested() -> None:
     found = suggested([run(), run()], [run()], [run()])
     assert (found.suggestions, found.label_next) == ((), "")
+    assert found.contradictions == (("run-0", "run-2"), ("run-1", "run-2"))
     same = suggested([run("one and the same")] * 2, [run("one and the same")] * 2, [run("another")])
     assert all(one.agrees == 2 for one in same.suggestions)
 
@@ -280,3 +285,50 @@ def test_random_labels_are_never_an_error() -> None:
             for _ in range(9)
         ]  # fmt: skip
         suggested(runs[:3], runs[3:6], runs[6:])
+
+
+def test_labels_that_a_criterion_was_not_made_of_tell_a_rule_from_chance() -> None:
+    words = ["parcel", "order", "shop", "basket", "red", "blue", "green", "late", "early", "north", "south", "tea"]
+    chance = random.Random(8)
+    texts = [" ".join(chance.sample(words, 5)) for _ in range(10)]
+    rule = [Example(str(n), run(text), {}, "tea" in text.split()) for n, text in enumerate(texts)]
+    found = check(Examples(rule))
+    assert found is not None
+    assert found.better
+    assert (found.labels, found.usual) == (10, 6)
+    # A criterion fits any labels, and its own leave-one-out says that it is right.
+    coin = [Example(str(n), run(text), {}, n % 2 == 0) for n, text in enumerate(texts)]
+    best = suggest(Examples(coin)).suggestions[0]
+    assert best.left_out is not None
+    assert best.left_out == 10
+    found = check(Examples(coin))
+    assert found is not None
+    assert (found.better, found.usual) == (False, 5)
+    words_of = plain(check_text(found))
+    assert words_of.startswith("! No better than a guess: ")
+    assert "always saying “good” would 5 times. More labels may help." in words_of
+    assert check(Examples(coin[:4])) is None, "too few to tell"
+    lone = plain(check_text(Check(4, 5, 4, mostly=True)))
+    assert lone == "! It is too early to tell how good this is: only one run is labelled bad. Label another one."
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([("no", False), ("never", False)], "all labelled runs are bad.*label a good run, too.*--repeat 8 makes more"),
+        ([("yes", None)], "no run is labelled.*--repeat 8 makes more runs"),
+        ([("", True), ("", True)], "labelled good have no answer and no tool call"),
+    ],
+)
+def test_labels_that_nothing_can_be_made_of(given: list[tuple[str, bool | None]], said: str) -> None:
+    with pytest.raises(AgentevalError, match=said):
+        suggest(Examples([Example(str(n), run(text), {}, label) for n, (text, label) in enumerate(given)]))
+
+
+def test_equal_runs_with_other_labels_are_named() -> None:
+    found = suggested(
+        [run("It was sent.", ms=5.0), run("Sent today.")], [run("It was sent.", ms=9.0), run("Who knows?")]
+    )
+    assert found.contradictions == (("run-0", "run-2"),)
+    (said,) = [plain(one) for one in next_lines(found) if "labelled good" in plain(one)]
+    assert said.endswith("Take one label back: agenteval label run-2 --remove")

@@ -41,6 +41,12 @@ _RIVALS = 60
 _PART_COST = 2.0
 _SEVERAL = 6
 _ONCE = 3.0
+_FEW_RUNS = 3
+_FOLDS = 8
+_TOLD = 5
+"""Labels from which it can be told whether suggestions are better than a guess."""
+_CHECKED = 40
+"""Labels that suggestions are checked with, at most."""
 _FREE_TEXT = 40
 """Characters from which an argument is a text that the agent made up."""
 _WORTH = 14.0
@@ -76,6 +82,22 @@ class Suggestion(Struct, frozen=True):
         return self.title[:1].upper() + self.title[1:]
 
 
+class Check(Struct, frozen=True):
+    """How far the first suggestion can be relied on. Of `labels` labels it is right about `right` where the whole
+    search was made without them; saying always what most labels say is right about `usual`."""
+
+    right: int
+    labels: int
+    usual: int
+    mostly: bool
+    """What most labels say: True, good."""
+
+    @property
+    def better(self) -> bool:
+        """Whether the suggestion knows more than which label is the more frequent one."""
+        return self.right > self.usual
+
+
 class Suggestions(Struct, frozen=True):
     """The best criteria, best first.
 
@@ -90,25 +112,27 @@ class Suggestions(Struct, frozen=True):
     bad: int
     label_next: str = ""
     unseen: float | None = None
+    contradictions: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def usual(self) -> int:
+        """The labels with which always saying the more frequent one agrees."""
+        return max(self.good, self.bad)
 
 
-def suggest(examples: Examples, most: int = MOST) -> Suggestions:
+def suggest(examples: Examples, most: int = MOST, *, spent: bool = True) -> Suggestions:
     """The smallest criteria that agree with the labels of `examples`; with good runs only, what these share.
 
     Raises AgentevalError without a good run.
     """
     good, bad = examples.good, examples.bad
-    if not good:
-        raise AgentevalError(
-            "there is no run that is labelled good" if bad else "no run is labelled",
-            mend="label two good runs and a bad one: agenteval label RUN passed, agenteval label RUN failed",
-        )
+    _check_labels(examples)
     families = [
         *tool_families(examples),
         *json_families(examples),
         *text_families(examples),
         *shape_families(examples),
-        *metric_families(examples),
+        *metric_families(examples, spent=spent),
     ]
     if not bad:
         found = _shared(examples, families, most)
@@ -126,7 +150,68 @@ def suggest(examples: Examples, most: int = MOST) -> Suggestions:
         good.bit_count(),
         bad.bit_count(),
         label_next=_next(examples, rivals),
+        contradictions=_contradictions(examples),
     )
+
+
+def _check_labels(examples: Examples) -> None:
+    """Raise AgentevalError where nothing can be learned of these labels."""
+    if not examples.good:
+        words = "label two good runs and one bad run: agenteval label RUN passed, agenteval label RUN failed"
+        if examples.bad:
+            words = "label a good run, too: agenteval label RUN passed"
+        if not examples.unlabelled or len(examples) < _FEW_RUNS:
+            words += "; agenteval run --repeat 8 makes more runs to label"
+        what = (
+            ("all labelled runs are bad, which is not enough for a criterion") if examples.bad else "no run is labelled"
+        )
+        raise AgentevalError(what, mend=words)
+    good = [examples.given[number].transcript for number in numbers(examples.good)]
+    if not examples.bad and not any(one.final_output or one.tool_calls for one in good):
+        raise AgentevalError(
+            "the runs labelled good have no answer and no tool call",
+            mend="label runs in which the agent did something: agenteval label RUN passed",
+        )
+
+
+def _contradictions(examples: Examples) -> tuple[tuple[str, str], ...]:
+    """Good and bad runs in which the same was said and done: (good, bad)."""
+    bad = {_said_and_done(examples.given[number]): number for number in reversed([*numbers(examples.bad)])}
+    pairs = ((number, bad.get(_said_and_done(examples.given[number]))) for number in numbers(examples.good))
+    return tuple((examples.given[one].run, examples.given[other].run) for one, other in pairs if other is not None)
+
+
+def _said_and_done(one: Example) -> str:
+    messages = [[message.role, message.content] for message in one.transcript.messages]
+    calls = [[call.name, call.arguments, call.result, call.status] for call in one.transcript.tool_calls]
+    return repr([messages, one.transcript.final_output, calls, dict(one.variables)])
+
+
+def check(examples: Examples) -> Check | None:
+    """What the suggestions are worth, told by labels that they were not made of (cross-validation: Stone 1974).
+
+    The labels are parted into `_FOLDS` folds, each with its share of good and bad; for each the whole search is made
+    without it. A criterion that was chosen among thousands agrees with a few labels by chance alone, and its own
+    leave-one-out does not see that: it was chosen with all. None with labels of one kind, or with fewer than
+    `_TOLD`; with more than `_CHECKED` so many labels are used. It takes about as long as `_FOLDS` searches.
+    """
+    if not examples.good or not examples.bad or examples.labelled.bit_count() < _TOLD:
+        return None
+    ordered = [*numbers(examples.good), *numbers(examples.bad)]
+    apart = -(-len(ordered) // _CHECKED)
+    labelled = [examples.given[number] for number in ordered[::apart]]
+    folds = min(_FOLDS, len(labelled))
+    right = 0
+    for fold in range(folds):
+        known = Examples([one for number, one in enumerate(labelled) if number % folds != fold])
+        asked = Examples(labelled[fold::folds])
+        first = suggest(known, 1).suggestions if known.good else ()
+        passed = 0
+        if first:
+            passed, _ = graded(asked, CriterionSpec("", first[0].prototype_class, first[0].config))
+        right += agreed(passed, asked.good, asked.bad)
+    good = sum(one.good is True for one in labelled)
+    return Check(right, len(labelled), max(good, len(labelled) - good), good * 2 >= len(labelled))
 
 
 def criteria_of_good_runs(
@@ -142,9 +227,8 @@ def criteria_of_good_runs(
     )
     if not examples.good:
         return ()
-    return tuple(
-        CriterionSpec(one.name, one.prototype_class, one.config) for one in suggest(examples, most).suggestions
-    )
+    found = suggest(examples, most, spent=False).suggestions
+    return tuple(CriterionSpec(one.name, one.prototype_class, one.config) for one in found)
 
 
 def unseen_share(good: int) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import click
 
-from agenteval_tui.analysis.suggest.search import MOST, suggest
+from agenteval_tui.analysis.suggest.search import MOST, check, suggest
 from agenteval_tui.analysis.suggest.stored import TestExamples, examples_of_execution, examples_of_test
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.formats.documents.suggest import suggested_document
@@ -50,11 +50,11 @@ def command(
         find = invocation.references(store)
         said = {find.run(run).id: True for run in good} | {find.run(run).id: False for run in bad}
         given = _given(find, reference or "".join(good[:1]), execution or "", from_judge, said)
-        found = suggest(given.examples, most)
+        found, checked = suggest(given.examples, most), check(given.examples)
     if as_json:
-        invocation.out.json(suggested_document(found, given))
+        invocation.out.json(suggested_document(found, given, checked))
     else:
-        invocation.out.view(suggestions_view(found, given))
+        invocation.out.view(suggestions_view(found, given, checked))
     return 0
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from agenteval_tui.analysis.suggest.search import Suggestions
+from agenteval_tui.analysis.suggest.search import Check, Suggestions
 from agenteval_tui.analysis.suggest.stored import TestExamples
 from agenteval_tui.core.document import Count, Document, Share
 
@@ -31,6 +31,15 @@ class SuggestedCriterion(Document, frozen=True, kw_only=True):
     teaches: Annotated[str, Meta(description="the run without a label that would tell most about it; empty: none")]
 
 
+class SuggestionsCheck(Document, frozen=True, kw_only=True):
+    """What the suggestions are worth, told by labels that they were not made of."""
+
+    labels: Annotated[Count, Meta(description="labels that it was tried on: each was left out once")]
+    right: Annotated[Count, Meta(description="those about which the first criterion, made without them, is right")]
+    usual: Annotated[Count, Meta(description="those about which always saying the more frequent label is right")]
+    better: Annotated[bool, Meta(description="false: saying the more frequent label would do as well")]
+
+
 class Suggested(Document, frozen=True, kw_only=True):
     """`agenteval suggest`: criteria from examples."""
 
@@ -46,10 +55,17 @@ class Suggested(Document, frozen=True, kw_only=True):
         Share | None,
         Meta(description="the share of good runs that may lack what these share (95 %); null: bad runs are known"),
     ]
+    check: Annotated[
+        SuggestionsCheck | None, Meta(description="null: there are fewer than five labels, or of one kind only")
+    ] = None
+    contradictions: Annotated[
+        tuple[tuple[str, str], ...],
+        Meta(description="a good and a bad run in which the same was said and done: no criterion agrees with both"),
+    ] = ()
     suggestions: tuple[SuggestedCriterion, ...]
 
 
-def suggested_document(found: Suggestions, given: TestExamples) -> Suggested:
+def suggested_document(found: Suggestions, given: TestExamples, checked: Check | None = None) -> Suggested:
     """The criteria, best first."""
     return Suggested(
         test=given.test_id,
@@ -60,6 +76,10 @@ def suggested_document(found: Suggestions, given: TestExamples) -> Suggested:
         bad=found.bad,
         label_next=found.label_next,
         unseen=found.unseen,
+        check=None
+        if checked is None
+        else SuggestionsCheck(labels=checked.labels, right=checked.right, usual=checked.usual, better=checked.better),
+        contradictions=found.contradictions,
         suggestions=tuple(
             SuggestedCriterion(
                 title=one.title,

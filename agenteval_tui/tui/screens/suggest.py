@@ -13,6 +13,8 @@ from textual.binding import Binding, BindingType
 from agenteval_tui.analysis.suggest.search import Suggestion
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import short_id
+from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.criterion_templates import Starter
 from agenteval_tui.tui.presenters.config_lines import painted, token_layers, tokens_of
 from agenteval_tui.tui.presenters.sheet_edges import Keys
@@ -30,7 +32,7 @@ from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import is_busy, start_worker
 from agenteval_tui.views.model import paragraphs, plain
-from agenteval_tui.views.suggestions import facts_of, labels_text, next_lines
+from agenteval_tui.views.suggestions import check_text, facts_of, labels_text, next_lines
 
 _ANSWER = 400
 """Characters of the answer that a verdict is asked of."""
@@ -152,6 +154,12 @@ class SuggestScreen(Sheet[Starter | None]):
         except AgentevalError as error:
             self._error = error
         self._show()
+        start_worker(self, self._check, group="check")
+
+    async def _check(self) -> None:
+        if self.controller is not None:
+            await asyncio.to_thread(self.controller.check)
+            self.query_one("#labels", LineBlock).show(self._head)
 
     # What it looks like
 
@@ -160,12 +168,16 @@ class SuggestScreen(Sheet[Starter | None]):
         assert controller is not None
         found = controller.suggestions
         rows.set_empty([])
-        rows.set_source(_Rows(found))
+        # A criterion that the person went to stays under the cursor; else it is on the best one.
+        chosen = rows.cursor_key if rows.cursor > 0 else None
+        rows.set_source(_Rows(found), keep_key=chosen)
+        if chosen is None or rows.cursor_key != chosen:
+            rows.cursor = min(len(found), 1) - 1
         self._show_config(bool(found))
         self.query_one("#labels", LineBlock).show(self._head)
         self.query_one(SheetFrame).retell()
         if found:
-            self._preview(0)
+            self._preview(rows.cursor)
         self._show_run()
 
     def _show_config(self, there: bool) -> None:
@@ -195,8 +207,12 @@ class SuggestScreen(Sheet[Starter | None]):
         if state.found is None:
             words = "Say of two good runs and a bad one what they are: y is good, n is bad. The criteria follow."
             return paragraph(words, width)
-        words = " ".join(plain(one) for one in next_lines(state.found) if "Label next" not in plain(one))
-        return [fit(((" ", ""), *line(labels_text(state.found, state.given))), width), *paragraph(words, width, "dim")]
+        lines = [fit(((" ", ""), *line(labels_text(state.found, state.given))), width)]
+        for one in map(plain, next_lines(state.found)):
+            lines += [] if "Label next" in one else paragraph(one, width, "dim")
+        if state.checked is not None:
+            lines += paragraph(plain(check_text(state.checked)), width, "dim" if state.checked.better else "warn")
+        return lines
 
     def _preview(self, index: int) -> None:
         """The config of a criterion, and what it gets wrong."""
@@ -214,7 +230,11 @@ class SuggestScreen(Sheet[Starter | None]):
 
     def _run_title(self) -> str:
         shown = self.controller.shown if self.controller is not None else None
-        return "good or bad?" if shown is None else f"good or bad? {shown.run}"
+        state = self.controller.state if self.controller is not None else None
+        if shown is None or state is None:
+            return "good or bad?"
+        runs = [one.run for one in state.given.examples.given]
+        return f"good or bad? {runs.index(shown.run) + 1} of {count(len(runs), 'run')}, {short_id(shown.run)}"
 
     def _run(self, width: int) -> list[Line]:
         shown = self.controller.shown if self.controller is not None else None

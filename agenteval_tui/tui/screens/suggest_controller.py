@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.labels import LabelSaved, give_label, opinion, remove_label
 from agenteval_tui.analysis.suggest.examples import Example
-from agenteval_tui.analysis.suggest.search import Suggestion, Suggestions, suggest
+from agenteval_tui.analysis.suggest.search import Check, Suggestion, Suggestions, check, suggest
 from agenteval_tui.analysis.suggest.stored import TestExamples, examples_of_test
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.criterion_templates import Starter
@@ -20,6 +21,7 @@ class SuggestedState(Struct, frozen=True):
     given: TestExamples
     found: Suggestions | None
     problem: AgentevalError | None = None
+    checked: Check | None = None
 
 
 class SuggestController:
@@ -43,6 +45,14 @@ class SuggestController:
         except AgentevalError as problem:
             self.state = SuggestedState(given, None, problem)
         return self.state
+
+    def check(self) -> None:
+        """Find out what the criteria are worth; blocks, longer than to find them."""
+        state = self.state
+        if state is not None and state.found is not None and state.found.suggestions:
+            checked = check(state.given.examples)
+            if self.state is state:  # no label came meanwhile
+                self.state = replace(state, checked=checked)
 
     @property
     def suggestions(self) -> tuple[Suggestion, ...]:
