@@ -27,7 +27,7 @@ class Condition(Struct, frozen=True):
     """A metric that passes on the runs `passes`, and fails or can't be made on the others.
 
     `title` says it in words. `margin` (0 to 1): how clearly good and bad are parted. `source`: the runs that it was
-    made of; without any of them nobody would have thought of it. `whole`: the metric looks at the transcript, whatever
+    made of; without these runs it would not have been proposed. `whole`: the metric looks at the transcript, whatever
     is extracted, so that it goes with any prototype class. `about`: what it speaks of; of several that are about the
     same and hold of the same runs one is shown.
     """

@@ -12,7 +12,7 @@ from agenteval_tui.transcripts.model import Transcript
 
 
 class Example(Struct, frozen=True):
-    """A run: its transcript, the variables of its row, and whether it is good (None: nobody said)."""
+    """A run: its transcript, the variables of its row, and whether it is good (None: not said)."""
 
     run: str
     transcript: Transcript

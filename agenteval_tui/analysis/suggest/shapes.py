@@ -66,8 +66,8 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
     ("a mail address", r"[\w.+-]{1,64}@[\w-]+\.\w+", ""),
     ("a date", r"\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b", ""),
     ("a time", r"\b\d{1,2}:\d{2}\b", ""),
-    ("an amount of money", r"[$€£]\s?\d+|\d+(?:[.,]\d+)?\s?(?:€|EUR\b|USD\b)", ""),
-    ("a percentage", r"\d+(?:[.,]\d+)?\s?%", ""),
+    ("an amount of money", r"[$€£]\s?\d+|(?<!\d)\d+(?:[.,]\d+)?\s?(?:€|EUR\b|USD\b)", ""),
+    ("a percentage", r"(?<!\d)\d+(?:[.,]\d+)?\s?%", ""),
     ("a hashtag", r"(?<!\w)#\p{L}\w*", ""),
     ("an id", r"#?\b\p{Lu}{1,4}-?\d{2,}\b", ""),
     ("a postscript", r"^[ \t*]*P\.[ \t]?(?:P\.[ \t]?)?S\b", "m"),
@@ -135,8 +135,9 @@ def _compiled(pattern: str, flags: str) -> Any:
 # What metrics measure, from their registry
 
 
-def metric_families(examples: Examples) -> list[Family]:
-    """The bounds of every metric that asks nobody, and the metrics that check something without any property."""
+def metric_families(examples: Examples, *, spent: bool = True) -> list[Family]:
+    """The bounds of every metric that asks no model, and the metrics that check something without any property.
+    `spent`: with those of what a run took (time, money, tokens)."""
     families: list[Family] = []
     bare = Pool()
     names = registry.metric_names()
@@ -146,11 +147,15 @@ def metric_families(examples: Examples) -> list[Family]:
             kind = registry.metric(name)
         except AgentevalError:
             continue
-        if kind.asks is not None or name == "Python":
+        if kind.asks is not None or name == "Python" or (_is_spent(name, kind) and not spent):
             continue
         families += _bounds(examples, name, kind, cost)
         bare.conditions += _bare(examples, name, cost, bare)
     return [*families, bare]
+
+
+def _is_spent(name: str, kind: type[Metric]) -> bool:
+    return issubclass(kind, LimitMetric) and name != "Steps"
 
 
 def _bounds(examples: Examples, name: str, kind: type[Metric], cost: float) -> Iterator[Family]:
@@ -170,7 +175,7 @@ def _bounds(examples: Examples, name: str, kind: type[Metric], cost: float) -> I
             continue
         what = " ".join(part for part in (name, thing.replace("_", " ")) if part)
         of_run = issubclass(kind, LimitMetric)
-        timed = of_run and name != "Steps"
+        timed = _is_spent(name, kind)
         yield Measure(
             values,
             _say(name, _UNITS.get(name) or thing.replace("_", " "), {side: one for side, (one, _) in sides.items()}),

@@ -44,7 +44,7 @@ _LETTERS = regex.compile(r"[A-Z]+|[a-z]+")
 
 
 class _Piece(Struct, frozen=True):
-    """A text of one to four words: its words, and whether one of them is data (it has a digit)."""
+    """A text of one to four words: its words, and whether one is data (it has a digit)."""
 
     text: str
     words: int
@@ -94,11 +94,17 @@ class _Texts:
             found.append("\n".join(parts)[: 4 * _READ].lower())
         return found
 
+    @cached_property
+    def _known_of_good(self) -> str:
+        return "\n".join(self.known[number] for number in numbers(self.examples.good))
+
     def _cost(self, text: str) -> float:
         """More for more words, and for short words that say little; less for data that the agent was given."""
         has_digit = any(char.isdigit() for char in text)
-        told = (has_digit or len(text) > 4) and any(
-            _stands_in(self.known[number], text) for number in numbers(self.examples.good)
+        told = (
+            (has_digit or len(text) > 4)
+            and text in self._known_of_good  # most are not: a single look tells
+            and any(_stands_in(self.known[number], text) for number in numbers(self.examples.good))
         )
         # A number with its unit, as a tool gave it, is one thing.
         cost = (0.2 if told and has_digit else 1.5) * text.count(" ")
