@@ -80,6 +80,7 @@ def label(model: type[BaseModel]) -> str:
 
 LABELS = {
     "AgentConfig": "agent",
+    "ChangedTool": "changed tool",
     "ContentPart": "part",
     "InputMessage": "message",
     "RequestResponse": "pair",
@@ -103,6 +104,7 @@ HEADINGS = {
     "Context": "`context`",
     "SampleTool": "`sample_tools`",
     "RequestResponse": "`request_response_pairs`",
+    "ChangedTool": "`without_tools` and `changed_tools`",
 }
 
 

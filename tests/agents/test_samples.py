@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.agents.shop.record import record_suite, recorded_suite
 from agenteval_tui.analysis.lint import check_suites
+from agenteval_tui.analysis.suggest.search import suggest
+from agenteval_tui.analysis.suggest.stored import examples_of_test
+from agenteval_tui.cli.labelled_samples import label_samples
 from agenteval_tui.core.directories import bundled
 from agenteval_tui.grading.grade import grade
 from agenteval_tui.history.store import Store
@@ -143,3 +147,27 @@ async def test_the_sample_conversations_do_what_they_are_meant_to(tmp_path: Path
 
 def _hurried(agent: AgentPlan) -> AgentPlan:
     return structs.replace(agent, config={**agent.config, "pace": 0})
+
+
+def test_the_program_of_the_tour_is_the_one_of_the_pages() -> None:
+    for name in ("shop_agent.py", "shop.cassette.jsonl"):
+        assert (SAMPLES / "program" / name).read_bytes() == (SAMPLES.parent / "docs" / "files" / name).read_bytes()
+
+
+def test_the_history_of_the_demo_begins_with_labelled_runs(tmp_path: Path) -> None:
+    samples, db = shutil.copytree(SAMPLES, tmp_path / "samples"), tmp_path / "history.db"
+    label_samples(db, samples)
+    label_samples(db, samples)
+    with Store.open_to_look(db) as store:
+        (execution,) = store.executions()
+        rows = store.runs_of_execution(execution.id)
+        assert len(rows) == 8
+        verdicts = {row.id: row.status for row in rows}
+        labels = store.labels()
+        assert [label.passed for label in labels] == [True, True, False]
+        assert all(verdicts[label.run_id] == label.said and label.comment and label.who for label in labels)
+        found = suggest(examples_of_test(store, rows[0].suite_key, "return-window").examples)
+    assert (found.good, found.bad, found.suggestions[0].agrees) == (2, 1, 3)
+    (samples / "support.suite.yaml").write_text("name: Mine\ntests: []\n")
+    label_samples(tmp_path / "another.db", samples)
+    assert not (tmp_path / "another.db").exists()

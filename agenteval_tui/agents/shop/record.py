@@ -24,6 +24,16 @@ from agenteval_tui.suites.templates import render
 from agenteval_tui.transcripts.codec import to_json
 from agenteval_tui.transcripts.model import Message, Transcript
 
+LABELLED = "labelled-runs.jsonl"
+_LABELLED = "return-window", "shop/support", 8
+"""A test of the first sample suite, the agent that it has there, and how many runs of it are recorded."""
+_LABELS = {
+    1: (True, "14 days is right for headphones"),
+    3: (True, "right, and to the point"),
+    7: (False, "30 days is not for electronics, and it did not look"),
+}
+"""What a person said of these repetitions: whether they are good, and why. The others are left to you."""
+
 
 class _Clock:
     """Time that passes only in `sleep`."""
@@ -48,7 +58,8 @@ def record_suite(path: Path) -> dict[str, str]:
     suite = load_suite(path).suite
     if suite is None:
         raise AgentevalError("this suite can't be read", where=str(path), mend="see `agenteval validate`")
-    return {f"demo-rules-{version}.jsonl": asyncio.run(_lines(suite, version)) for version in VERSIONS}
+    found = {f"demo-rules-{version}.jsonl": asyncio.run(_lines(suite, version)) for version in VERSIONS}
+    return found | {LABELLED: asyncio.run(_labelled(path.parent.parent / "support.suite.yaml"))}
 
 
 async def _lines(suite: Suite, version: str) -> str:
@@ -58,6 +69,24 @@ async def _lines(suite: Suite, version: str) -> str:
             transcript = await _record(test, version, repetition)
             item = {"test": test.id, "repetition": repetition, "transcript": _rounded(to_json(transcript))}
             lines.append(json.dumps(item, ensure_ascii=False) + "\n")
+    return "".join(lines)
+
+
+async def _labelled(path: Path) -> str:
+    suite = load_suite(path).suite
+    wanted, agent, many = _LABELLED
+    test = next(one for one in suite.tests if one.id == wanted) if suite is not None else None
+    if suite is None or test is None:
+        raise AgentevalError("this suite can't be read", where=str(path), mend="see `agenteval validate`")
+    lines = []
+    for repetition in range(1, many + 1):
+        transcript = await _record(test, str(suite.agents[agent].options["version"]), repetition)
+        item: dict[str, Any] = {"test": test.id, "agent": agent, "repetition": repetition}
+        if repetition in _LABELS:
+            passed, comment = _LABELS[repetition]
+            item["label"] = {"passed": passed, "comment": comment, "who": "Ada (sample)"}
+        item["transcript"] = _rounded(to_json(transcript))
+        lines.append(json.dumps(item, ensure_ascii=False) + "\n")
     return "".join(lines)
 
 

@@ -26,6 +26,11 @@ def command(invocation: Invocation, headless: bool) -> int:
     samples = copied_samples()
     if invocation.db is None:
         invocation.db = directories.demo_history()
+    if not invocation.db.exists():
+        # Only the first time; later the app's first frame does not wait for it.
+        from agenteval_tui.cli.labelled_samples import label_samples
+
+        label_samples(invocation.db, samples)
     invocation.out.line((f"The demo has its own suites ({samples}) and its own history ({invocation.db}).", "dim"))
     if on_a_terminal() and not headless:
         return invocation.launch_app(AppStart(paths=(samples,), db=invocation.db))

@@ -1,0 +1,75 @@
+"""Runs of the samples that a person labelled: what the history of the demo begins with, so that criteria can be
+suggested at once. The runs are recordings of the bundled agent; the labels are kept as any that a person gives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from agenteval_tui.core.ids import new_id, now_ms
+from agenteval_tui.grading.grade import grade
+from agenteval_tui.grading.sentences import verdict_sentence
+from agenteval_tui.history.labels import AddLabels, Label
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.criteria import Specs, spec_to_dict
+from agenteval_tui.suites.load import load_suite
+from agenteval_tui.suites.model import Suite
+from agenteval_tui.transcripts.codec import from_json
+
+SUITE = Path("support.suite.yaml")
+FILE = Path("recorded", "labelled-runs.jsonl")
+"""Made by `python -m agenteval_tui.agents.shop.record`."""
+
+
+def label_samples(db: Path, samples: Path) -> None:
+    """Begin a new history with the labelled runs of the samples in this folder. One that is there stays as it is, and
+    nothing is done where a person changed the test or the file beyond use."""
+    file, suite = samples / FILE, samples / SUITE
+    if db.exists() or not file.is_file() or not suite.is_file():
+        return
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    loaded = load_suite(suite)
+    if loaded.suite is None or not any(test.id == lines[0]["test"] for test in loaded.suite.tests):
+        return
+    runs = list(_runs(lines, loaded.suite, str(suite.resolve())))
+    record = ExecutionRecord(
+        id=runs[0][0].execution_id,
+        title="runs that a person labelled",
+        kind="import",
+        source=str(file),
+        suite_keys=(runs[0][0].suite_key,),
+        started_ms=now_ms(),
+        options={"format": "demo-rules"},
+    )
+    labels = [
+        Label(planned.id, None, "", said["comment"], said["who"], passed=said["passed"])
+        for (planned, _), line in zip(runs, lines, strict=True)
+        if (said := line.get("label")) is not None
+    ]
+    with Store.open(db) as store:
+        store.import_runs(record, iter(runs))
+        store.write(AddLabels(labels)).result()
+
+
+def _runs(lines: list[Mapping[str, Any]], suite: Suite, key: str) -> Iterator[tuple[PlannedRun, RunEnded]]:
+    """The runs of the lines, graded by the suite's criteria as they are now."""
+    execution, specs_of = new_id(), Specs()
+    tests = {test.id: test for test in suite.tests}
+    for position, line in enumerate(lines):
+        test, transcript = tests[line["test"]], from_json(line["transcript"])
+        specs = specs_of.of(test.criteria)
+        verdict = grade(transcript, specs, test.variables)
+        planned = PlannedRun(
+            id=new_id(), execution_id=execution, position=position, suite_key=key, suite_name=suite.name,
+            test_id=test.id, test_name=test.name, repetition=line["repetition"], agent=line["agent"],
+            prompt=test.prompt or "", tags=(*suite.tags, *test.tags), variables=test.variables,
+            criteria=tuple(spec.hash for spec in specs), specs=tuple(map(spec_to_dict, specs)),
+        )  # fmt: skip
+        ended = RunEnded(
+            planned.id, str(verdict.outcome), verdict.score, now_ms(), transcript.timing.total_ms, 1, transcript,
+            verdict.results, verdict.warnings, verdict_sentence(verdict),
+        )  # fmt: skip
+        yield planned, ended
