@@ -25,6 +25,9 @@ from agenteval_tui.api import (
     History as History,
 )
 from agenteval_tui.api import (
+    MadeTest as MadeTest,
+)
+from agenteval_tui.api import (
     Run as Run,
 )
 from agenteval_tui.api import (
@@ -53,6 +56,9 @@ from agenteval_tui.api import (
 )
 from agenteval_tui.api import (
     load as load,
+)
+from agenteval_tui.api import (
+    make_test as make_test,
 )
 from agenteval_tui.api import (
     record as record,

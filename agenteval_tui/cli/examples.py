@@ -110,7 +110,13 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     ),
     "quarantine": (("agenteval quarantine", "what is in quarantine, and until when"),),
     "quarantine add": (
-        ("agenteval quarantine add refunds --until 14d --reason flaky", "let a test run without gating for two weeks"),
+        ("agenteval quarantine add refunds --until 14d --reason flaky", "let a test run for two weeks without gating"),
+    ),
+    "quarantine end": (("agenteval quarantine end refunds", "end its quarantine"),),
+    "quarantine list": (("agenteval quarantine list --all", "including those that have ended"),),
+    "make-test": (
+        ("agenteval make-test 2f9c0a1b", "a run by its id: into its suite, or recorded.suite.yaml"),
+        ("agenteval make-test 2f9c0a1b 77ab01cd --suite shop.suite.yaml", "from what two runs of one question share"),
     ),
     "quarantine end": (("agenteval quarantine end refunds", "let it gate again"),),
     "quarantine list": (("agenteval quarantine list --all", "with those that have ended"),),

@@ -8,19 +8,24 @@ from pathlib import Path
 from msgspec import Struct
 
 from agenteval_tui.agents.recording.options import require_otlp
+from agenteval_tui.analysis.drafted_test import check_place, make_test, stored_runs
 from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.output import SIGNS, STYLES
+from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.documents.listen import HeardRunDocument
 from agenteval_tui.formats.otlp.listener import HeardRun, Listener, ListenOptions
 from agenteval_tui.formats.otlp.receiver import Receiver
 from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria_file import read_criteria
 from agenteval_tui.runs.event_loop import run_to_end
+from agenteval_tui.suites.agents_file import load_agents
 
 
 class ListenArguments(Struct, frozen=True):
@@ -32,6 +37,7 @@ class ListenArguments(Struct, frozen=True):
     most: int | None
     quiet_after: float
     patience: float
+    save_test: Path | None
     title: str
     as_json: bool
 
@@ -39,6 +45,8 @@ class ListenArguments(Struct, frozen=True):
 def listen_run(invocation: Invocation, given: ListenArguments) -> int:
     """Listen until the end is asked for; gives the exit code."""
     require_otlp()
+    if given.save_test is not None:
+        check_place(given.save_test)
     criteria = tuple(read_criteria(given.criteria_file)) if given.criteria_file is not None else ()
     with invocation.store() as store:
         return run_to_end(_listen(invocation, store, given, criteria))
@@ -68,7 +76,29 @@ async def _listen(
     finally:
         await receiver.close()
     _print_end(invocation, listener, receiver)
+    if given.save_test is not None:
+        _save_tests(invocation, store, listener.execution, given.save_test)
     return 0
+
+
+def _save_tests(invocation: Invocation, store: Store, execution: str, path: Path) -> None:
+    """A test for each question that was answered, of all runs that went well."""
+    mine = load_agents(directories.config_dir())
+    by_test: dict[tuple[str, str], list[RunRow]] = {}
+    for row in store.runs_of_execution(execution):
+        if row.status not in ("failed", "error"):
+            by_test.setdefault((row.suite_name, row.test_id), []).append(row)
+    if not by_test:
+        invocation.note("no run was successful, so no test was made")
+    for rows in by_test.values():
+        try:
+            made = make_test(stored_runs(store, rows), path, agents=mine)
+        except AgentevalError as error:
+            invocation.note(f"no test was made from {one_line(rows[0].test_name, 60)}: {error.what}")
+            continue
+        invocation.err.line(
+            f"saved as test {made.id} of {one_line(str(made.path), 300)}, from {count(len(rows), 'run')}"
+        )
 
 
 def _print(invocation: Invocation, heard: HeardRun) -> None:

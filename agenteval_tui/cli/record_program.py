@@ -20,6 +20,7 @@ from agenteval_tui.agents.recording.matching import Volatile
 from agenteval_tui.agents.recording.mcp_config import servers_over_http
 from agenteval_tui.agents.recording.playback import PaidAnswers
 from agenteval_tui.agents.recording.providers import upstreams
+from agenteval_tui.analysis.drafted_test import GoodRuns, make_test
 from agenteval_tui.cli.exit_codes import exit_code
 from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.output import Output
@@ -58,13 +59,10 @@ from agenteval_tui.runs.recorded_program import (
     with_input,
 )
 from agenteval_tui.suites.agents_file import load_agents
-from agenteval_tui.suites.editing import add_test, free_id
 from agenteval_tui.suites.environment import environment_for
-from agenteval_tui.suites.load import LoadedSuite, load_suite
-from agenteval_tui.suites.new_suite import write_suite
+from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.views.execution import ended_view, next_view
 
-NEW_SUITE = Path("recorded.suite.yaml")
 _STDERR = 2
 T = TypeVar("T")
 _MISSES = 3  # that are printed
@@ -253,31 +251,13 @@ def _program(invocation: Invocation, given: Mapping[str, Any], cassette: Cassett
     )
 
 
-def _write(given: Mapping[str, Any], program: Program, before: Cassette | None, recording: Recording) -> _Written:
-    """The cassette and the test, where they are wanted."""
-    written = _Written(volatile=recording.volatile if given["calibrate"] else ())
-    path = given["cassette"]
-    if path is not None and keep_cassette(path, before, recording):
-        written = replace(written, cassette=path)
-    if given["new"]:
-        suite, test = _write_test(given["suite"] or NEW_SUITE, program, recording)
-        written = replace(written, suite=suite, test=test)
-    return written
-
-
-def _write_test(path: Path, program: Program, recording: Recording) -> tuple[Path, str]:
-    """Add a test of the recording to the suite at `path`, which is made where it is not there."""
-    test = test_of(recording, "")
-    if path.exists():
-        loaded = load_suite(path)
-        if loaded.suite is None:
-            raise AgentevalError("this suite can't be read", where=str(path), mend="agenteval validate lists why")
-        test["id"] = free_id(loaded, str(test["id"]))
-        add_test(loaded, test)
-    else:
-        agent = {"program": agent_config(program)}
-        write_suite(path, path.name.removesuffix(".suite.yaml"), "program", agent, test)
-    return path, str(test["id"])
+def _write_test(path: Path | None, program: Program, recording: Recording) -> tuple[Path, str]:
+    """Add a test of the recording to the suite at `path`, which is made where it is not there. Raises `AgentevalError`
+    where nothing was asked."""
+    if not recording.prompt:
+        raise AgentevalError("no test was made: the program asked no model", mend=NOTHING_SEEN.what)
+    made = make_test(GoodRuns((recording.transcript,)), path, new_agents={"program": agent_config(program)})
+    return made.path, made.id
 
 
 def _report(

@@ -46,6 +46,7 @@ VERBS = {
     "judge-report": ("judge_report", "Show how far judges and criteria agree with people; what a judge was asked."),
     "label": ("label", "Label a run with a person's verdict: passed, failed, or 1 to 5."),
     "suggest": ("suggest", "Suggest criteria that agree with labelled runs, or with a judge."),
+    "make-test": ("make_test", "Make a test from a run or a trace, with suggested criteria."),
     "review": ("review", "List the runs that need a person."),
     "compare": ("compare", "Compare two executions, agents or variations: what got worse, and why."),
     "baseline": ("baseline", "Set, clear and list the baselines that new executions are compared with."),

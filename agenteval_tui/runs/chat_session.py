@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
-from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -17,9 +15,7 @@ from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.redaction import EventRedactor
 from agenteval_tui.core.directories import config_dir
-from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id
-from agenteval_tui.grading.criterion_templates import expected_argument
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_factory import Configured, make_configured, redactor_of
 from agenteval_tui.runs.pricing import price_for
@@ -27,8 +23,6 @@ from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import Message, RunError, Timing, Transcript, Usage
 
 CANCELLED = "cancelled"
-LIKE = 0.6
-"""How alike a later answer must be to the one that a test was made of."""
 
 
 class ChatMessage(Struct, frozen=True):
@@ -203,65 +197,6 @@ class Conversation:
         )
         self._before = replace(whole, error=error)
         self._question = self._recorder = self._replayed = None
-
-
-def drafted_test(test_id: str, name: str, conversation: Conversation) -> dict[str, Any]:
-    """A test (as a suite has it) that sends the same messages and expects much the same: the same calls
-    with their arguments, and an answer like the last one. Its criteria are a start, for a person to make sharper.
-
-    Raises `AgentevalError` when there is no answer yet.
-    """
-    whole = conversation.answered
-    prompts = [turn.text for turn in conversation.turns if turn.error is None]
-    if not prompts or not (whole.final_output or whole.tool_calls):
-        raise AgentevalError("there is no answer yet to make a test from", mend="ask the agent something first")
-    test: dict[str, Any] = {"id": test_id, "name": name}
-    test.update({"prompt": _literally(prompts[0])} if len(prompts) == 1 else {"turns": [*map(_literally, prompts)]})
-    test["agent"] = conversation.configured.name
-    criteria: list[dict[str, Any]] = []
-    if tools := _tools(whole):
-        config: dict[str, Any] = {"metrics": [{"type": "ToolCheck", "tools": tools}]}
-        criteria.append(
-            {"name": "Calls the same tools", "prototype_class": "ToolResponse", "config_uxon": _uxon(config)}
-        )
-    if whole.final_output:
-        config = {"metrics": [{"type": "Lexical", "method": "rouge_l", "min": LIKE}]}
-        criteria.append(
-            {
-                "name": "Answers much the same",
-                "expected_value": whole.final_output,
-                "prototype_class": "TextResponse",
-                "config_uxon": _uxon(config),
-            }
-        )
-    return {**test, "criteria": criteria}
-
-
-def _tools(whole: Transcript) -> list[dict[str, Any]]:
-    """What `ToolCheck` expects of each tool; of one that was called with different arguments only that it is."""
-    tools: dict[str, dict[str, Any]] = {}
-    for call in whole.tool_calls:
-        if call.malformed or call.status != "ok":
-            continue
-        arguments = call.arguments if isinstance(call.arguments, Mapping) else {}
-        expected: dict[str, Any] = {"name": call.name}
-        if arguments:
-            expected["arguments"] = {key: expected_argument(value) for key, value in arguments.items()}
-        known = tools.setdefault(call.name, expected)
-        if known != expected:
-            tools[call.name] = {"name": call.name}
-    return list(tools.values())
-
-
-def _uxon(config: Mapping[str, Any]) -> str:
-    return json.dumps(config, indent=2, ensure_ascii=False) + "\n"
-
-
-def _literally(prompt: str) -> str:
-    """A prompt is a template: what a person typed is meant as it is."""
-    if not any(mark in prompt for mark in ("{{", "{%", "{#")):
-        return prompt
-    return "{% raw %}" + prompt.replace("{% endraw %}", "") + "{% endraw %}"
 
 
 def _answers(recorded: Transcript) -> Transcript:

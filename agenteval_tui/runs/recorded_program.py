@@ -590,31 +590,6 @@ def _title(row: RunRow) -> str:
     return f"replay of {row.test_name or row.test_id}, run {short_id(row.id)}"
 
 
-def test_of(recording: Recording, test_id: str) -> dict[str, object]:
-    """A test of what was recorded, with keys as a suite has them: it asks the same, and wants the same tools called;
-    where none was, an answer. Raises `AgentevalError` where nothing was asked."""
-    prompt = recording.prompt
-    if not prompt:
-        raise AgentevalError("there is no test to be made: the program asked no model", mend=NOTHING_SEEN.what)
-    names = list(dict.fromkeys(call.name for call in recording.transcript.tool_calls))
-    criterion: dict[str, object]
-    if names:
-        criterion = {
-            "name": "Calls the tools that were called when it was recorded",
-            "prototype_class": "ToolResponse",
-            "config_uxon": {"metrics": [{"type": "ToolCheck", "tools": [{"name": name} for name in names]}]},
-        }
-    else:
-        criterion = {
-            "name": "Answers",
-            "prototype_class": "TextResponse",
-            "config_uxon": {"metrics": [{"type": "Length", "min_words": 1}]},
-        }
-    name = on_one_line(prompt, _NAME)
-    return {"id": test_id or slug(name)[:40].strip("-") or "recorded", "name": name, "prompt": prompt,
-            "criteria": [criterion]}  # fmt: skip
-
-
 def _ended(run: str, recording: Recording, judged: GradedRun) -> RunEnded:
     return RunEnded(
         run_id=run,

@@ -21,6 +21,14 @@ def file_for(name: str) -> str:
     return (slug(name)[:60].strip("-._") or "new") + ENDING
 
 
+def check_name(path: Path) -> None:
+    """Raise `AgentevalError` where no suite may be written to this file."""
+    if not is_suite_name(path.name):
+        raise AgentevalError(
+            "a suite's file is called *.suite.yaml", where=path.name, mend=f"call it {file_for(path.stem)}"
+        )
+
+
 def write_suite(
     path: Path, name: str, agent: str, agents: Mapping[str, Mapping[str, Any]], test: Mapping[str, Any]
 ) -> LoadedSuite:
@@ -29,10 +37,7 @@ def write_suite(
     `agents` are those that the file has itself; `agent` may be one of them, or one of the user's. Nothing is ever
     overwritten. Raises `AgentevalError` when the suite would not be right, or can't be written.
     """
-    if not is_suite_name(path.name):
-        raise AgentevalError(
-            "a suite's file is called *.suite.yaml", where=path.name, mend=f"call it {file_for(path.stem)}"
-        )
+    check_name(path)
     head = [block_pair("name", name, 0, EOL)]
     if agent:
         head.append(block_pair("agent", agent, 0, EOL))

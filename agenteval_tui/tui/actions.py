@@ -207,6 +207,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "inspect.make", "make_criterion", "m", "make criterion", "Make a criterion from a selection or call", "inspect"
     ),
+    Action("inspect.make_test", "make_test", "alt+m", "make a test", "Make a test of this run", "inspect"),
     Action("inspect.make_calls", "calls_criterion", "", "of all calls", "Make a criterion from all calls", "inspect"),
     Action("inspect.raw", "raw", "O", "JSON", "Show the transcript as JSON, or as text", "inspect"),
     Action("inspect.search", "search", "slash", "search", "Search in the transcript", "inspect"),

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from agenteval_tui.agents.permission import TrustRequirement
 from agenteval_tui.analysis.causes import group_failures
+from agenteval_tui.analysis.drafted_test import GoodRuns, make_test, stored_runs
 from agenteval_tui.analysis.fork_keeping import save_as_test, save_system_prompt
 from agenteval_tui.analysis.lint import check_loaded
 from agenteval_tui.analysis.overview import Overview
@@ -24,7 +25,6 @@ from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.scope import count_elsewhere
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_factory import Configured, configured_agents
-from agenteval_tui.runs.chat_session import Conversation, drafted_test
 from agenteval_tui.runs.client import start
 from agenteval_tui.runs.estimate import Estimate, estimate
 from agenteval_tui.runs.fork.answers import Outcomes
@@ -42,7 +42,6 @@ from agenteval_tui.suites.editing import (
     TestEdit,
     WrittenFile,
     add_test,
-    append_test,
     delete_tests,
     duplicate_tests,
     free_id,
@@ -230,14 +229,19 @@ class Workspace:
         """The suites, read anew; a file that can't be read is one without tests, and its problem says why."""
         return load_suites(self._opened.suite_paths(), keep_unreadable=True)
 
-    def add_test(self, path: Path, test_id: str, name: str, chat: Conversation) -> tuple[LoadedSuite, str]:
-        """Write a test made of a conversation into a suite's file: (the suite as it then is, the test's id).
+    def good_run(self, run: str) -> GoodRuns:
+        """A stored run, to make a test of. Raises `AgentevalError` where it has no answer."""
+        return stored_runs(self._opened.store, [self._opened.store.run(run)])
+
+    def make_test(self, runs: GoodRuns, path: Path, test_id: str, name: str) -> tuple[LoadedSuite, str]:
+        """Write a test made of runs into a suite's file: (the suite as it then is, the test's id).
 
         `test_id` "": one made from the name.
         """
-        loaded = load_suite(path)
-        wanted = test_id or free_id(loaded, name)
-        return self._written(append_test(loaded, drafted_test(wanted, name, chat))), wanted
+        mine = load_agents(directories.config_dir())
+        made = make_test(runs, path, test_id=test_id, name=name, agents=mine)
+        assert made.suite is not None
+        return self._written(made.suite), made.id
 
     def _written(self, loaded: LoadedSuite) -> LoadedSuite:
         self._opened.note_own_write(loaded.path)

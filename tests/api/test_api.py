@@ -258,6 +258,9 @@ def test_criteria_are_suggested_from_examples_and_from_stored_runs(db: Path) -> 
     execution = agenteval.run(SUITE, agent=in_customs, db=db)
     stored = agenteval.suggest(execution[0], good=execution.runs[:2])
     assert (stored.found.good, stored.found.runs) == (2, 3)
+    made = agenteval.make_test(execution.runs[:2], db.parent / "made.suite.yaml")
+    assert made.path.is_file()
+    assert made.id in str(made)
     for wrong in ({}, {"from_judge": True}, {"bad": bad}):
         with pytest.raises(agenteval.AgentevalError):
             agenteval.suggest(**wrong)

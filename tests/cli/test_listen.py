@@ -12,6 +12,7 @@ import pytest
 
 from agenteval_tui.formats.otlp.receiver import Receiver
 from agenteval_tui.history.store import Store
+from agenteval_tui.suites.load import load_suite
 from tests.cli.conftest import CommandLine, validator
 
 SPAN = {
@@ -68,6 +69,20 @@ def test_each_run_is_a_line(cli: CommandLine, monkeypatch: pytest.MonkeyPatch, t
     with Store.open(db) as store:
         (row,) = store.executions()
     assert (row.kind, row.status, row.failed) == ("import", "finished", 1)
+
+
+def test_a_trace_becomes_a_test(cli: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    send_when_it_listens(monkeypatch, body(SPAN))
+    suite = tmp_path / "heard.suite.yaml"
+    said = cli("--db", tmp_path / "h.db", "listen", "--port", 0, "--runs", 1, "--quiet-after", 0.1,
+               "--save-test", suite)  # fmt: skip
+    assert said.code == 0
+    assert f"of {suite}, from 1 run" in said.err
+    loaded = load_suite(suite)
+    assert loaded.suite is not None
+    (test,) = loaded.suite.tests
+    assert str(test.prompt).startswith("Where is ")
+    assert test.criteria
 
 
 def test_each_run_is_a_document(cli: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
+from agenteval_tui.runs.criteria import Specs
+from agenteval_tui.suites.load import load_suite
 from agenteval_tui.transcripts.model import Message, Transcript
 
 ANSWERS = (
@@ -104,3 +107,63 @@ def test_imported_conversations(cli: Any, tmp_path: Path) -> None:
     found = suggest(cli, db, "--execution", "last")
     assert (found["test"], found["good"], found["bad"]) == ("", 2, 1)
     assert found["suggestions"][0]["agrees"] == 3
+
+
+def test_runs_become_a_test_that_they_pass(cli: Any, db: Path, tmp_path: Path) -> None:
+    suite = tmp_path / "new.suite.yaml"
+    words = ("--db", db, "--all", "--suite", suite)
+    planned = cli("make-test", "RUN-0-OF-THE-TEST", *words, "--dry-run")
+    assert planned.code == 0
+    assert "it would be test where-is-it in " in planned.out
+    assert 'prompt: "Where is it?"' in planned.out
+    assert not suite.exists()
+    good = [f"RUN-{number}-OF-THE-TEST" for number in (0, 2, 4)]
+    made = cli("make-test", *good, *words, "--json").json("make-test")
+    assert (made["id"], made["runs"], made["failed"], made["agent"]) == ("where-is-it", good, [], None)
+    assert made["written"]
+    loaded = load_suite(suite)
+    assert loaded.suite is not None
+    (test,) = loaded.suite.tests
+    specs = Specs().of(test.criteria)
+    outcomes = [
+        str(grade(Transcript((Message("user", "Where is it?"),), final_output=answer), specs).outcome)
+        for answer in ANSWERS
+    ]
+    assert [outcomes[0], outcomes[2], outcomes[4]] == ["passed"] * 3
+    assert "failed" in outcomes
+    again = cli("make-test", "RUN-1-OF-THE-TEST", *words)
+    assert "new test where-is-it-2 in " in again.out
+    assert "did not pass, and these criteria expect what it did" in again.out
+    assert "! no agent: agenteval run " in again.out
+    wrong = cli("make-test", "RUN-0-OF-THE-TEST", *words, "--agent", "nobody")
+    assert wrong.code == 2
+    assert "there is no agent 'nobody'" in wrong.err
+
+
+def test_what_can_be_no_test_is_said(cli: Any, db: Path, tmp_path: Path) -> None:
+    told = (Message("system", "Be kind."), Message("user", "Why?"), Message("assistant", "So."))
+    others = Transcript((Message("user", "Where is it?"),)), Transcript(told, final_output="So.")
+    with Store.open(db) as store:
+        for number, transcript in enumerate(others):
+            planned = PlannedRun(f"OTHER-{number}-RUN", f"E{number}", 0, "s.suite.yaml", "S", "other", "Other")
+            ended = RunEnded(planned.id, "passed", 1.0, 1, 1.0, 1, transcript, ())
+            record = ExecutionRecord(f"E{number}", "s", "run", "s", ("s.suite.yaml",), started_ms=now_ms())
+            store.import_runs(record, iter([(planned, ended)]))
+    words = ("--db", db, "--all", "--suite", tmp_path / "new.suite.yaml")
+    # Somebody else's file stays as it is, which is said before anything is listened for.
+    other = tmp_path / "compose.yaml"
+    other.write_text("services: {}\n", "utf-8")
+    for verb, option in (("make-test", "--suite"), ("listen", "--save-test")):
+        run = ("RUN-0-OF-THE-TEST", "--all") if verb == "make-test" else ("--port", "0")
+        for place, why in ((other, "this file is not a suite"), (tmp_path / "x.yaml", "is called *.suite.yaml")):
+            refused = cli(verb, *run, option, place, "--db", db)
+            assert (refused.code, why in refused.err) == (2, True), refused.err
+    assert other.read_text("utf-8") == "services: {}\n"
+    nothing = cli("make-test", "OTHER-0-RUN", *words)
+    assert nothing.code == 2
+    assert "there is no answer yet to make a test from (choose a run with a question and an answer)" in nothing.err
+    mixed = cli("make-test", "OTHER-1-RUN", "RUN-0-OF-THE-TEST", *words)
+    assert "was asked something different from run" in mixed.err
+    assert "(make a separate test from each)" in mixed.err
+    own = cli("make-test", "OTHER-1-RUN", *words, "--json").json("make-test")["test"]
+    assert own["prompt"] == "Why?", "the system prompt is the agent's"

@@ -43,6 +43,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "import": ("--dry-run promptfoo.json messages.jsonl",),
     "judge-report": ("", "{judged}/1"),
     "listen": (),  # waits for other programs: tests/cli/test_listen.py
+    "make-test": ("{passed} --dry-run",),
     "prices": (),  # the bundled list changes with each release: tests/cli/test_prices.py
     "prices show": ("made-up-model",),
     "prices update": (),  # tests/cli/test_prices.py

@@ -12,10 +12,11 @@ import pytest
 
 from agenteval_tui.agents import base as agents
 from agenteval_tui.agents.permission import NOTHING
+from agenteval_tui.analysis.drafted_test import GoodRuns, drafted_test
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs import agent_factory, chat_session
 from agenteval_tui.runs.agent_factory import Configured, check_configured, configured_agents, options_of
-from agenteval_tui.runs.chat_session import Conversation, drafted_test
+from agenteval_tui.runs.chat_session import Conversation
 from agenteval_tui.suites.editing import append_test
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.transcripts.model import RunError, Usage
@@ -103,11 +104,11 @@ async def test_what_failed_or_was_cancelled_is_shown_and_not_sent_again(monkeypa
     assert nothing.error is not None
     assert nothing.error.kind == "protocol"
     with pytest.raises(AgentevalError, match="no answer yet"):
-        drafted_test("id", "name", chat)
+        drafted_test(GoodRuns((chat.answered,)))
     await chat.say("four", lambda: None)
     assert [m.content for m in agent.requests[3].messages] == ["four"]
     assert [m.content for m in chat.transcript.messages if m.role == "user"] == ["one", "two", "three", "four"]
-    assert drafted_test("id", "name", chat)["prompt"] == "four"
+    assert drafted_test(GoodRuns((chat.answered,)))["prompt"] == "four"
 
 
 async def test_a_conversation_becomes_a_test_that_passes_on_itself(
@@ -120,7 +121,7 @@ async def test_a_conversation_becomes_a_test_that_passes_on_itself(
     await chat.say("Where is {{ it }}?", lambda: None)
     path = tmp_path / "a.suite.yaml"
     path.write_text("tests:\n")
-    test = drafted_test("where", "Where", chat)
+    test = drafted_test(GoodRuns((chat.answered,)), "where", "Where")
     assert test["prompt"] == "{% raw %}Where is {{ it }}?{% endraw %}"
     saved = append_test(load_suite(path), test)
     assert saved.ok, saved.problems
@@ -128,7 +129,7 @@ async def test_a_conversation_becomes_a_test_that_passes_on_itself(
     specs = Specs().of(saved.suite.tests[0].criteria)
     assert str(grade(chat.transcript, specs, {}).outcome) == "passed"
     await chat.say("And then?", lambda: None)
-    assert drafted_test("where", "Where", chat)["turns"][1] == "And then?"
+    assert drafted_test(GoodRuns((chat.answered,)))["turns"][1] == "And then?"
 
 
 def test_agents_are_found_with_their_lines_and_without_their_keys(tmp_path: Path) -> None:

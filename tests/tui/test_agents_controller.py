@@ -116,7 +116,9 @@ async def test_a_conversation_belongs_to_one_configuration(controller: AgentsCon
     assert not controller.answering
     controller.end_turn(shop)
     assert controller.can_become_test
-    assert controller.chat_for_test(shop) is chat
+    made = controller.chat_for_test(shop)
+    assert made is not None
+    assert made.transcripts == (chat.answered,)
     assert controller.begin_turn(shop, allowed(controller, session, shop), lambda: session.store) is chat
     assert "to shop" in shown(controller.to_lines(shop, 80))
     assert "first token" in shown(controller.status_lines(shop, 80))

@@ -173,6 +173,13 @@ async def the_smallest_input_is_found_and_can_be_kept(pilot: Pilot[int], app: Ag
     await until(pilot, lambda: "saved as test order-status-small" in text_of(app))
     await pilot.press("escape")
     await until(pilot, lambda: isinstance(app.screen, InspectScreen))
+    await settle(pilot)
+    await pilot.press("alt+m")
+    await until(pilot, lambda: "Make a test from this run" in text_of(app) and "· Calls get_order" in text_of(app))
+    assert "The run did not pass, and these criteria expect what it did: change them." in text_of(app)
+    await pilot.press("enter")
+    path = app.session.suite_paths()[0] / "support.suite.yaml"
+    await until(pilot, lambda: "id: where-is-my-order-w1042" in path.read_text())
 
 
 async def test_an_edit_is_saved_in_its_place_and_never_over_what_somebody_else_wrote(tmp_path: Path) -> None:

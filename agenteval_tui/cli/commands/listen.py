@@ -37,7 +37,13 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="A trace without its first span is taken as it is after this time without news.",
+    help="A trace without its first span is stored as it is after this time without new spans.",
+)
+@click.option(
+    "--save-test",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="At the end, add a test for each question to this suite, with suggested criteria, like make-test.",
 )
 @click.option("--title", default="", help="The title of the execution (default: the address).")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document per run.")

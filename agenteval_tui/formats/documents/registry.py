@@ -36,6 +36,7 @@ from agenteval_tui.formats.documents.listings import (
     Review,
     TrustedFolders,
 )
+from agenteval_tui.formats.documents.made_test import MadeTestDocument
 from agenteval_tui.formats.documents.notification import ExecutionEnded
 from agenteval_tui.formats.documents.plan import PlanPreview
 from agenteval_tui.formats.documents.programs import PROGRAM_EVENT
@@ -91,6 +92,7 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "causes": ("what `agenteval causes --json` prints", FailureCauses),
     "triage": ("what `agenteval triage --json` prints", Triage),
     "suggest": ("what `agenteval suggest --json` prints", Suggested),
+    "make-test": ("what `agenteval make-test --json` prints", MadeTestDocument),
     "review": ("what `agenteval review --json` prints", Review),
     "history": ("what `agenteval history --json` prints", tuple[ListedExecution, ...]),
     "history-runs": ("what `agenteval history --runs --json` prints", tuple[ListedRun, ...]),

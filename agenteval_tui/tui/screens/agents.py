@@ -344,7 +344,7 @@ class AgentsScreen(FrameScreen):
                     " {suites.edit} edits them."
                 )
 
-        self.app.push_screen(sheet("make_test", chat), made)
+        self.app.push_screen(sheet("make_test", chat, "conversation"), made)
 
     # Keys
 

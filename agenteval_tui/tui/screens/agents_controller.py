@@ -13,12 +13,13 @@ from msgspec import Struct
 
 from agenteval_tui.agents.base import CheckReport
 from agenteval_tui.agents.permission import NotTrustedError, Permission
+from agenteval_tui.analysis.drafted_test import GoodRuns, questions_of
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.numbers import count
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_factory import Configured, check_configured
-from agenteval_tui.runs.chat_session import Conversation, drafted_test
+from agenteval_tui.runs.chat_session import Conversation
 from agenteval_tui.runs.trust_check import check_agents
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.suites.load import unreadable
@@ -178,13 +179,13 @@ class AgentsController:
         for chat in self._chats.values():
             await chat.close()
 
-    def chat_for_test(self, agent: Configured | None) -> Conversation | None:
+    def chat_for_test(self, agent: Configured | None) -> GoodRuns | None:
         """The conversation that can become a test; None: nothing was asked yet. Raises `AgentevalError`: it can't."""
         chat = self.chat_with(agent)
         if chat is None or chat.busy:
             return None
-        drafted_test("draft", "draft", chat)
-        return chat
+        questions_of(chat.answered)
+        return GoodRuns((chat.answered,), agent=chat.configured.name, suite=chat.configured.file.resolve())
 
     @property
     def answering(self) -> bool:

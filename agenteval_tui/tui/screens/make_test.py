@@ -9,15 +9,15 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from agenteval_tui.analysis.drafted_test import GoodRuns, drafted_test
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.numbers import count
-from agenteval_tui.runs.chat_session import Conversation
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.tui.actions import key_of
+from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.services import Services, services
-from agenteval_tui.tui.styled_text import Line
+from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import Note
@@ -32,22 +32,27 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
 
-    def __init__(self, chat: Conversation) -> None:
+    def __init__(self, runs: GoodRuns, what: str) -> None:
+        """`what` the test is made of, in a word."""
         super().__init__()
-        self._chat = chat
+        self._runs = runs
+        self._what = what
         self._suites: list[LoadedSuite] = []
+        self._criteria: list[str] = []
 
     def compose(self) -> ComposeResult:
-        first = next((turn.text for turn in self._chat.turns if turn.error is None), "")
         fields = [
             Field("suite", "suite", choices=(("", "reading the suites …"),)),
-            Field("name", "name", one_line(first, NAME), placeholder="what is tested"),
+            Field("name", "name", one_line(self._runs.question, NAME), placeholder="what is tested"),
             Field("id", "id", placeholder="made from the name"),
         ]
-        keys = (("enter", "create"), ("↑ ↓", "field"), ("← →", "choose"), ("esc", "close"))
-        with SheetFrame("Make a test of this conversation", keys):
+        with SheetFrame(f"Make a test from this {self._what}", self._keys):
             yield Form(fields, below=True, id="fields")
             yield Note(self._estimate_lines, id="estimate")
+
+    def _keys(self) -> Keys:
+        choose = (("← →", "choose"),) if len(self._suites) > 1 else ()
+        return (("enter", "create"), ("↑ ↓", "field"), *choose, ("esc", "close"))
 
     def on_mount(self) -> None:
         self.query_one(Form).focus_first()
@@ -56,17 +61,21 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
     async def _read(self) -> None:
         try:
             found = await asyncio.to_thread(self._app.session.workspace.suites)
+            test = await asyncio.to_thread(drafted_test, self._runs)
         except AgentevalError as error:
             self.query_one(Note).complain(error)
             return
         # A suite that can't be read can't be added to.
         self._suites = [one for one in found if one.suite is not None and one.whole]
-        own = str(self._chat.configured.file.resolve())
-        self._suites.sort(key=lambda one: one.key != own)
+        own = self._runs.suite
+        self._suites.sort(key=lambda one: own is None or one.path.resolve() != own.resolve())
         choices = [
             (suite.key, f"{suite.suite.name if suite.suite else ''} · {suite.path.name}") for suite in self._suites
         ]
         self.query_one(Form).offer("suite", choices or [("", "there is no suite")])
+        self.query_one(SheetFrame).retell()
+        self._criteria = [str(one["name"]) for one in test["criteria"]]
+        self.query_one(Note).complain(None)
 
     def on_form_changed(self, event: Form.Changed) -> None:
         """What was wrong may be right now."""
@@ -88,9 +97,9 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
 
     async def _write(self, values: dict[str, str]) -> None:
         suite = next(one for one in self._suites if one.key == values["suite"])
-        write = self._app.session.workspace.add_test
+        write = self._app.session.workspace.make_test
         try:
-            saved, test = await asyncio.to_thread(write, suite.path, values["id"], values["name"], self._chat)
+            saved, test = await asyncio.to_thread(write, self._runs, suite.path, values["id"], values["name"])
         except AgentevalError as error:
             self.query_one(Note).complain(error)
             return
@@ -101,11 +110,12 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
         return services(self)
 
     def _estimate_lines(self, width: int) -> list[Line]:
-        answered = self._chat.answered
-        asked = sum(turn.error is None for turn in self._chat.turns)
-        parts = [f"sends {count(asked, 'message')} to {one_line(self._chat.configured.name, 40)}"]
-        if answered.tool_calls:
-            parts.append(f"expects {count(len(answered.tool_calls), 'tool call')} with the same arguments")
-        if answered.final_output:
-            parts.append("expects an answer like the last one")
-        return paragraph("It " + ", ".join(parts) + ". Sharpen its criteria afterwards.", width, "dim")
+        said = "It asks the same question. Start with these criteria and refine them afterwards:"
+        lines = paragraph(said, width, "dim")
+        for name in self._criteria:
+            lines.append(fit((("· ", "dim"), (one_line(name, 200), "")), width))
+        if self._runs.failed:
+            lines += paragraph(
+                "The run did not pass, and these criteria expect what it did: change them.", width, "warn"
+            )
+        return lines

@@ -17,6 +17,7 @@ from textual.widgets import Input
 
 from agenteval_tui.analysis.blame.model import Blame
 from agenteval_tui.analysis.dataset_row_from_run import dataset_for, provenance_of, row_of_run
+from agenteval_tui.analysis.drafted_test import GoodRuns
 from agenteval_tui.analysis.labels import LabelSaved
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.display import displayable, one_line

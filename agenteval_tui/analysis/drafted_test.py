@@ -1,0 +1,238 @@
+"""A test that is made of runs that went well: it asks what they were asked, and expects what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from agenteval_tui.analysis.suggest.search import criteria_of_good_runs
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import short_id
+from agenteval_tui.core.phrasing import listed, on_one_line
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.task_payload import task_messages
+from agenteval_tui.suites.editing import append_test, free_id
+from agenteval_tui.suites.load import LoadedSuite, load_suite
+from agenteval_tui.suites.model import AgentConfig
+from agenteval_tui.suites.new_suite import check_name, write_suite
+from agenteval_tui.suites.slugs import slug
+from agenteval_tui.suites.templates import literal
+from agenteval_tui.transcripts.codec import to_openai_messages
+from agenteval_tui.transcripts.model import Message, Transcript
+
+NEW_SUITE = Path("recorded.suite.yaml")
+"""Where a test goes whose runs are of no suite's file."""
+CRITERIA = 3
+_NAME = 60
+_ID = 40
+_PROMPTS = ("system", "developer")
+
+
+class GoodRuns(Struct, frozen=True):
+    """What a test is made of: runs that were asked the same.
+
+    `given` are the messages that they began with, where those are known; else the first that the user wrote is taken,
+    without a system prompt: that is the agent's. `failed`: those that did not pass. `suite`: the file they are
+    of. `origin` says where they are from.
+    """
+
+    transcripts: tuple[Transcript, ...]
+    ids: tuple[str, ...] = ()
+    agent: str = ""
+    suite: Path | None = None
+    given: tuple[Message, ...] = ()
+    origin: str = ""
+    failed: tuple[str, ...] = ()
+
+    @property
+    def question(self) -> str:
+        """What the user wrote first."""
+        return questions_of(self.transcripts[0])[0]
+
+
+class MadeTest(Struct, frozen=True):
+    """A test (keys as a suite has them) in the suite of `path`; `suite` is that as it then is, None where the test was
+    not written. `agentless`: nothing says which agent it asks."""
+
+    test: Mapping[str, Any]
+    path: Path
+    suite: LoadedSuite | None = None
+    agentless: bool = False
+
+    @property
+    def id(self) -> str:
+        """The test's id."""
+        return str(self.test["id"])
+
+    @property
+    def written(self) -> bool:
+        """Whether it is in the file."""
+        return self.suite is not None
+
+    @property
+    def criteria(self) -> tuple[str, ...]:
+        """The names of its criteria."""
+        return tuple(str(one["name"]) for one in self.test["criteria"])
+
+
+def stored_runs(store: Store, rows: Sequence[RunRow]) -> GoodRuns:
+    """Stored runs as what a test is made of. Raises `AgentevalError`: one has no answer, or was asked something else
+    than the first."""
+    first = rows[0]
+    transcripts = tuple(store.transcript(row.id) for row in rows)
+    for row, transcript in zip(rows, transcripts, strict=True):
+        if questions_of(transcript, where=f"run {row.id}") != questions_of(transcripts[0]):
+            raise AgentevalError(
+                f"run {short_id(row.id)} was asked something different from run {short_id(first.id)}",
+                mend="make a separate test from each",
+            )
+    task = store.task_of(first.recording or first.id)
+    path = Path(first.suite_key)
+    names = ", ".join(short_id(row.id) for row in rows[:5])
+    return GoodRuns(
+        transcripts,
+        tuple(row.id for row in rows),
+        first.agent,
+        path if path.is_file() else None,
+        task_messages(task) if task is not None else (),
+        f"Made of run{'s' if len(rows) > 1 else ''} {names}{' and others' if len(rows) > 5 else ''}.",
+        tuple(row.id for row in rows if row.status in ("failed", "error")),
+    )
+
+
+def questions_of(transcript: Transcript, *, where: str = "") -> list[str]:
+    """What the user wrote and the agent answered. Raises `AgentevalError` where that is nothing."""
+    answers = [number for number, one in enumerate(transcript.messages) if one.role == "assistant"]
+    last = answers[-1] if answers else -1
+    said = [one.content for one in transcript.messages[: last + 1] if one.role == "user"]
+    if not said or not (transcript.final_output or transcript.tool_calls):
+        raise AgentevalError(
+            "there is no answer yet to make a test from", where=where, mend="choose a run with a question and an answer"
+        )
+    return said
+
+
+def drafted_test(runs: GoodRuns, test_id: str = "", name: str = "") -> dict[str, Any]:
+    """A test, with the keys of a suite: it asks the same, and each of the runs passes it. Its criteria are suggested
+    (`suggest.criteria_of_good_runs`): a start, for a person to make sharper.
+
+    What was asked is text: braces in it are no template. Raises `AgentevalError` when there is no answer yet.
+    """
+    first = runs.transcripts[0]
+    asked = questions_of(first)
+    if any(one.attachments for one in (*runs.given, *first.messages) if one.role == "user"):
+        raise AgentevalError(
+            "the question has an image or a file, which is not in a suite's folder",
+            mend="write the test by hand, with the file beside the suite",
+        )
+    called = name or on_one_line(asked[0], _NAME)
+    test: dict[str, Any] = {"id": test_id or _id_for(called), "name": called}
+    if runs.origin:
+        test["description"] = runs.origin
+    test.update(_asked(runs.given, first, asked))
+    specs = criteria_of_good_runs(runs.transcripts, None, CRITERIA)
+    criteria = [
+        {"name": one.name, "prototype_class": one.prototype_class, "config_uxon": one.config_text.rstrip("\n") + "\n"}
+        for one in specs
+    ]
+    return {**test, "criteria": criteria or [_ANSWERS]}
+
+
+def _id_for(name: str) -> str:
+    whole = slug(name)
+    cut = whole if len(whole) <= _ID else whole[: _ID + 1].rpartition("-")[0] or whole[:_ID]
+    return cut.strip("-._") or "recorded"
+
+
+_ANSWERS = {
+    "name": "Answers",
+    "prototype_class": "TextResponse",
+    "config_uxon": {"metrics": [{"type": "Length", "min_words": 1}]},
+}
+
+
+def make_test(
+    runs: GoodRuns,
+    path: Path | None = None,
+    *,
+    test_id: str = "",
+    name: str = "",
+    agent: str = "",
+    agents: Mapping[str, AgentConfig] | None = None,
+    new_agents: Mapping[str, Mapping[str, Any]] | None = None,
+    write: bool = True,
+) -> MadeTest:
+    """Write a test made of these runs behind the last one of a suite (None: theirs, or `NEW_SUITE`), which is made
+    where it is not there.
+
+    `agent`: the one that it asks; "": that of the runs, if the suite or the user (`agents`) has it, else the suite's.
+    `new_agents`: those that a new suite has itself, whose first it asks.
+    Raises `AgentevalError`: there is no answer, or the file can't hold it.
+    """
+    path = path or runs.suite or NEW_SUITE
+    test = drafted_test(runs, test_id, name)
+    mine, own = agents or {}, new_agents or {}
+    if not path.exists():
+        _check_agent(agent, {*mine, *own})
+        asks = agent or next(iter(own), "") or (runs.agent if runs.agent in mine else "")
+        title = path.name.removesuffix(".suite.yaml")
+        written = write_suite(path, title, asks, own, test) if write else None
+        return MadeTest(test, path, written, agentless=not asks)
+    loaded = _suite_at(path)
+    assert loaded.suite is not None
+    _check_agent(agent, {*mine, *loaded.suite.agents})
+    if not test_id:
+        test["id"] = free_id(loaded, str(test["id"]))
+    asks = agent or (runs.agent if runs.agent in {*loaded.suite.agents, *mine} else "")
+    if asks and asks != loaded.suite.agent:
+        test = {**test, "agent": asks, "criteria": test.pop("criteria")}
+    agentless = not asks and not loaded.suite.agent
+    return MadeTest(test, path, append_test(loaded, test) if write else None, agentless=agentless)
+
+
+def check_place(path: Path) -> None:
+    """Raise `AgentevalError` where no test can be written to this file."""
+    if path.exists():
+        _suite_at(path)
+    else:
+        check_name(path)
+
+
+def _suite_at(path: Path) -> LoadedSuite:
+    loaded = load_suite(path)
+    if loaded.suite is None:
+        raise AgentevalError("this suite can't be read", where=str(path), mend="agenteval validate lists why")
+    wrong = [one for one in loaded.problems if one.severity == "error"]
+    if not loaded.suite.tests and len(wrong) > 1:  # beside that it has none
+        raise AgentevalError("this file is not a suite", where=str(path), mend="name a suite, or a new file")
+    return loaded
+
+
+def _check_agent(name: str, known: Collection[str]) -> None:
+    if name and name not in known:
+        there = f"there are {listed(sorted(known))}; " if known else ""
+        raise AgentevalError(
+            f"there is no agent {name!r}", mend=f"{there}write it into the suite or agents.yaml: agenteval docs agents"
+        )
+
+
+def _asked(given: Sequence[Message], transcript: Transcript, asked: Sequence[str]) -> dict[str, Any]:
+    """The keys of a test that say what is asked."""
+    given = given or _beginning(transcript)
+    told = sum(one.role == "user" for one in given)
+    turns = [literal(one) for one in asked[told:]]
+    if [one.role for one in given] == ["user"]:
+        prompt = literal(given[0].content)
+        return {"turns": [prompt, *turns]} if turns else {"prompt": prompt}
+    messages = [literal(one) for one in to_openai_messages(Transcript(tuple(given), transcript.tool_calls))]
+    return {"messages": messages, **({"turns": turns} if turns else {})}
+
+
+def _beginning(transcript: Transcript) -> tuple[Message, ...]:
+    """The messages up to the first that the user wrote, without the agent's system prompt."""
+    first = next(number for number, one in enumerate(transcript.messages) if one.role == "user")
+    return tuple(one for one in transcript.messages[: first + 1] if one.role not in _PROMPTS)

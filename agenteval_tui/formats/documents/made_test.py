@@ -1,0 +1,36 @@
+"""A test that was made of runs as the document of `agenteval make-test --json`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from agenteval_tui.analysis.drafted_test import GoodRuns, MadeTest
+from agenteval_tui.core.document import Document
+
+
+class MadeTestDocument(Document, frozen=True, kw_only=True):
+    """`agenteval make-test`: a test made of runs."""
+
+    version: Literal[1] = 1
+    suite: Annotated[str, Meta(description="the suite's file")]
+    id: Annotated[str, Meta(description="the test's id")]
+    written: Annotated[bool, Meta(description="false: --dry-run")]
+    runs: Annotated[tuple[str, ...], Meta(description="the runs that it was made of")]
+    failed: Annotated[tuple[str, ...], Meta(description="those of them that did not pass: it expects what they did")]
+    agent: Annotated[str | None, Meta(description="the agent that the test names; null: that of its suite")]
+    test: Annotated[dict[str, Any], Meta(description="the test, with the keys of a suite file")]
+
+
+def made_test_document(made: MadeTest, runs: GoodRuns) -> MadeTestDocument:
+    """The test, and what it was made of."""
+    return MadeTestDocument(
+        suite=str(made.path),
+        id=made.id,
+        written=made.written,
+        runs=runs.ids,
+        failed=runs.failed,
+        agent=made.test.get("agent"),
+        test=dict(made.test),
+    )
