@@ -22,22 +22,28 @@ from mcp_types import ToolAnnotations
 from msgspec import Struct
 from pydantic import Field
 
+from agenteval_tui.agents.permission import Permission
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.api.blame import blame as blame_run
 from agenteval_tui.api.forks import fork as fork_run
 from agenteval_tui.api.grading import grade as grade_given
+from agenteval_tui.api.recordings import recorded, replayed
 from agenteval_tui.api.runs import run as run_suites
 from agenteval_tui.api.shrink import shrink as shrink_run
+from agenteval_tui.api.suites import load
 from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.start import AppStart
 from agenteval_tui.cli.verbs import find_verb
+from agenteval_tui.core.directories import config_dir, history_file
 from agenteval_tui.core.display import displayable
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.version import __version__
 from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.explain import explain
+from agenteval_tui.runs.agent_factory import configured_agents
+from agenteval_tui.runs.recorded_program import Program, program_of
 from agenteval_tui.suites.yaml.save import save_config
 from agenteval_tui.views.evidence import fact_tree
 from agenteval_tui.views.terminal import plain_text
@@ -63,6 +69,10 @@ Config = Annotated[str, Field(description="The whole config_uxon of the criterio
 Folder = Annotated[str, Field(description="A suite file or a folder, within the folder where the server was started.")]
 
 
+ProgramName = Annotated[str, Field(description="The suite's agent of kind `command`: its program is run.")]
+Arguments = Annotated[list[str], Field(description="More arguments for the agent's command.")]
+
+
 class Allowed(Struct, frozen=True):
     """What a coding agent may do beyond reading. `max_cost`: US dollars of one execution (None: any)."""
 
@@ -80,12 +90,20 @@ def make_server(root: Path, db: Path | None, allowed: Allowed) -> MCPServer[Any]
         tools.criterion, tools.try_edit, tools.suggest, tools.grade,
     ]  # fmt: skip
     if allowed.edit:
-        offered.append(tools.save_edit)
+        offered += [tools.save_edit, tools.make_test]
+    asking: list[Callable[..., str]] = [
+        tools.run,
+        tools.blame_by_sampling,
+        tools.fork,
+        tools.shrink,
+        tools.record,
+        tools.replay,
+    ]
     if allowed.run:
-        offered += [tools.run, tools.blame_by_sampling, tools.fork, tools.shrink]
+        offered += asking
     for tool in offered:
-        asks = tool in (tools.run, tools.blame_by_sampling, tools.fork, tools.shrink)
-        acts = asks or tool == tools.save_edit
+        asks = tool in asking
+        acts = asks or tool in (tools.save_edit, tools.make_test)
         hints = ToolAnnotations(read_only_hint=not acts, destructive_hint=acts, open_world_hint=asks)
         server.add_tool(_reported(tool), annotations=hints, structured_output=False)
     return server
@@ -133,7 +151,9 @@ class _Tools(Struct, frozen=True):
 
     def blame(
         self,
-        run: Annotated[str, Field(description="A run's id or a test's id, or empty: the newest failure.")] = "",
+        run: Annotated[
+            str, Field(description="A run's id, a test's (its newest failed run), or empty: the newest.")
+        ] = "",
     ) -> str:
         """Say which step a run was lost at and whose fault it is, with the evidence: where a wrong value came from, the
         first write that nothing expects, the step where passing and failing repetitions part. Nobody is asked."""
@@ -161,7 +181,7 @@ class _Tools(Struct, frozen=True):
 
     def compare(
         self,
-        before: Annotated[str, Field(description="An execution; empty: the baseline, else the one before.")] = "",
+        before: Annotated[str, Field(description="An execution; empty: the baseline, else the previous one.")] = "",
         after: Annotated[str, Field(description="An execution; empty: the newest.")] = "",
     ) -> str:
         """Compare two executions: which tests got worse or better, and whether the agent or the criterion changed."""
@@ -183,7 +203,7 @@ class _Tools(Struct, frozen=True):
             # Each step gives the same suggestions with more of the stored runs counted.
             suggestions: Sequence[Any] = (*deque(bench.relaxations(number), maxlen=1), ())[0]
             if suggestions:
-                lines += ["", "Edits under which it passes, smallest first:"]
+                lines += ["", "Edits that make it pass, smallest first:"]
             for suggestion in suggestions:
                 lines += [f"- {suggestion.relaxation.title}: {suggestion.said}", suggestion.relaxation.new_text, ""]
         return displayable("\n".join(line for line in lines if line is not None))
@@ -210,9 +230,9 @@ class _Tools(Struct, frozen=True):
         test: Annotated[
             str, Field(description="A test's id, TEST/CRITERION, or a run. Empty: that of the first good run.")
         ] = "",
-        good: Annotated[list[str], Field(description="Runs that are good, beside those that a person labelled.")] = [],  # noqa: B006
-        bad: Annotated[list[str], Field(description="Runs that are bad.")] = [],  # noqa: B006
-        from_judge: Annotated[bool, Field(description="Take a judge's stored verdicts as the labels.")] = False,
+        good: Annotated[list[str], Field(description="Good runs, in addition to those that a person labelled.")] = [],  # noqa: B006
+        bad: Annotated[list[str], Field(description="Bad runs.")] = [],  # noqa: B006
+        from_judge: Annotated[bool, Field(description="Use a judge's stored verdicts as labels.")] = False,
     ) -> str:
         """Suggest criteria for a test: the smallest configs that agree with which runs are good and bad (two good and a
         bad one are enough), and the run whose label would tell most. No model is asked and nothing is stored."""
@@ -242,12 +262,28 @@ class _Tools(Struct, frozen=True):
             work = bench.criteria[number]
             errors = [one for one in diagnose(config, work.spec.prototype_class) if one.severity == "error"]
             if errors:
-                raise AgentevalError(f"this config is in error: {errors[0].message}", mend="try_edit says all of it")
+                raise AgentevalError(
+                    f"this config has an error: {errors[0].message}", mend="try_edit lists all of them"
+                )
             if bench.loaded is None or work.index is None:
-                raise AgentevalError("this criterion is in no suite's file", mend="write it into a suite")
+                raise AgentevalError("this criterion is not in a suite file", mend="add it to a suite")
             self._within(str(bench.loaded.path))
             save_config(bench.loaded, bench.run.test_id, work.index, config)
         return f"saved: {bench.loaded.path}:{work.line}"
+
+    def make_test(
+        self,
+        runs: Annotated[list[str], Field(min_length=1, description="Successful runs of the same question.")],
+        suite: Annotated[str, Field(description="The suite's file; empty: that of the first run.")] = "",
+    ) -> str:
+        """Add a test made from successful runs to a suite: it asks what they were asked, and its criteria are what they
+        all share. The criteria are a first draft: refine them with try_edit and save_edit."""
+        if suite:
+            path = self._within(suite)
+        else:
+            with self._invocation().store(to_look=True) as store:
+                path = self._within(self._invocation().references(store).run(runs[0]).suite_key)
+        return self._verb("make-test", f"--suite={path}", "--", *runs)
 
     def run(
         self,
@@ -271,7 +307,7 @@ class _Tools(Struct, frozen=True):
     def blame_by_sampling(
         self,
         run: Reference,
-        samples: Annotated[int, Field(ge=2, le=50, description="The most continuations of one step.")] = 8,
+        samples: Annotated[int, Field(ge=2, le=50, description="The maximum number of continuations per step.")] = 8,
     ) -> str:
         """Find the step where a failed run was lost by continuing it from some of its steps, and grade what comes of
         it: from which step on does it not pass any more? Ask `blame` first, which is free. It may cost money and time;
@@ -282,33 +318,79 @@ class _Tools(Struct, frozen=True):
         self,
         run: Reference,
         step: Annotated[int, Field(ge=1, description="The number of a message, from 1, as `show` prints it.")],
-        tool_result: Annotated[str | None, Field(description="What the tool gives at this step.")] = None,
+        tool_result: Annotated[str | None, Field(description="What the tool returns at this step.")] = None,
         tool_error: Annotated[str | None, Field(description="The tool fails with this at this step.")] = None,
         arguments: Annotated[dict[str, Any] | None, Field(description="The arguments of the step's call.")] = None,
         text: Annotated[str | None, Field(description="What the user or the assistant says at this step.")] = None,
         system: Annotated[str | None, Field(description="Another system prompt.")] = None,
+        without_tools: Annotated[list[str] | None, Field(description="Tools to withhold from the agent.")] = None,
         drop: Annotated[bool, Field(description="Leave the step out.")] = False,
-        n: Annotated[int, Field(ge=1, le=50, description="Continuations.")] = 5,
+        sweep: Annotated[
+            list[dict[str, Any]],
+            Field(description="Several changes, one branch each: these names, `label`, and `at` for another step."),
+        ] = [],  # noqa: B006
+        n: Annotated[int, Field(ge=1, le=50, description="Continuations per branch.")] = 5,
     ) -> str:
         """Continue a stored run from a step with something changed, and grade what comes of it: would it have passed if
         the tool, the user or the prompt had said something else? It may cost money and time; the user set the limit.
         Tools before the step are not called again. What was asked before costs nothing."""
         made = fork_run(
             run, at=step, tool_result=tool_result, tool_error=tool_error, arguments=arguments, text=text,
-            system=system, drop=drop, n=n, max_cost=self.allowed.max_cost, db=self.db,
+            system=system, without_tools=without_tools or (), drop=drop, sweep=sweep, n=n,
+            max_cost=self.allowed.max_cost, db=self.db,
         )  # fmt: skip
         return str(made)
 
     def shrink(
         self,
         run: Reference,
-        criterion: Annotated[str, Field(description="Whose failure is meant; empty: the first that failed.")] = "",
-        keep_calls: Annotated[bool, Field(description="Take no call out, only parts of what they say.")] = False,
+        criterion: Annotated[
+            str, Field(description="The criterion that must fail; empty: the first that failed.")
+        ] = "",
+        keep_calls: Annotated[
+            bool, Field(description="Keep all calls; shorten only the text in them and in their results.")
+        ] = False,
+        keep_tools: Annotated[bool, Field(description="Keep the list of tools.")] = False,
     ) -> str:
         """Find the smallest input with which a failed run's agent still fails for the same cause. It asks the agent 20
         to 200 times, which may cost money and time; the user set the limit. What was asked before costs nothing."""
-        return str(shrink_run(run, criterion=criterion, keep_calls=keep_calls, max_cost=self.allowed.max_cost,
-                              db=self.db))  # fmt: skip
+        return str(shrink_run(run, criterion=criterion, keep_calls=keep_calls, keep_tools=keep_tools,
+                              max_cost=self.allowed.max_cost, db=self.db))  # fmt: skip
+
+    def record(
+        self,
+        agent: ProgramName,
+        path: Folder = ".",
+        arguments: Arguments = [],  # noqa: B006
+        test: Annotated[str, Field(description="Grade the run with the criteria of this test.")] = "",
+    ) -> str:
+        """Run the program of an agent once, behind a proxy that keeps what it asks of models: a run with every message
+        and tool call, which `replay` can answer from. It costs what the program spends. The program runs only if the
+        user trusted its folder before."""
+        program, permission = self._program(agent, path, arguments)
+        suites = load(self._within(path)) if test else ()
+        return str(recorded(program, permission, suites, test=test, place=history_file(self.db)))
+
+    def replay(
+        self,
+        run: Reference,
+        agent: ProgramName,
+        path: Folder = ".",
+        arguments: Arguments = [],  # noqa: B006
+    ) -> str:
+        """Run the program of an agent on what a run recorded, up to the first request that differs; servers are
+        asked from there. After a change of the program's code, or of its prompt, it says what becomes of exactly this
+        run, and costs only what changed. The program runs only if the user trusted its folder before."""
+        program, permission = self._program(agent, path, arguments)
+        return str(replayed(run, program, permission, place=history_file(self.db)))
+
+    def _program(self, agent: str, path: str, arguments: Sequence[str]) -> tuple[Program, Permission]:
+        loaded = [one.loaded for one in load(self._within(path))]
+        found = [one for one in configured_agents(loaded, config_dir())[0] if one.suite and one.name == agent]
+        if len(found) != 1:
+            said = "several suites have" if found else "no suite has"
+            raise AgentevalError(f"{said} an agent {agent!r}", where=path, mend="name the suite's file, and its agent")
+        return program_of(found[0], arguments, self.allowed.max_cost)
 
     def _verb(self, name: str, *arguments: str) -> str:
         """What a verb of the command line prints. Raises what it raises."""
@@ -339,7 +421,7 @@ class _Tools(Struct, frozen=True):
         full = (self.root / path).resolve()
         if not full.is_relative_to(self.root):
             raise AgentevalError(
-                "this is outside of the folder of the server", where=path, mend=f"name a path within {self.root}"
+                "this is outside the server's folder", where=path, mend=f"name a path within {self.root}"
             )
         return full
 
@@ -357,4 +439,4 @@ def _outcomes(counts: dict[str, int]) -> str:
 
 
 def _no_app(start: AppStart) -> int:
-    raise AgentevalError("the app can't be opened here")
+    raise AgentevalError("the app can't open here")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import sys
@@ -11,15 +12,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from scripted import Answer
+from threaded import serving
 
 import agenteval_tui as agenteval
 from agenteval_tui.cli.commands.init import CODING_AGENTS
+from agenteval_tui.runs.trust_check import files_of
+from agenteval_tui.suites.trust import Trust
 
 if TYPE_CHECKING:
     from mcp import Client, StdioServerParameters
     from mcp.client.stdio import stdio_client
 
     from agenteval_tui.cli.mcp_server import Allowed, make_server
+
+pytestmark = pytest.mark.xdist_group("mcp")
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITE = """name: Little
@@ -80,8 +87,12 @@ def test_it_only_reads_unless_it_is_allowed_more(folder: Path) -> None:
         assert {tool.name for tool in tools} == set(re.findall(r"^\| `(\w+)`", page, re.MULTILINE)) - {
             "run",
             "save_edit",
+            "make_test",
             "fork",
             "blame_by_sampling",
+            "shrink",
+            "record",
+            "replay",
         }
         assert CODING_AGENTS in page
 
@@ -103,6 +114,11 @@ def test_a_failure_is_found_explained_and_an_edit_is_tried_and_saved(folder: Pat
         suggested = await said(client, "suggest", good=runs[:1])
         assert "where: 1 of 3 runs labelled: 1 good, 0 bad" in suggested
         assert "calls get_order with order_id" in suggested
+        made = await said(client, "make_test", runs=runs[:2], suite="made.suite.yaml")
+        assert "new test " in made
+        assert "did not pass, and these criteria expect what it did" in made
+        assert "outside the server" in await said(client, "make_test", runs=runs[:1], suite="../made.suite.yaml")
+        (folder / "made.suite.yaml").unlink()
         broken = await said(
             client, "try_edit", run="where", criterion="1", config='{"metrics": [{"type": "TextMach"}]}'
         )
@@ -117,6 +133,9 @@ def test_a_failure_is_found_explained_and_an_edit_is_tried_and_saved(folder: Pat
         ran = await said(client, "run", path="little.suite.yaml", repeat=1)
         assert "1 passed of 1 run" in ran
         assert "1 test better" in await said(client, "compare")
+        branches = [{"label": "with it", "arguments": {"order_id": "#W1042"}}, {"label": "hi", "at": 1, "text": "Hi!"}]
+        forked = await said(client, "fork", run="where", step=2, sweep=branches, n=1)
+        assert all(f" {one['label']} " in forked for one in branches)
         assert "Little" in await said(client, "history")
         assert "where" in await said(client, "history", text="W1042", status="failed")
         assert "customs" in await said(client, "show", what="where")
@@ -130,9 +149,12 @@ def test_nonsense_gets_a_sentence_and_the_server_lives(folder: Path) -> None:
     )
 
     async def asking(client: Client) -> None:
-        assert "outside of the folder" in await said(client, "validate", path="/etc")
-        assert "outside of the folder" in await said(client, "run", path="../..")
+        assert "outside the server" in await said(client, "validate", path="/etc")
+        assert "outside the server" in await said(client, "run", path="../..")
         assert "needs your trust" in await said(client, "run", path="own.suite.yaml")
+        assert "needs your trust" in await said(client, "record", agent="d", path="own.suite.yaml")
+        assert "is not a program" in await said(client, "record", agent="d", path="little.suite.yaml")
+        assert "no suite has an agent 'x'" in await said(client, "replay", run="x", agent="x")
         for tool, arguments in [
             ("why", {"run": "--help"}), ("show", {"what": "nothing"}), ("history", {"limit": 10**9}), ("nonsense", {}),
             ("criterion", {"run": "x"}), ("try_edit", {"run": "x", "criterion": "1", "config": "\x1b["}),
@@ -151,6 +173,65 @@ def test_nonsense_gets_a_sentence_and_the_server_lives(folder: Path) -> None:
         assert (await said(client, "grade", transcript="hi there", criteria=[good])).startswith("passed")
 
     ask(folder, Allowed(run=True), asking)
+
+
+PROGRAM = """\
+import json, os, sys, urllib.request
+assert sys.stdin.read() == ""  # the protocol of the server is not for it
+body = json.dumps({"model": "m", "messages": [{"role": "user", "content": sys.argv[1]}]}).encode()
+request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body)
+print(urllib.request.urlopen(request).read())
+"""
+
+
+def test_a_program_of_a_trusted_folder_is_recorded_graded_and_replayed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    message = {"role": "assistant", "content": "It comes tomorrow."}
+    reply = json.dumps({"model": "m", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+    words = json.dumps([sys.executable, "-I", "-S", "agent.py"])
+    own = folder / "own"
+    own.mkdir()
+    (own / "agent.py").write_text(PROGRAM)
+    kinds = "{kind: demo, version: v1, pace: 0}"
+    (own / "own.suite.yaml").write_text(SUITE.replace(kinds, f"{{kind: command, command: {words}}}"))
+    Trust.load().trust(own, files_of(own))
+    with serving(lambda request: Answer(body=reply)) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+
+        async def asking(client: Client) -> None:
+            given = {"path": "own", "agent": "d", "arguments": ["Where is my order #W1042?"]}
+            assert "1 passed of 1 run" in await said(client, "record", test="where", **given)
+            assert "1 passed of 1 run" in await said(client, "replay", run="where", **given)
+            assert len(server.requests) == 1
+            other = await said(client, "replay", run="where", **{**given, "arguments": ["And now?"]})
+            assert (len(server.requests), "1 passed of 1 run" in other) == (2, True)
+
+            # What runs is what was trusted: more words must not make another program of it.
+            (folder / "other.py").write_text("open('ran', 'w')")
+            for words in (["../other.py"], [f"--with={folder / 'other.py'}"], [str(folder / "other.py"), "$${X}"]):
+                refused = await said(client, "record", **{**given, "arguments": words})
+                assert "this needs your trust: command: " in refused, words
+                assert "changed since it was trusted: new: " in refused, words
+            assert len(server.requests) == 2
+
+        ask(folder, Allowed(run=True), asking)
+
+
+@pytest.mark.parametrize("command", [["python3", "-I"], ["sh"], "env A=b uv run", ["/usr/bin/node", "--test"]])
+def test_arguments_do_not_choose_the_program(folder: Path, command: str | list[str]) -> None:
+    kinds = "{kind: demo, version: v1, pace: 0}"
+    agent = json.dumps({"kind": "command", "command": command})
+    (folder / "little.suite.yaml").write_text(SUITE.replace(kinds, agent))
+    Trust.load().trust(folder, files_of(folder))
+    code = "open('ran', 'w')"
+
+    async def asking(client: Client) -> None:
+        refused = await said(client, "record", agent="d", path="little.suite.yaml", arguments=["-c", code])
+        assert "its command does not name the script" in refused
+
+    ask(folder, Allowed(run=True), asking)
+    assert not (folder / "ran").exists()
 
 
 @pytest.mark.e2e
