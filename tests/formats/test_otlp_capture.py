@@ -141,6 +141,7 @@ async def test_runs_of_a_program_have_every_call_that_their_own_spans_tell(tmp_p
     # No span: what the program said is the run.
     assert told(quiet) == ["user: quiet", "assistant: The desk says: quiet is shipped."]
     assert notes(quiet) == ["no_spans"]
+    assert quiet.notes[0].what.endswith("its last request could not be read: the body is not JSON")
 
 
 async def test_a_program_that_knows_its_parent_needs_no_attribute(tmp_path: Path) -> None:

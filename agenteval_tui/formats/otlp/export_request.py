@@ -15,11 +15,15 @@ from typing import Any
 
 from msgspec import Struct
 
+from agenteval_tui.core.numbers import count
+
 LARGEST = 64_000_000
 """Bytes of a request, unpacked."""
 TRACES, LOGS, METRICS = "/v1/traces", "/v1/logs", "/v1/metrics"
 JSON, PROTOBUF = "application/json", "application/x-protobuf"
 _BYTES = ("traceId", "spanId", "parentSpanId")
+_REJECTED = {TRACES: ("rejectedSpans", "rejected_spans"), LOGS: ("rejectedLogRecords", "rejected_log_records")}
+_LEVELS = {TRACES: ("resourceSpans", "scopeSpans", "spans"), LOGS: ("resourceLogs", "scopeLogs", "logRecords")}
 
 
 class RefusedExportError(Exception):
@@ -81,16 +85,41 @@ def decoded(path: str, body: bytes, kind: str) -> dict[str, Any]:
     return _from_protobuf(path, body)
 
 
-def reply(kind: str) -> tuple[bytes, str]:
-    """What an exporter gets whose request was taken whole: an empty message of its own form, and its content type."""
-    return (b"{}", JSON) if kind.partition(";")[0].strip().lower() == JSON else (b"", PROTOBUF)
+def reply(path: str, kind: str, unread: int) -> tuple[bytes, str]:
+    """What an exporter gets, in the form that it sent, and its content type: nothing where all was read, else OTLP's
+    "partial success" with how many of its spans or log records were not."""
+    said = said_unread(unread) if unread else ""
+    if kind.partition(";")[0].strip().lower() == JSON:
+        rejected = {_REJECTED[path][0]: str(unread), "errorMessage": said}
+        return (json.dumps({"partialSuccess": rejected}).encode() if unread else b"{}"), JSON
+    return (_protobuf_reply(path, unread, said) if unread else b""), PROTOBUF
+
+
+def said_unread(unread: int) -> str:
+    """Why so many parts of a request were not read."""
+    return f"{count(unread, 'part')} of it could not be read: a span has a traceId and a spanId"
+
+
+def unread_in(path: str, request: Mapping[str, Any]) -> int:
+    """How many parts of a request as OTLP JSON are not what OTLP says, and are left out."""
+    outer, inner, items = _LEVELS[path]
+    resources, unread = _maps(request.get(outer))
+    for resource in resources:
+        scopes, more = _maps(resource.get(inner))
+        unread += more
+        for scope in scopes:
+            found, more = _maps(scope.get(items))
+            unread += more
+            if path == TRACES:
+                unread += sum(not (_is_id(one.get("traceId")) and _is_id(one.get("spanId"))) for one in found)
+    return unread
 
 
 def spans_of(request: Mapping[str, Any]) -> Iterator[SentSpan]:
-    """The spans in a request as OTLP JSON; what is none is passed over."""
+    """The spans in a request as OTLP JSON; what is none is left out, and counted by `unread_in`."""
     for resource, scope in _scopes(request, "resourceSpans", "scopeSpans"):
         for span in _list(scope.get("spans")):
-            if isinstance(span, Mapping):
+            if isinstance(span, Mapping) and _is_id(span.get("traceId")) and _is_id(span.get("spanId")):
                 yield SentSpan(span, resource)
 
 
@@ -133,6 +162,20 @@ def _plain(value: Any) -> Any:
     return next(iter(value.values()), None) if isinstance(value, Mapping) else value
 
 
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _maps(value: Any) -> tuple[list[Mapping[str, Any]], int]:
+    """The objects in a list, and how many of what it holds are none. What is absent holds nothing."""
+    if value is None:
+        return [], 0
+    if not isinstance(value, list):
+        return [], 1
+    found = [one for one in value if isinstance(one, Mapping)]
+    return found, len(value) - len(found)
+
+
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
@@ -151,8 +194,18 @@ def _from_protobuf(path: str, body: bytes) -> dict[str, Any]:
     except (DecodeError, RecursionError, ValueError):
         raise RefusedExportError(400, "the body is not a request of OTLP") from None
     # Protobuf's own JSON has bytes in base64; OTLP's has the ids in hexadecimal.
-    for outer, inner, items in (("resourceSpans", "scopeSpans", "spans"), ("resourceLogs", "scopeLogs", "logRecords")):
+    for outer, inner, items in _LEVELS.values():
         for _, scope in _scopes(found, outer, inner):
             for one in _list(scope.get(items)):
                 one.update({key: base64.b64decode(one[key]).hex() for key in _BYTES if key in one})
     return found
+
+
+def _protobuf_reply(path: str, unread: int, said: str) -> bytes:
+    from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
+    told = (ExportTraceServiceResponse if path == TRACES else ExportLogsServiceResponse)()
+    setattr(told.partial_success, _REJECTED[path][1], unread)
+    told.partial_success.error_message = said
+    return bytes(told.SerializeToString())

@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -36,17 +37,17 @@ from agenteval_tui.runs.events import (
     RunShown,
     RunStarted,
     RunState,
-    StreamPart,
     UsageCounted,
 )
 from agenteval_tui.runs.grading_pool import GradedRun
 from agenteval_tui.runs.live_socket import LiveSocket
-from agenteval_tui.runs.live_view import PARTS, TEXT_TAIL
-from agenteval_tui.runs.run_stream import RESULT_LIMIT, transcript_parts
+from agenteval_tui.runs.run_stream import last_parts
 from agenteval_tui.suites.projects import project_here
 
 SOURCE = "otel"
 QUIET_S, PATIENCE_S = 2.0, 60.0
+SHOW_S = 0.1
+"""How long what comes is gathered before it is shown."""
 _NAME = 80  # characters of a question that name a test
 UNNAMED = "traces"
 """The suite of programs that do not say what they are called."""
@@ -54,7 +55,7 @@ UNNAMED = "traces"
 
 class ListenOptions(Struct, frozen=True):
     """`criteria` grade each run. A trace is complete when its first span has come and nothing more for `quiet_s`
-    seconds, without that span after `patience_s`. `most`: end after so many runs (0: go on)."""
+    seconds, without that span after `patience_s`. `most`: end after this many runs (0: never)."""
 
     criteria: tuple[CriterionSpec, ...] = ()
     quiet_s: float = QUIET_S
@@ -90,6 +91,7 @@ class Listener:
         self._repetitions: Counter[tuple[str, str]] = Counter()
         self._socket = LiveSocket(self.execution, self._title, self._command)
         self._events = EventSink(self._socket.tell)
+        self._changed: dict[str, OpenTrace] = {}
         self._news = asyncio.Event()
         self._stopped = False
 
@@ -105,8 +107,7 @@ class Listener:
 
     def take(self, spans: Sequence[SentSpan], events: Sequence[SentEvent]) -> None:
         """Spans that arrived. In the event loop's thread."""
-        for trace in self._traces.add(spans, events, time.monotonic()).values():
-            self._show(trace)
+        self._changed.update(self._traces.add(spans, events, time.monotonic()))
         self._news.set()
 
     def stop(self) -> None:
@@ -134,6 +135,7 @@ class Listener:
             await self._socket.open()
             while not self._stopped:
                 await self._wait()
+                self._show_changed()
                 for trace in self._traces.closed(time.monotonic()):
                     await self._end(trace)
                 if self._options.most and self.runs >= self._options.most:
@@ -147,12 +149,19 @@ class Listener:
             self._socket.remove()
 
     async def _wait(self) -> None:
+        """Until something came, or a trace is complete; not more often than those who watch can see."""
         due = self._traces.next_s()
-        self._news.clear()
-        try:
+        with suppress(TimeoutError):
             await asyncio.wait_for(self._news.wait(), None if due is None else max(0.0, due - time.monotonic()))
-        except TimeoutError:
-            pass
+        if not self._stopped:
+            await asyncio.sleep(SHOW_S)
+        self._news.clear()
+
+    def _show_changed(self) -> None:
+        """A trace is read whole each time: what came in several requests meanwhile is shown once."""
+        for trace in self._changed.values():
+            self._show(trace)
+        self._changed.clear()
 
     def _command(self, command: Command) -> None:
         if command.verb == "cancel":
@@ -166,9 +175,7 @@ class Listener:
         run = self._known.get(trace.id)
         if run is None:
             run = self._begin(trace, recording)
-        parts = transcript_parts(recording.transcript)
-        run.state.parts = list(map(_shown, parts[-PARTS:]))
-        run.state.dropped = max(0, len(parts) - PARTS)
+        run.state.parts, run.state.dropped = last_parts(recording.transcript)
         self._events.tell(RunShown, run.state.copy())
 
     def _begin(self, trace: OpenTrace, recording: Recording) -> _Run:
@@ -259,9 +266,3 @@ def _named(recording: Recording, trace: OpenTrace) -> Recording:
         return recording
     name = one_line(recording.prompt, _NAME) or next((str(one.get("name")) for one in trace.spans.values()), trace.id)
     return replace(recording, test_id=as_id(name), test_name=name)
-
-
-def _shown(part: StreamPart) -> StreamPart:
-    """A part as far as those who watch can use it: the whole is in the history."""
-    text = part.text[-TEXT_TAIL:]
-    return replace(part, text=text, result=part.result[:RESULT_LIMIT], cut=len(text) < len(part.text))

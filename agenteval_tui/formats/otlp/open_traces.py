@@ -1,7 +1,7 @@
 """Traces whose spans still arrive: what is known of each, and when one is complete.
 
 Exporters send spans in batches when they end, children before their parents as a rule, and each process its own. A
-trace is complete when the span that began it has come and nothing of it came for `quiet_s`; without that span, after
+trace is complete when the span that started it has come and nothing of it came for `quiet_s`; without that span, after
 `patience_s` without news.
 """
 
@@ -19,9 +19,9 @@ from agenteval_tui.transcripts.codec import content_text
 
 MOST_SPANS = 20_000
 """Of one trace; those that come after them are counted and left out."""
-MOST_TRACES = 2_000
-"""That are open at a time: the one that was quiet the longest is closed for another."""
-_REMEMBERED = 200  # closed traces that may be opened again
+MOST_TRACES, MOST_OF_ALL = 2_000, 200_000
+"""Traces that are open at a time, and all their spans and events: the quietest are closed for others."""
+_REMEMBERED = 200  # closed traces that may be opened again, while they hold no more than MOST_OF_ALL
 _KNOWN = 50_000  # ids of those before them
 SERVICE = "service.name"
 _REMOTE = 0x300  # SpanFlags: it is known whether the parent is remote, and it is
@@ -36,6 +36,7 @@ class OpenTrace(Struct):
     events: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
     resource: dict[str, Any] = field(default_factory=dict)
     rooted: bool = False
+    told_events: int = 0
     left_out: int = 0
 
     @property
@@ -43,6 +44,11 @@ class OpenTrace(Struct):
         """What the program that sent it calls itself; "" where it does not say."""
         name = content_text(self.resource.get(SERVICE)).strip()
         return "" if name.startswith("unknown_service") else name
+
+    @property
+    def size(self) -> int:
+        """Spans and events."""
+        return len(self.spans) + self.told_events
 
     def add_span(self, span: str, sent: SentSpan) -> None:
         """Take a span with its id."""
@@ -55,9 +61,10 @@ class OpenTrace(Struct):
 
     def add_event(self, sent: SentEvent) -> None:
         """Take an event of a span, which may not be here yet."""
-        if sum(map(len, self.events.values())) >= MOST_SPANS:
+        if self.told_events >= MOST_SPANS:
             self.left_out += 1
             return
+        self.told_events += 1
         self.events.setdefault(sent.span.lower(), []).append(sent.event)
 
     def told(self) -> list[dict[str, Any]]:
@@ -90,6 +97,7 @@ class OpenTraces:
         self._patience_s = patience_s
         self._open: dict[str, OpenTrace] = {}
         self._closed: dict[str, OpenTrace] = {}
+        self._remembered = 0  # spans and events of those that are closed
         self._forgotten: dict[str, None] = {}
         self.late = 0
         """Spans and events of traces that are not remembered any more: they were left out."""
@@ -118,9 +126,13 @@ class OpenTraces:
     def closed(self, now_s: float) -> list[OpenTrace]:
         """Close the traces that are complete, or of which no more is expected, and give them."""
         ended = [one for one in self._open.values() if now_s >= self._due(one)]
-        over = len(self._open) - len(ended) - MOST_TRACES
-        if over > 0:
-            ended += sorted((one for one in self._open.values() if one not in ended), key=self._due)[:over]
+        left = sorted((one for one in self._open.values() if now_s < self._due(one)), key=lambda one: one.heard_s)
+        size = sum(one.size for one in left)
+        for number, one in enumerate(left):
+            if len(left) - number <= MOST_TRACES and size <= MOST_OF_ALL:
+                break
+            ended.append(one)
+            size -= one.size
         return [self._close(one) for one in ended]
 
     def all(self) -> list[OpenTrace]:
@@ -139,6 +151,8 @@ class OpenTraces:
             self.late += 1
             return None
         found = self._open.get(trace) or self._closed.pop(trace, None) or OpenTrace(trace, now_s)
+        if trace not in self._open:
+            self._remembered -= found.size
         self._open[trace] = found
         found.heard_s = now_s
         return found
@@ -146,9 +160,10 @@ class OpenTraces:
     def _close(self, trace: OpenTrace) -> OpenTrace:
         del self._open[trace.id]
         self._closed[trace.id] = trace
-        if len(self._closed) > _REMEMBERED:
+        self._remembered += trace.size
+        while len(self._closed) > _REMEMBERED or (self._remembered > MOST_OF_ALL and len(self._closed) > 1):
             old = next(iter(self._closed))
-            del self._closed[old]
+            self._remembered -= self._closed.pop(old).size
             self._forgotten[old] = None
         if len(self._forgotten) > _KNOWN:
             del self._forgotten[next(iter(self._forgotten))]

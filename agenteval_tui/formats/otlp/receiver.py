@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from agenteval_tui.agents.http.loopback_server import LoopbackServer, ServedRequest, ServerConnection
 from agenteval_tui.agents.http.proxies import is_local
-from agenteval_tui.agents.http.server_connection import ServedRequest, ServerConnection, TooLargeError
 from agenteval_tui.core.errors import InfrastructureError
 from agenteval_tui.formats.otlp.export_request import (
     LARGEST,
@@ -19,8 +18,10 @@ from agenteval_tui.formats.otlp.export_request import (
     decoded,
     events_of,
     reply,
+    said_unread,
     spans_of,
     unpacked,
+    unread_in,
 )
 
 HOST, PORT = "127.0.0.1", 4318
@@ -28,12 +29,13 @@ Take = Callable[[Sequence[SentSpan], Sequence[SentEvent]], None]
 
 
 class Receiver:
-    """Gives what exporters send to `take`, in the event loop's thread. `refused`: requests that could not be read."""
+    """Gives what exporters send to `take`, in the event loop's thread. `refused`: requests that could not be read, or
+    not whole."""
 
     def __init__(self, take: Take) -> None:
         self.refused = 0
         self.last_refusal = ""
-        """What was said to the last of them."""
+        """The answer to the last refused request."""
         self._take = take
         self._server = LoopbackServer(self._answer, LARGEST, self._refuse)
         self._for_others = False
@@ -48,7 +50,7 @@ class Receiver:
             await self._server.start(host, port)
         except OSError as error:
             raise InfrastructureError(
-                f"port {port} is not free: {error.strerror or error}",
+                f"port {port} can't be had: {error.strerror}",
                 where=host,
                 mend="choose another with --port, and tell the exporter: OTEL_EXPORTER_OTLP_ENDPOINT",
             ) from None
@@ -75,14 +77,18 @@ class Receiver:
             await client.refuse(405, "OTLP is sent with POST")
             return
         try:
+            unread = 0
             if path != METRICS:  # nothing of them is kept: an exporter that also sends them is not to complain
                 sent = decoded(path, unpacked(request.body, request.headers.get("content-encoding", "")), kind)
+                unread = unread_in(path, sent)
                 self._take(tuple(spans_of(sent)), tuple(events_of(sent)))
         except RefusedExportError as error:
             self._refuse(str(error))
             await client.refuse(error.status, str(error))
             return
-        body, answered = reply(kind)
+        if unread:
+            self._refuse(said_unread(unread))
+        body, answered = reply(path, kind, unread)
         await client.answer(200, body, answered)
 
     def _refuse(self, said: str) -> None:

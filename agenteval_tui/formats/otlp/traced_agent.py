@@ -188,6 +188,8 @@ class TracedAgent:
         if told is None or whole is None:
             assert self._receiver is not None
             why = NO_SPANS[bool(self._port)].format(address=self._receiver.address)
+            if self._receiver.refused:
+                why = f"{why}; its last request could not be read: {self._receiver.last_refusal}"
             return [*usage, Noted(Note("no_spans", why)), end]
         found, began_ms = whole
         if all(one.role != "user" for one in found.messages):  # of tools alone

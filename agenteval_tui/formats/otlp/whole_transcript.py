@@ -28,7 +28,7 @@ from agenteval_tui.transcripts.model import Transcript
 
 def whole_transcript(spans: Sequence[Span]) -> tuple[Transcript, float] | None:
     """Each call of a model and of a tool that the spans of one run tell, in one conversation or several; with the
-    moment in which the first began (milliseconds since 1970), which its times count from. None: they tell nothing."""
+    moment in which the first started (milliseconds since 1970), which its times count from. None: they tell nothing."""
     spans, tools, agents, models = sorted_out(spans)
     if not spans:
         return None
