@@ -23,6 +23,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import fields
 
+from agenteval_tui.core.json_depth import is_too_deep
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history import schema
 from agenteval_tui.history.blobs import inflated, json_text, unpack_results, unpack_transcript
@@ -32,8 +33,6 @@ from agenteval_tui.transcripts.model import Transcript
 
 LARGEST_VALUE = 256_000_000
 """Bytes of one text or blob, as it lies there and when it is no longer compressed."""
-DEEPEST = 200
-"""Levels of the JSON that is read into rows. (Arguments of tools may be deeper: they are read with care.)"""
 _LAST_MS = 253_402_300_799_999  # 9999-12-31
 _LARGEST_NUMBER = 1e300
 _LETTERS = "0-9A-Za-z._-"
@@ -147,21 +146,7 @@ def _read(text: str) -> Any:
         value = json.loads(text)
     except (ValueError, RecursionError, TypeError):
         return None
-    return value if _depth_within(value, DEEPEST) else None
-
-
-def _depth_within(value: Any, most: int) -> bool:
-    level = [value]
-    for _ in range(most):
-        level = [
-            inner
-            for one in level
-            if isinstance(one, dict | list)
-            for inner in (one.values() if isinstance(one, dict) else one)
-        ]
-        if not level:
-            return True
-    return False
+    return None if is_too_deep(value) else value
 
 
 def _not_ours(what: str, where: str) -> HistoryError:

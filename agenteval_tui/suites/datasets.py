@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.core.json_depth import DEEPEST, is_too_deep
 from agenteval_tui.core.numbers import count
 from agenteval_tui.suites.dataset_folders import shards_of
 from agenteval_tui.suites.files import decode_utf8, read_bytes
@@ -430,19 +431,9 @@ def _decoded(text: str) -> Any:
     with every version of Python, whose decoders go 1,000 to 10,000 levels deep.
     """
     value = _DECODER.decode(text)
-    if text.count("[") + text.count("{") <= _DEEPEST:
-        return value
-    level = [value]
-    for _ in range(_DEEPEST):
-        level = [
-            inner
-            for one in level
-            if isinstance(one, dict | list)
-            for inner in (one.values() if isinstance(one, dict) else one)
-        ]
-        if not level:
-            return value
-    raise RecursionError
+    if text.count("[") + text.count("{") > DEEPEST and is_too_deep(value):
+        raise RecursionError
+    return value
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -450,7 +441,6 @@ def _no_constant(name: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_no_constant)
-_DEEPEST = 200  # levels of lists and objects in one another, as in histories that are taken in
 
 
 def _from_header(lines: LineReader) -> Iterator[str]:

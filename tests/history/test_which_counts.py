@@ -15,6 +15,7 @@ from history_made import SUITE, ended, planned, record
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.json_depth import DEEPEST
 from agenteval_tui.grading.causes import Cause
 from agenteval_tui.history import (
     baselines,
@@ -271,7 +272,7 @@ def test_each_run_has_its_own_task_the_first_too(store: Store) -> None:
         assert store.read(lambda c: task_specs.task_of(c, runs[0])) is None
 
 
-@pytest.mark.parametrize(("depth", "fits"), [(import_validation.DEEPEST, True), (import_validation.DEEPEST + 1, False)])
+@pytest.mark.parametrize(("depth", "fits"), [(DEEPEST, True), (DEEPEST + 1, False)])
 def test_values_are_so_deep_and_no_deeper(depth: int, fits: bool) -> None:
     text = "[" * depth + "]" * depth
     assert (import_validation._read(text) is not None) is fits

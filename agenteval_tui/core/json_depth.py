@@ -1,0 +1,23 @@
+"""How deep JSON may be nested: the same for every version of Python, whose decoders go 1,000 to 10,000 levels deep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+DEEPEST = 200
+"""Levels of lists and objects in one another, in everything that is read from elsewhere."""
+
+
+def is_too_deep(value: Any) -> bool:
+    """Whether a value of JSON is nested deeper than `DEEPEST`."""
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [
+            inner
+            for one in level
+            if isinstance(one, dict | list)
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not level:
+            return False
+    return True
