@@ -11,7 +11,16 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.suites.yaml.line_index import LineIndex
-from agenteval_tui.suites.yaml.tree import Alias, MappingNode, Node, ScalarNode, SequenceNode, resolve, untyped
+from agenteval_tui.suites.yaml.tree import (
+    Alias,
+    MappingNode,
+    Node,
+    ScalarNode,
+    SequenceNode,
+    plain_data,
+    resolve,
+    untyped,
+)
 
 
 class _Steps(Struct, frozen=True):
@@ -79,10 +88,15 @@ def source_of(node: Node, text: str, places: LineIndex) -> ConfigSource:
     real = resolve(node)
     if isinstance(real, ScalarNode):
         return ConfigSource(real.text, _STYLES[real.style], places, lambda: _steps_of(real, text))
+    return ConfigSource(
+        json.dumps(plain_data(real), indent=2, ensure_ascii=False), "mapping", places, lambda: _steps_of_mapping(real)
+    )
+
+
+def _steps_of_mapping(node: Node) -> _Steps:
     printer = _Printer()
-    printer.write(real, 0)
-    steps = _Steps(printer.offsets, printer.targets, printer.stepping)
-    return ConfigSource("".join(printer.parts), "mapping", places, lambda: steps)
+    printer.write(node, 0)
+    return _Steps(printer.offsets, printer.targets, printer.stepping)
 
 
 def _steps_of(node: ScalarNode, text: str) -> _Steps:
@@ -287,10 +301,9 @@ def _double_quoted(node: ScalarNode, text: str) -> list[int]:
 
 
 class _Printer:
-    """`json.dumps(value, indent=2, ensure_ascii=False)` of a tree, noting where each part comes from."""
+    """Where each part of `json.dumps(value, indent=2, ensure_ascii=False)` of a tree comes from."""
 
     def __init__(self) -> None:
-        self.parts: list[str] = []
         self.length = 0
         self.offsets: list[int] = []
         self.targets: list[int] = []
@@ -340,5 +353,4 @@ class _Printer:
             self.offsets.append(self.length)
             self.targets.append(target)
             self.stepping.append(step)
-            self.parts.append(text)
             self.length += len(text)

@@ -197,7 +197,10 @@ def _node(document: Document, path: Sequence[str | int]) -> Node | None:
         if node is None:
             return None
         if isinstance(step, int):
-            items = [item for item in node.items if not item.commented]
+            items = node.items
+            # Only lists with something commented out are copied: each of thousands of findings comes here.
+            if not isinstance(node.value, list) or len(node.value) != len(items):
+                items = tuple([item for item in items if not item.commented])
             node = items[step] if 0 <= step < len(items) else None
             continue
         member = node.member(step) or next((m for a in _OTHER_NAMES.get(step, ()) if (m := node.member(a))), None)

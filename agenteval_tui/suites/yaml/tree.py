@@ -29,7 +29,6 @@ class ScalarNode(Struct, eq=False, gc=False):
     end: int
     style: str = ""
     tag: str | None = None
-    weight: int = 1
 
     @property
     def plain(self) -> bool:
@@ -44,7 +43,6 @@ class SequenceNode(Struct, eq=False, gc=False):
     end: int
     flow: bool
     items: list[Node] = field(default_factory=list)
-    weight: int = 1
 
 
 class MappingNode(Struct, eq=False, gc=False):
@@ -54,7 +52,6 @@ class MappingNode(Struct, eq=False, gc=False):
     end: int
     flow: bool
     pairs: list[tuple[ScalarNode, Node]] = field(default_factory=list)
-    weight: int = 1
 
     def get(self, key: str) -> Node | None:
         """The value of `key`."""
@@ -84,6 +81,15 @@ Report = Callable[[str, int, int, str, str | None], None]  # code, start, end, m
 def resolve(node: Node) -> ScalarNode | SequenceNode | MappingNode:
     """The node itself, not an alias of it."""
     return node.target if isinstance(node, Alias) else node
+
+
+def _weight(node: Node) -> int:
+    """How many nodes are written out where this one is."""
+    if isinstance(node, Alias):
+        return node.weight
+    if isinstance(node, MappingNode):
+        return 1 + sum(_weight(value) for _, value in node.pairs)
+    return 1 + sum(map(_weight, node.items)) if isinstance(node, SequenceNode) else 1
 
 
 class _StopReading(Exception):  # noqa: N818  (no error: it ends the reading)
@@ -164,6 +170,7 @@ class _Composer:
         documents = 0
         # A suite of 10,000 tests has 450,000 events: names are looked up once, and what is usual calls nothing.
         stack, add = self.stack, self._add
+        items, pairs, keys, key = self._open_for()
         scalar, mapping, mapping_end = yaml.ScalarEvent, yaml.MappingStartEvent, yaml.MappingEndEvent
         sequence, sequence_end = yaml.SequenceStartEvent, yaml.SequenceEndEvent
         for event in events:
@@ -176,51 +183,54 @@ class _Composer:
                     node.tag = "str"
                 if event.anchor is not None:
                     self.anchors[event.anchor] = node
-                if not stack:
-                    add(node)
-                elif type(into := (top := stack[-1]).node) is SequenceNode:
-                    into.items.append(node)
-                    into.weight += 1
-                elif (key := top.key) is None:
-                    if not top.skip and text not in top.keys:
-                        top.keys.add(text)
-                        top.key = node
-                    else:
-                        add(node)
-                elif type(into) is MappingNode and key.text != "<<":
-                    into.pairs.append((key, node))
-                    into.weight += 1
-                    top.key = None
+                if items is not None:
+                    items.append(node)
+                elif key is not None:
+                    pairs.append((key, node))
+                    key = None
+                elif keys is not None and text not in keys and text != "<<":
+                    keys.add(text)
+                    key = node
                 else:
                     add(node)
+                    items, pairs, keys, key = self._open_for()
             elif kind is mapping or kind is sequence:
+                if key is not None:
+                    stack[-1].key, key = key, None
                 opened = MappingNode if kind is mapping else SequenceNode
                 inner = opened(event.start_mark.index, event.end_mark.index, bool(event.flow_style))
                 if event.tag is None and event.anchor is None and len(stack) < MAX_DEPTH:
-                    stack.append(_Open(inner))
+                    stack.append(top := _Open(inner))
                 else:
-                    self._push(event, inner)
+                    top = self._push(event, inner)
+                if type(inner) is SequenceNode:
+                    items, keys = inner.items, None
+                elif type(inner) is MappingNode:
+                    items, pairs, keys = None, inner.pairs, top.keys
             elif kind is mapping_end or kind is sequence_end:
                 done = stack.pop()
                 if done.merges or done.braces or done.anchor is not None:
                     self._close(done, event.end_mark.index)
+                    items, pairs, keys, key = self._open_for()
                     continue
                 inner = done.node
                 if (end := event.end_mark.index) > inner.end:
                     inner.end = end
-                if not stack:
-                    add(inner)
-                elif type(into := (top := stack[-1]).node) is SequenceNode:
-                    into.items.append(inner)
-                    into.weight += inner.weight
-                elif type(into) is MappingNode and (key := top.key) is not None and key.text != "<<":
-                    into.pairs.append((key, inner))
-                    into.weight += inner.weight
+                if stack and type(into := (top := stack[-1]).node) is SequenceNode:
+                    items, keys = into.items, None
+                    items.append(inner)
+                elif stack and type(into) is MappingNode and (of := top.key) is not None and of.text != "<<":
+                    items, pairs, keys = None, into.pairs, top.keys
+                    pairs.append((of, inner))
                     top.key = None
                 else:
                     add(inner)
+                    items, pairs, keys, key = self._open_for()
             elif kind is yaml.AliasEvent:
+                if key is not None:
+                    stack[-1].key = key
                 self._alias(event)
+                items, pairs, keys, key = self._open_for()
             elif kind is yaml.DocumentStartEvent:
                 documents += 1
                 if documents == 2:
@@ -233,6 +243,21 @@ class _Composer:
                         "put its tests in a file of its own, or remove this line",
                     )
                     raise _StopReading
+
+    def _open_for(
+        self,
+    ) -> tuple[list[Node] | None, list[tuple[ScalarNode, Node]], set[str] | None, ScalarNode | None]:
+        """What the innermost open node takes next: its items; or its pairs, its keys, and the key without a value."""
+        if not self.stack:
+            return None, [], None, None
+        top = self.stack[-1]
+        node, key = top.node, top.key
+        if type(node) is SequenceNode:
+            return node.items, [], None, None
+        if type(node) is not MappingNode or top.skip or (key is not None and key.text == "<<"):
+            return None, [], None, None
+        top.key = None
+        return None, node.pairs, top.keys, key
 
     def _syntax(self, error: Any) -> None:
 
@@ -251,7 +276,7 @@ class _Composer:
                 "remove it; quote a value to make it a text",
             )
 
-    def _push(self, event: Any, node: SequenceNode | MappingNode) -> None:
+    def _push(self, event: Any, node: SequenceNode | MappingNode) -> _Open:
         if len(self.stack) >= MAX_DEPTH:
             self.report("too-deep", node.start, node.end, f"nested more than {MAX_DEPTH} levels deep", "flatten this")
             raise _StopReading
@@ -265,7 +290,8 @@ class _Composer:
             )
         if event.anchor is not None:
             self.anchors[event.anchor] = None
-        self.stack.append(_Open(node, event.anchor))
+        self.stack.append(opened := _Open(node, event.anchor))
+        return opened
 
     def _close(self, done: _Open, end: int) -> None:
         node = done.node
@@ -304,7 +330,8 @@ class _Composer:
                 "write the value out",
             )
             raise _StopReading
-        self.aliased += target.weight
+        weight = _weight(target)
+        self.aliased += weight
         if self.aliased > MAX_ALIASED:
             self.report(
                 "too-large",
@@ -314,7 +341,7 @@ class _Composer:
                 "write fewer aliases",
             )
             raise _StopReading
-        self._add(Alias(target, start, end, target.weight))
+        self._add(Alias(target, start, end, weight))
 
     def _add(self, node: Node) -> None:
         if not self.stack:
@@ -324,7 +351,6 @@ class _Composer:
         into, key = top.node, top.key
         if isinstance(into, SequenceNode):
             into.items.append(node)
-            into.weight += node.weight
         elif key is None and not top.skip:
             if type(node) is ScalarNode and node.text not in top.keys:
                 top.keys.add(node.text)
@@ -336,7 +362,6 @@ class _Composer:
                 top.merges += (node,)
             elif key is not None:
                 into.pairs.append((key, node))
-            into.weight += node.weight
             top.key, top.skip = None, False
 
     def _key(self, top: _Open, node: Node) -> None:

@@ -130,8 +130,10 @@ def problem_lines(
         return [head]
     rank = {"error": 0, "warning": 1, "info": 2}
     ordered = sorted(diagnostics, key=lambda one: (rank.get(one.severity, 3), one.start))
+    # What else is wrong at a place mostly follows from what is wrong there first.
+    first = list({one.start: one for one in reversed(ordered)}.values())[::-1][:most]
     lines: list[Line] = [head]
-    for one in ordered[:most]:
+    for one in first:
         line, column = line_and_column(text, one.start)
         style = "failed" if one.severity == "error" else "error" if one.severity == "warning" else "dim"
         place = f" {_SIGNS.get(one.severity, '·')} {line}:{column} "
@@ -142,8 +144,8 @@ def problem_lines(
         if one.fix is not None:
             said += [((space, ""), *rest) for rest in paragraph(f"F4 {one_line(one.fix.title)}", room, "accent")]
         lines += wrap_to(said, width)
-    if len(ordered) > most:
-        lines.append(fit(((f"   … {len(ordered) - most} more", "dim"),), width))
+    if len(ordered) > len(first):
+        lines.append(fit(((f"   … {len(ordered) - len(first)} more", "dim"),), width))
     return lines
 
 
