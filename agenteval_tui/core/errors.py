@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -70,12 +71,23 @@ def path_error(error: BaseException) -> AgentevalError | None:
     """The system's error about a path that the user gave (a name that is too long, say); None for any other error."""
     if isinstance(error, RuntimeError) and isinstance(error.__context__, OSError):
         error = error.__context__  # how `Path.resolve` says that links lead in a circle
+    if isinstance(error, FileNotFoundError) and error.filename is None and _is_homeless():
+        return AgentevalError("the current folder does not exist any more", mend="change to another folder")
     if not isinstance(error, OSError) or not isinstance(error.filename, str) or error.errno is None:
         return None
     mend = "give a shorter name" if error.errno == errno.ENAMETOOLONG else "check the path and its permissions"
     where = error.filename if len(error.filename) <= _LONGEST_PATH else f"{error.filename[:_LONGEST_PATH]}…"
     kind = AgentevalError if error.errno in _OF_THE_NAME else InfrastructureError
     return kind(f"this path can't be used: {error.strerror}", where=where, mend=mend)
+
+
+def _is_homeless() -> bool:
+    """Is the folder that this process is in deleted? Then no relative path means anything."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 _LONGEST_PATH = 120  # characters of a path that are shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,23 +21,44 @@ async def watch(
     """Yield the suites among `paths` (files, or folders with all below them) that were changed, added or removed.
 
     Also `.env`, `agents.yaml` and `tools.yaml` beside them, for what they say goes into a suite. Paths are as they
-    were given (a file), or below the folder that was given. Ends when `stop` is set. Paths that do not exist yet are
-    watched through their nearest folder that does.
+    were given (a file), or below the folder that was given. Ends when `stop` is set. Paths that do not exist yet, or
+    not any more, are watched through their nearest folder that does.
     """
     from watchfiles import awatch
 
-    files, folders, watched = _sorted_out(paths)
-    if not watched:
-        return
+    paths = list(paths)
+    while (found := _sorted_out(paths))[2]:
+        places = _places(found[2])
+        meant = partial(_meant, files=found[0], folders=found[1])
+        roots = {str(one) for one in found[2]}
 
-    def wanted(_change: Any, raw: str) -> bool:
-        return _meant(Path(raw), files, folders) is not None
+        def wanted(_change: Any, raw: str, meant: Any = meant, roots: set[str] = roots) -> bool:
+            return meant(Path(raw)) is not None or raw in roots
 
-    async for changes in awatch(*watched, watch_filter=wanted, stop_event=stop, debounce=debounce_ms, step=50):
-        found = {_meant(Path(raw), files, folders) for _, raw in changes}
-        met = {path for path in found if path is not None}
-        if met:
-            yield met
+        async for changes in awatch(*roots, watch_filter=wanted, stop_event=stop, debounce=debounce_ms, step=50):
+            met = {path for _, raw in changes if (path := meant(Path(raw))) is not None}
+            if met:
+                yield met
+            # A folder that was deleted is not watched any more, not even when there is one at its place again.
+            if _places(found[2]) != places or any(path.is_dir() for path in found[0]):
+                break
+        else:
+            return
+        if back := {path for path in map(Path, paths) if path.exists()}:
+            yield back
+
+
+def _places(folders: Iterable[Path]) -> list[tuple[int, int] | None]:
+    """Which folder is at each of these paths now; None: none."""
+    found: list[tuple[int, int] | None] = []
+    for folder in folders:
+        try:
+            stat = folder.stat()
+        except OSError:
+            found.append(None)
+        else:
+            found.append((stat.st_dev, stat.st_ino))
+    return found
 
 
 def _sorted_out(paths: Iterable[Path | str]) -> tuple[dict[Path, Path], dict[Path, Path], list[Path]]:

@@ -26,7 +26,9 @@ class Session:
     """
 
     def __init__(self, paths: Sequence[Path], db: Path) -> None:
-        self.paths = tuple(paths)
+        # The folder that the program is in may be deleted while it runs: relative paths would mean nothing then.
+        self.paths = tuple(path.absolute() for path in paths)
+        self._here: Path | None = None
         self.db = db
         self._lock = threading.Lock()
         self._store: Store | None = None
@@ -90,7 +92,7 @@ class Session:
         if self.paths:
             self._looked_in = self.paths
         else:
-            here = Path.cwd()
+            here = self._here = self._here or Path.cwd()
             self._looked_in = (here,) if discover([here]) else (_samples(),)
         return self._looked_in
 

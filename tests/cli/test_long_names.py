@@ -47,6 +47,17 @@ def test_it_is_one_sentence_and_no_error_in_the_program(
     assert sorted(one.name for one in tmp_path.iterdir() if one.is_file()) == [], "nothing is half-written"
 
 
+def test_a_current_folder_that_is_gone_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert main(["run"]) == 2
+    assert "the current folder does not exist any more (change to another folder)" in capsys.readouterr().err
+    assert not (directories.data_dir() / "errors.log").exists()
+
+
 @pytest.mark.parametrize("error", [ValueError("x"), OSError("no errno"), OSError(5, "no name"), KeyError("x")])
 def test_other_errors_are_none_of_a_path(error: Exception) -> None:
     assert path_error(error) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
@@ -73,6 +74,13 @@ async def test_changes_are_noticed_however_a_file_is_written(tmp_path: Path) -> 
             await until(single, "tests: []\n", replace=True)
             await until(tmp_path / "folder" / "deep" / "suite.yaml", "tests: []\n")
             await until(tmp_path / "folder" / ".env", "A=1\n")
+            # As another branch of a repository may do it: the folder is gone, and another one is at its place.
+            rmtree(tmp_path / "folder")
+            seen.clear()
+            while not seen:
+                await asyncio.sleep(0.05)
+            seen.clear()
+            await until(suite, "tests: []\n")
     finally:
         stop.set()
         await task

@@ -14,7 +14,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
-from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.errors import AgentevalError, path_error
 from agenteval_tui.tui.actions import footer
 from agenteval_tui.tui.pane_focus import PaneFocus
 from agenteval_tui.tui.presenters.navigation_strip import StripState, strip_line, strip_zones
@@ -166,9 +166,12 @@ class FrameScreen(Screen[None]):
                 await until_painted(self)
             try:
                 result = await asyncio.to_thread(work)
-            except AgentevalError as error:
+            except (AgentevalError, OSError) as error:
+                known = error if isinstance(error, AgentevalError) else path_error(error)
+                if known is None:
+                    raise
                 if await mounted(self):
-                    (failed or self.agenteval.say_error)(error)
+                    (failed or self.agenteval.say_error)(known)
                 return
             if await mounted(self):
                 then(result)
