@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.command import Provider
-from textual.events import DescendantFocus, Event, Key
+from textual.events import DescendantFocus, Event, Key, MouseEvent
 from textual.filter import LineFilter, Monochrome
 from textual.notifications import Notification, Notify
 from textual.screen import Screen
@@ -33,7 +33,8 @@ from agenteval_tui.tui.badges import Badges
 from agenteval_tui.tui.execution_ends import ExecutionEnds
 from agenteval_tui.tui.external_programs import ExternalPrograms, save_picture
 from agenteval_tui.tui.help_controller import HelpController
-from agenteval_tui.tui.key_queue import KeyQueue
+from agenteval_tui.tui.idle_imports import IdleImports
+from agenteval_tui.tui.input_queue import InputQueue
 from agenteval_tui.tui.keymap import NAME as KEYS_FILE
 from agenteval_tui.tui.keymap import read_keymap
 from agenteval_tui.tui.live_executions import LiveExecutions
@@ -240,9 +241,11 @@ class AgentevalApp(TerminalApp):
         """Letters of jump mode take a key first; any other key waits for the one before it."""
         if not self.help_controller.takes(event):
             self.navigation.follow(event)
+            if isinstance(event, (Key, MouseEvent)):
+                self.idle_imports.touch()
             if isinstance(event, Key) and not event.is_forwarded and self.notifier.is_standing:
                 self.clear_notifications()
-            await self.key_queue.take(event, super().on_event)
+            await self.input_queue.take(event, super().on_event)
 
     def on_load(self) -> None:
         loop = asyncio.get_running_loop()

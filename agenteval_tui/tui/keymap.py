@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from textual.binding import Binding
+from textual.keys import Keys
 
+from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import UnreadableError, read_small
 from agenteval_tui.tui.actions import ACTIONS, BY_ID, EVERYWHERE, in_scope, key_word
@@ -39,8 +42,9 @@ _NAMES = {
 # Keys that reach no program in a terminal as themselves: they arrive as a different key (docs/keys.md).
 _NEVER_SENT = {
     "ctrl+m": "enter", "ctrl+i": "tab", "ctrl+h": "backspace", "ctrl+j": "enter",
-    "ctrl+left_square_bracket": "escape",
+    "ctrl+left_square_bracket": "escape", "alt+b": "ctrl+left", "alt+f": "ctrl+right",
 }  # fmt: skip
+_MODIFIERS = ("ctrl", "alt", "shift", "super", "hyper", "meta")
 
 
 def read_keymap(path: Path) -> tuple[dict[str, str], list[str]]:
@@ -118,16 +122,46 @@ def _keys(given: object) -> tuple[str, str]:
     keys: list[str] = []
     for one in listed:
         word = str(one).strip() if isinstance(one, str | int) else ""
+        if len(word) == 2 and word[0] == "^":
+            word = f"ctrl+{word[1].lower()}"  # as the app itself writes it
         *modifiers, last = word.split("+") if word not in ("+", "") else [word]
         name = "+".join([*(m.lower() for m in modifiers), _NAMES.get(last, last if len(last) == 1 else last.lower())])
         if not last or name.startswith("+"):
             return "", "no key is named; write keys such as `ctrl+r` or `x, delete`"
         if name in _NEVER_SENT:
             return "", f"terminals send {key_word(name)} as {_NEVER_SENT[name]}: choose another key"
+        if wrong := _impossible(name):
+            return "", wrong
         keys.append(name)
     if not keys or len(keys) > MOST_KEYS:
         return "", f"an action has 1 to {MOST_KEYS} keys"
     return ",".join(keys), ""
+
+
+def _impossible(name: str) -> str:
+    """Why no terminal sends a key of that name; "" where one may."""
+    *modifiers, last = name.split("+")
+    strange = [one for one in modifiers if one not in _MODIFIERS]
+    named = {one.value.rsplit("+")[-1] for one in Keys if one.value[0] != "<"}.union(_NAMES.values())
+    if strange or (len(last) > 1 and last not in named and not _is_character(last)):
+        wrong, among = (strange[0], _MODIFIERS) if strange else (last, tuple(named))
+        close = difflib.get_close_matches(wrong, [one for one in among if len(one) > 1], 1)
+        hint = f"did you mean `{close[0]}`?" if close else "write keys such as `ctrl+r`, `f5`, or `x, delete`"
+        return f"there is no key `{one_line(wrong, 40)}`: {hint}"
+    if modifiers == ["shift"] and len(last) == 1:
+        return f"terminals send shift+{last} as another character: write that, such as `{last.upper()}`"
+    return ""
+
+
+def _is_character(name: str) -> bool:
+    """Whether it is the name of a character, as Unicode has it, with `_` for spaces and hyphens."""
+    for written in (name.replace("_", " "), name.replace("_", "-")):
+        try:
+            unicodedata.lookup(written)
+        except KeyError:
+            continue
+        return True
+    return False
 
 
 def collisions(keymap: Mapping[str, str]) -> list[str]:

@@ -54,7 +54,7 @@ def batched(names: list[str], size: int) -> list[list[str]]:
 # What the program itself sends: colours, the cursor's place (also the question for it), the modes of a full screen
 # with a mouse, the pointer.
 OURS = re.compile(
-    r"\x1b\[(?:[0-9]{1,3}(?:[;:][0-9]{1,3})*)?m|\x1b\[[0-9]{1,3};[0-9]{1,3}H|\x1b\[[0-9]{1,3}[CX]|\x1b\[6n"
+    r"\x1b\[(?:[0-9]{1,3}(?:[;:][0-9]{1,3})*)?m|\x1b\[[0-9]{1,3}(?:;[0-9]{1,3})?H|\x1b\[[0-9]{0,3}[CGX]|\x1b\[6n"
     r"|\x1b\[\?(?:7|25|100[0346]|1015|1049|2004|2026)[hl]|\x1b\[\?(?:2026|2048)\$p|\x1b\[(?:>25|<)u"
     r"|\x1b\]22;[a-z-]+\x07"
 )

@@ -416,7 +416,7 @@ async def _quiet(app: Watched, pilot: Pilot[Any]) -> None:
         if app._exit or app._exception is not None:
             return
         await pilot.pause(0.01)
-        if app.key_queue.is_empty and app._message_queue.empty():
+        if app.input_queue.is_empty and app._message_queue.empty():
             return
 
 

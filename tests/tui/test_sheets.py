@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.style import Style
 from sampled import fresh, samples
-from shop import app_on, settle
+from shop import app_on, settle, text_of
 from textual import events
 from textual._context import visible_screen_stack
 from textual.app import App, ComposeResult
@@ -24,7 +24,7 @@ from textual.widgets.option_list import Option
 from walked import every_screen
 
 from agenteval_tui.tui.app import AgentevalApp
-from agenteval_tui.tui.key_queue import KeyQueue
+from agenteval_tui.tui.input_queue import InputQueue
 from agenteval_tui.tui.screens.confirm_dialog import ConfirmScreen
 from agenteval_tui.tui.screens.help import HelpScreen
 from agenteval_tui.tui.screens.select_dialog import SelectScreen
@@ -122,7 +122,7 @@ async def test_the_palettes_command_runs_once(fresh: tuple[Path, Path]) -> None:
         await pilot.press("ctrl+p")
         await settle(pilot)
         assert isinstance(app.screen, CommandPalette)
-        app.screen.query_one(Input).value = "keys of where you are"
+        app.screen.query_one(Input).value = "keys of this screen"
         await settle(pilot)
         for gesture in (key("down"), ENTER, ENTER, ENTER):
             gesture(app)
@@ -281,7 +281,7 @@ async def test_the_mouse_on_what_has_just_gone_does_nothing(kind: type[events.Mo
     class Small(App[None]):
         def __init__(self) -> None:
             super().__init__()
-            self.keys = KeyQueue(self)
+            self.keys = InputQueue(self)
 
         async def on_event(self, event: events.Event) -> None:
             await self.keys.take(event, super().on_event)
@@ -312,3 +312,27 @@ def test_every_sheet_of_the_program_is_one() -> None:
         found += [kind for kind in kinds if kind.__module__.startswith("agenteval_tui.")]
     assert len(found) > 25
     assert [kind for kind in found if not issubclass(kind, Sheet | CommandSheet)] == []
+
+
+@pytest.mark.parametrize("words", ["agenteval", "plan a run"])
+async def test_a_double_click_opens_one_sheet(fresh: tuple[Path, Path], words: str) -> None:
+    """The second click is for the sheet that the first one opened, however fast it comes."""
+    app = app_on(*fresh)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        places = [(line.index(words), y) for y, line in enumerate(text_of(app).splitlines()) if words in line]
+        for _ in range(2):
+            click(*places[-1])(app)
+        await settle(pilot)
+        assert len([one for one in app.screen_stack if isinstance(one, ModalScreen)]) == 1, app.screen_stack
+
+
+async def test_what_is_pasted_waits_for_the_key_before_it(fresh: tuple[Path, Path]) -> None:
+    app = app_on(*fresh)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        app.post_message(events.Key("slash", "/"))
+        app.post_message(events.Paste("kettle"))
+        await settle(pilot)
+        assert isinstance(app.focused, Input)
+        assert app.focused.value == "kettle"
