@@ -237,6 +237,10 @@ class AgentevalApp(TerminalApp):
         """Every action that applies here, for the palette."""
         return self.help_controller.commands(screen) if isinstance(screen, FrameScreen) else ()
 
+    def commands_elsewhere(self, screen: Screen[object]) -> Iterable[Offered]:
+        """As `Services` says."""
+        return self.help_controller.commands_elsewhere(screen) if isinstance(screen, FrameScreen) else ()
+
     async def on_event(self, event: Event) -> None:
         """Letters of jump mode take a key first; any other key waits for the one before it."""
         if not self.help_controller.takes(event):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 from msgspec import Struct
+from msgspec.structs import replace
 from textual.command import Hit, Hits, Provider
 from textual.content import Content
+from textual.style import Style
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -17,8 +19,10 @@ from agenteval_tui.core.numbers import age
 from agenteval_tui.history.records import RunFilter, RunRow
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.notification_log import NotificationSource
+from agenteval_tui.tui.presenters.name_match import match
 from agenteval_tui.tui.presenters.status_style import word
 from agenteval_tui.tui.services import Services, services
+from agenteval_tui.tui.workers import until_painted
 
 MOST_EXECUTIONS = 200  # the newest, by title
 MOST_RUNS = 5  # the newest that match
@@ -27,6 +31,10 @@ NAME = 120  # cells of a name
 PALETTE_WIDTH = 80
 PALETTE_FRAME = 5  # columns of its edges and its scroll bar
 GROUP_WIDTH = 13
+BY_ID, BY_TEXT = 1.0, 0.1  # scores of runs: found by their id, and by what was said in them, below all names
+OF_PLACES = 0.95  # of the score of a name: of equal ones the command comes first
+ELSEWHERE = 0.4  # of the score of a command: those of other screens come below what can be done here
+BESIDE = 0.8  # of the score of what a command is called elsewhere
 ROOM_FOR_GROUPS = 60  # columns of a line
 
 
@@ -36,6 +44,7 @@ class Found(Struct, frozen=True):
     name: str
     about: str
     place: NotificationSource
+    score: float = 0.0
 
 
 def known(session: Session) -> list[Found]:
@@ -63,7 +72,7 @@ def runs_named(session: Session, words: str) -> list[Found]:
     found: list[Found] = []
     if " " not in words:
         try:
-            found.append(_run(store.run(words), at))
+            found.append(replace(_run(store.run(words), at), score=BY_ID))
         except AgentevalError:
             pass
         try:
@@ -73,14 +82,20 @@ def runs_named(session: Session, words: str) -> list[Found]:
                     one_line(row.title or row.id, NAME),
                     f"execution {short_id(row.id)}",
                     NotificationSource("execution", row.id),
+                    BY_ID,
                 )
             )
         except AgentevalError:
             pass
     ids = store.run_ids(RunFilter(text=words))
     listed = {one.place for one in found}
-    newest = [_run(row, at) for row in store.run_rows(ids[:MOST_RUNS])]
+    newest = [_with_words(_run(row, at)) for row in store.run_rows(ids[:MOST_RUNS])]
     return [*found, *(one for one in newest if one.place not in listed)]
+
+
+def _with_words(run: Found) -> Found:
+    """A run that was found by what is in it, which its name does not show."""
+    return replace(run, about=f"with these words, {run.about}", score=BY_TEXT)
 
 
 def _run(row: RunRow, at: int) -> Found:
@@ -106,14 +121,34 @@ class ActionsProvider(Provider):
 
     async def search(self, query: str) -> Hits:
         """What matches, best first."""
-        matcher = self.matcher(query)
-        for one in services(self.screen).offered_commands(self.screen):
-            score = matcher.match(one.label)
-            if score > 0:
-                yield Hit(score, self._line(matcher.highlight(one.label), one.group, one.keys), one.act, text=one.label)
+        app = services(self.screen)
+        for offered, share in (
+            (app.offered_commands(self.screen), 1.0),
+            (app.commands_elsewhere(self.screen), ELSEWHERE),
+        ):
+            for one in offered:
+                shown, score = matched(query, one.label, self.match_style)
+                # What its key is called in the last line, or the key: a person may know that instead.
+                for beside in (one.name, one.keys):
+                    found = match(query, beside)
+                    score = max(score, found.score * BESIDE if found is not None else 0.0)
+                if score > 0:
+                    line = self._line(shown, one.group, one.keys)
+                    yield Hit(score * share, line, one.act, text=one.label)
 
     def _line(self, what: Content, group: str, end: str) -> Content:
         return palette_line(what, group, end, self.app.size.width)
+
+
+def matched(query: str, name: str, style: Style | None) -> tuple[Content, float]:
+    """The name with what was typed marked, and how well it matches: 0 for not at all."""
+    found = match(query, name)
+    shown = Content(name)
+    if found is None:
+        return shown, 0.0
+    for place in found.places if style is not None else ():
+        shown = shown.stylize(style or "", place, place + 1)
+    return shown, found.score
 
 
 def palette_line(what: Content, group: str, end: str, columns: int) -> Content:
@@ -130,28 +165,35 @@ def palette_line(what: Content, group: str, end: str, columns: int) -> Content:
 class PlacesProvider(Provider):
     """Asked by the palette for each word that is typed; everything slow happens in threads."""
 
-    _known: Sequence[Found] = ()
+    _reading: asyncio.Task[list[Found]]
 
     @property
     def _services(self) -> Services:
         return services(self.screen)
 
     async def startup(self) -> None:
-        """Read what there is, once for each time that the palette opens."""
-        self._known = await self._asked(lambda: known(self._services.session))
+        """Begin to read what there is, once for each time that the palette opens; the palette waits for this method
+        with all that it lists."""
+        self._reading = asyncio.create_task(self._read())
+
+    async def _read(self) -> list[Found]:
+        await until_painted(self.app.screen)
+        return await self._asked(lambda: known(self._services.session))
+
+    async def shutdown(self) -> None:
+        """The palette was closed."""
+        self._reading.cancel()
 
     async def search(self, query: str) -> Hits:
         """What matches."""
-        matcher = self.matcher(query)
-        for one in self._known:
-            score = matcher.match(one.name)
+        for one in await asyncio.shield(self._reading):  # it goes on where another letter ends this search
+            shown, score = matched(query, one.name, self.match_style)
             if score > 0:
-                yield self._hit(score, matcher.highlight(one.name), one)
+                yield self._hit(score * OF_PLACES, shown, one)
         words = query.strip()
         if len(words) >= SHORTEST:
             for one in await self._asked(lambda: runs_named(self._services.session, words)):
-                # Below what matches by name: they were found by what is in them.
-                yield self._hit(0.1, Content(one.name), one)
+                yield self._hit(one.score, Content(one.name), one)
 
     def _hit(self, score: float, shown: Content, one: Found) -> Hit:
         group = "tests" if one.place.kind in ("suite", "test") else "runs"

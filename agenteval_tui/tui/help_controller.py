@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 GROUPS = ("this screen", "go to", "settings")
 """Of the palette's commands, in this order; what is found of suites and history has groups of its own."""
+_SCREEN_OF = {"edit": "editor", "difference": "inspect", "branches": "inspect", "config": "inspect"}
+"""Screens that are not called like the scope of their actions."""
+_SCOPE_OF = {"editor": "edit"}
 
 
 class HelpController:
@@ -118,7 +121,20 @@ class HelpController:
             async def act(method: str = action.method, on: FrameScreen = screen) -> None:
                 await on.do(method)
 
-            yield Offered(_group_of(action), action.description, keys_of(action, self._keymap), act)
+            yield Offered(_group_of(action), action.description, keys_of(action, self._keymap), act, action.label)
+
+    def commands_elsewhere(self, screen: FrameScreen) -> Iterable[Offered]:
+        """Every action of the other screens: it leads to its screen, where it has something to act on."""
+        for action in ACTIONS:
+            name = _SCREEN_OF.get(action.scope, action.scope)
+            if action.scope == EVERYWHERE or name == screen.tab():
+                continue
+
+            async def act(there: str = name) -> None:
+                self._navigation.go(there)
+
+            group = f"on {_SCOPE_OF.get(name, name)}"
+            yield Offered(group, action.description, keys_of(action, self._keymap), act, action.label)
 
 
 def _group_of(action: Action) -> str:

@@ -36,6 +36,7 @@ class Offered(Struct, frozen=True):
     label: str
     keys: str
     act: Callable[[], Awaitable[None]]
+    name: str
 
 
 class Services(Protocol):
@@ -69,6 +70,10 @@ class Services(Protocol):
 
     def go(self, name: str) -> None:
         """Show a screen by its name in the table of screens."""
+
+    def commands_elsewhere(self, screen: Screen[object]) -> Iterable[Offered]:
+        """The actions of the other screens, each of which leads to its screen."""
+        ...
 
     def offered_commands(self, screen: Screen[object]) -> Iterable[Offered]:
         """The palette's commands on a screen."""

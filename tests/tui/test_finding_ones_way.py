@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from shop import app_on, copy_samples, run_samples, settle, text_of, until
 from textual.widgets import Input
 
 from agenteval_tui.core import directories
+from agenteval_tui.tui import command_providers
 from agenteval_tui.tui.actions import ACTIONS, BY_ID, EVERYWHERE, footer, named_keys
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.command_providers import known, runs_named
@@ -188,6 +190,13 @@ async def test_the_palette_has_a_line_each_with_groups_and_the_key_at_the_right(
             assert any(line.startswith("╰─ enter do it   ↑ ↓ move   esc close ─") for line in lines)
             await pilot.press(*"history", "down")
             await until(pilot, lambda app=app: "go to        Go to the run history" in text_of(app))  # type: ignore[misc]
+            # What another screen does is found too, and leads there.
+            await pilot.press(*("backspace",) * 7, *"prune")
+            await until(pilot, lambda app=app: "on history   Prune old runs, by" in text_of(app))  # type: ignore[misc]
+            await settle(pilot)  # with the cursor on it
+            await pilot.press("enter")
+            await until(pilot, lambda app=app: "5 history" in text_of(app).splitlines()[0])  # type: ignore[misc]
+            await pilot.press("1")
 
 
 # Notifications
@@ -312,6 +321,24 @@ async def test_a_theme_is_seen_while_choosing_and_kept_when_chosen(samples: tupl
         assert (tree_of(app).cursor_key or "").endswith("reviews-kettle")
 
 
+async def test_the_palette_lists_its_commands_before_suites_and_history_are_read(
+    samples: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = threading.Event()
+    monkeypatch.setattr(command_providers, "known", lambda session: read.wait(60) and known(session))
+    app = app_on(*samples)
+    async with app.run_test(size=(120, 40)) as pilot:
+        try:
+            await until(pilot, lambda: "reviews-kettle" in text_of(app))
+            await pilot.press("ctrl+p")
+            await until(pilot, lambda: "plan a run" in text_of(app).lower())
+            await pilot.press("r", "e")  # the second letter ends the search for the first one, and not the reading
+        finally:
+            read.set()
+        await pilot.press(*"views-k")
+        await until(pilot, lambda: "test of Recordings" in text_of(app))
+
+
 def test_the_palette_knows_suites_tests_executions_and_runs(samples: tuple[Path, Path]) -> None:
     session = app_on(*samples).session
     try:
@@ -346,6 +373,46 @@ def test_what_is_wrong_in_keys_yaml_is_said_and_the_rest_counts(tmp_path: Path) 
         assert said in read_keymap(path)[1][0]
     path.write_text("")
     assert read_keymap(path) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("ctrl+fnord", "there is no key `fnord`"),
+        ("pagdown", "did you mean `pagedown`?"),
+        ("contrl+r", "did you mean `ctrl`?"),
+        ("^rx", "write keys such as `ctrl+r`"),
+        ("shift+x", "write that, such as `X`"),
+        ("alt+f", "terminals send alt+f as ctrl+right"),
+        ("ä", ""), ("^R", ""), ("ctrl+pgdn", ""), ("shift+f5", ""),
+        ("section_sign", ""), ("alt+enter", ""), ("F12", ""), ("§", ""),
+    ],
+)  # fmt: skip
+def test_a_key_that_no_terminal_sends_is_refused(tmp_path: Path, key: str, said: str) -> None:
+    path = tmp_path / "keys.yaml"
+    path.write_text(f"suites.run: {key}\n", "utf-8")
+    keymap, problems = read_keymap(path)
+    assert bool(keymap) == (not said)
+    assert said in "".join(problems)
+    assert problems or not said
+
+
+async def test_a_chosen_theme_that_is_gone_is_told_and_no_note_loses_its_end(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir(exist_ok=True)
+    (tmp_path / "data" / "state.json").write_text('{"theme": "chalk", "theme of 16 colours": "chalk"}', "utf-8")
+    app = app_on(tmp_path, tmp_path / "history.db")
+    async with app.run_test(size=(60, 24), notifications=True) as pilot:
+        await settle(pilot)
+        assert app.theme == "dusk"
+        await until(pilot, lambda: "The theme chalk can't be loaded: dusk is used." in text_of(app))
+        # In one row as long as there is room in it, then in two; never in one and what is behind it.
+        for length in range(54, 63):
+            app.clear_notifications()
+            app.notifier.forget_standing()
+            app.notifier.say("w" * (length - 4) + " END")
+            await until(pilot, lambda: "www" in text_of(app))
+            await settle(pilot)
+            assert "END" in text_of(app), length
 
 
 def test_keys_that_collide_are_said() -> None:
