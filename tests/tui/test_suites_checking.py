@@ -83,7 +83,9 @@ async def test_the_tree_is_there_and_can_be_used_before_problems_are_known(tmp_p
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: "test-0" in text_of(app))
         assert "checking …" in "\n".join(text_of(app).split("\n")[:2])
-        assert "Problems  checking …" in text_of(app), "nothing is known of the suite under the cursor yet"
+        await pilot.press("g")
+        # Nothing is known of the suite under the cursor yet.
+        await until(pilot, lambda: "Problems  checking …" in text_of(app))
         assert "1 problem" not in text_of(app)
         # It is moved in, folded and filtered, as ever.
         await pilot.press("slash", *"test-4")

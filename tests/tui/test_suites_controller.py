@@ -204,9 +204,28 @@ def test_the_first_run_ends_with_its_clearest_failure(controller: SuitesControll
     assert not controller.end_offer()
 
 
-def test_who_starts_on_the_samples_begins_at_the_first_test(read: Overview) -> None:
-    assert SuitesController().take_overview(read) is None
-    assert SuitesController().take_overview(read, at_test=True) == f"{read.suites[0].loaded.key}\x1fone"
+def test_who_starts_for_the_first_time_begins_at_the_first_test(read: Overview) -> None:
+    # The banner says that enter looks at it: on a suite, enter would close that.
+    assert SuitesController().take_overview(read) == f"{read.suites[0].loaded.key}\x1fone"
+    assert SuitesController().take_overview(read, on_samples=True) == f"{read.suites[0].loaded.key}\x1fone"
+    suite = replace(read.suites[1], summaries={"five": summary("five", "failed")})
+    assert SuitesController().take_overview(Overview((read.suites[0], suite))) is None
+
+
+def test_while_first_runs_have_not_ended_nobody_is_told_that_there_are_none(
+    controller: SuitesController, read: Overview
+) -> None:
+    assert controller.take_running(True)
+    assert not controller.take_running(True), "it was known"
+    assert said(controller).splitlines() == [
+        " ┃ Tests are running now. Each result appears here when its run ends.",
+        " ┃   3  watch them  ",
+    ]
+    assert controller.tree is not None
+    key = read.suites[1].loaded.key
+    assert controller.take_summaries(controller.tree, {key: {"five": summary("five", "passed")}})
+    assert not controller.awaits_runs
+    assert said(controller) == ""
 
 
 def test_who_has_runs_already_is_offered_nothing(read: Overview) -> None:
@@ -214,6 +233,17 @@ def test_who_has_runs_already_is_offered_nothing(read: Overview) -> None:
     controller = SuitesController()
     controller.take_overview(Overview((read.suites[0], suite)))
     assert not controller.awaits_offer
+    assert said(controller) == ""
+
+
+def test_who_starts_on_samples_with_labelled_runs_is_told_what_to_do_all_the_same(read: Overview) -> None:
+    labelled = replace(read.suites[1], summaries={"five": summary("five", "passed")})
+    controller = SuitesController()
+    controller.take_overview(Overview((read.suites[0], labelled)), on_samples=True)
+    assert "run all now" in said(controller)
+    ran = replace(read.suites[0], summaries={"one": replace(summary("one", "failed"), executions=(99,))})
+    controller.take_overview(Overview((ran, labelled)))
+    assert controller.awaits_offer
     assert said(controller) == ""
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
+from pictures import resized
 from sampled import fresh, go_to, samples
-from shop import app_on, copy_samples, settle, text_of
+from shop import app_on, copy_samples, run_samples, settle, text_of, until
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -20,7 +22,8 @@ __all__ = ["fresh", "samples"]  # fixtures
 pytestmark = pytest.mark.xdist_group("screens")
 
 
-async def test_the_first_start_says_which_key_to_press(tmp_path: Path) -> None:
+async def test_the_first_start_says_which_key_to_press(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTEVAL_RUNTIME_DIR", str(tmp_path / "run"))
     suites = copy_samples(tmp_path)
     app = app_on(suites, tmp_path / "history.db")
     async with app.run_test(size=(120, 40)) as pilot:
@@ -31,6 +34,26 @@ async def test_the_first_start_says_which_key_to_press(tmp_path: Path) -> None:
         assert "rerun failed" not in shown
         assert "SQL-Assistent des Ladens" in shown
         assert "▸ – order-status" in shown
+        # To look at one types nothing: the next key goes on.
+        await pilot.press("enter")
+        await until(
+            pilot, lambda: " 2 edit " in text_of(app) and app.focused is not None and app.focused.id == "criteria"
+        )
+        await pilot.press("1")
+        await settle(pilot)
+        assert "R  run all now" in text_of(app)
+        # In a terminal of a few rows they are for the list.
+        await resized(pilot, (20, 5))
+        await settle(pilot)
+        assert "Nothing was run" not in text_of(app)
+        assert "Shop support" in text_of(app)
+        # Another process runs a test: the figures come, and nobody is told that nothing was run.
+        await resized(pilot, (120, 40))
+        await asyncio.to_thread(run_samples, suites, tmp_path / "history.db", tests=("order-status",))
+        (tmp_path / "run" / "live").mkdir(parents=True)  # as where an execution begins or ends
+        app._look_at_history()
+        await until(pilot, lambda: "▸ ✗ order-status" in text_of(app))
+        assert "Nothing was run" not in text_of(app)
 
 
 async def test_a_broken_suite_is_shown_with_place_and_remedy(tmp_path: Path) -> None:
@@ -76,6 +99,29 @@ async def test_a_history_that_is_no_folder_is_one_clear_sentence(tmp_path: Path)
         assert "file" in text_of(app)
         assert "!" in text_of(app)
         assert isinstance(app.screen, SuitesScreen)
+
+
+async def test_what_the_system_refuses_is_shown_where_the_list_would_be_and_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = app_on(copy_samples(tmp_path), tmp_path / "history.db")
+    read, asked = app.session.overview, []
+
+    def overview() -> object:
+        asked.append(1)
+        if len(asked) == 1:
+            raise PermissionError(13, "Permission denied", str(tmp_path / "history.db"))
+        return read()
+
+    monkeypatch.setattr(app.session, "overview", overview)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        shown = text_of(app)
+        assert "history.db" in shown
+        assert "check the path and its permissions" in shown
+        assert "Loading" not in shown
+        await pilot.press("P")  # any key that needs them reads them again
+        await until(pilot, lambda: "Shop support" in text_of(app))
 
 
 async def test_the_list_its_details_and_its_filter(fresh: tuple[Path, Path]) -> None:

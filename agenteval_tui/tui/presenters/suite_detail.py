@@ -14,7 +14,7 @@ from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import Problem
 from agenteval_tui.core.numbers import age, count
 from agenteval_tui.grading.sentences import not_made_sentence
-from agenteval_tui.history.records import SUMMARY_WINDOW, RunRow
+from agenteval_tui.history.records import ENDED, SUMMARY_WINDOW, RunRow
 from agenteval_tui.runs.plan.gates import gate_of
 from agenteval_tui.suites.model import Suite, Test
 from agenteval_tui.tui.presenters.number_format import cost, duration, percent
@@ -141,7 +141,7 @@ def _test(node: Node, runs: TestRuns | None, now_ms: int, width: int, run: str) 
         return lines
     if runs.gates:
         lines += [(), *_gates(runs.gates, width)]
-    lines += [(), *_why(runs, width)] if runs.rows else []
+    lines += [(), *_why(runs, width)] if any(one.status in ENDED for one in runs.rows) else []
     lines += [(), *_last_runs(runs.rows, now_ms, width)] if runs.rows else [(), *_never(run, width)]
     return lines
 
@@ -216,7 +216,9 @@ def _why(runs: TestRuns, width: int) -> list[Line]:
     if not found.reasons:
         missing = not_made_sentence(sum(run.checks_not_made for run in runs.rows))
         note: list[Line] = [fit(((" " * WHY, ""), (missing, "error")), width)] if missing else []
-        return [fit(((head, "dim"), ("Nothing failed in the last runs.", "dim")), width), *note]
+        running = any(run.status not in ENDED for run in runs.rows)
+        said = "Nothing has failed so far." if running else "Nothing failed in the last runs."
+        return [fit(((head, "dim"), (said, "dim")), width), *note]
     of = "in the last execution" if found.last else "before the last execution, in which all passed"
     lines: list[Line] = [fit(((head, "dim"), (of, "dim")), width)]
     for one in found.reasons:

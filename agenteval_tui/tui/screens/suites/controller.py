@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 LAST_RUNS = 20  # of a test, that the details speak of
 MOST_READ = 50  # failed tests of which the clearest is looked for
+MOST_RUNNING = 8  # newest executions that are looked at for one that runs
 MOST_KEPT = 500  # folds that are kept for the next start
 MOST_UNDONE = 20  # changes of files that can be undone, one after the other
 _CHANGES = {"copied": ("copy", "to"), "deleted": ("delete", "from"), "tagged": ("tag", "in"), "moved": ("move", "in")}
@@ -94,6 +95,13 @@ def newest_execution(store: Store, suite_key: str, test_id: str = "") -> str:
     return found[0].id
 
 
+def is_running(store: Store, tree: SuiteTree) -> bool:
+    """Are tests of these suites being run now, by whichever process? Raises `AgentevalError`."""
+    here = {suite.loaded.key for suite in tree.overview.suites}
+    newest = store.execution_rows(store.execution_ids(RunFilter(counted=True))[:MOST_RUNNING])
+    return any(row.status == "running" and not here.isdisjoint(row.suite_keys) for row in newest)
+
+
 class Offer(Struct, frozen=True):
     """The clearest failure of the first run: how many of how many tests passed."""
 
@@ -110,8 +118,7 @@ def read_offer(store: Store, tree: SuiteTree) -> Offer | None:
     # As in `read_runs`.
     from agenteval_tui.views.failure import clearest, failures
 
-    executions = {one for suite in tree.overview.suites for test in suite.summaries.values() for one in test.executions}
-    if any(row.status == "running" for row in store.execution_rows(sorted(executions))):
+    if any(row.status == "running" for row in store.execution_rows(sorted(_executions(tree)))):
         return None
     failed = {(node.suite.loaded.key, node.test.id): node for node in tree.failed_tests() if node.test is not None}
     reasons = {
@@ -145,6 +152,8 @@ class SuitesController:
         self._mark_from = ""  # the test that was marked last: a range begins there
         self.offer: Offer | None = None  # the clearest failure of the first run, until it was opened
         self._began_without_runs = False
+        self._running = False  # tests of these suites, whose first run has not ended
+        self._before: set[int] = set()  # executions that the samples begin with
         self._undo: list[tuple[str, list[WrittenFile]]] = []  # what was done, in words, and the files of it
 
     def node_at(self, index: int) -> Node | None:
@@ -154,18 +163,18 @@ class SuitesController:
 
     # What was read
 
-    def take_overview(self, overview: Overview, *, at_test: bool = False) -> str | None:
+    def take_overview(self, overview: Overview, *, on_samples: bool = False) -> str | None:
         """Show these suites, folded, filtered and marked as those before. Gives the row to put the cursor on, at the
         first time; None: it stays. `at_test`: who starts for the first time begins at the first test."""
         old = self.tree
         self._read |= self._changed
         self._changed = set()
         if old is None:
-            return self._first_tree(overview, at_test)
+            return self._first_tree(overview, on_samples)
         self._show(old, overview.with_known_problems(old.overview))
         return None
 
-    def _first_tree(self, overview: Overview, at_test: bool) -> str | None:
+    def _first_tree(self, overview: Overview, on_samples: bool) -> str | None:
         """As the last start left it."""
         kept, self._restored = self._restored, {}
         self.filter_text = self.filter_text or text(kept, "filter")
@@ -176,10 +185,14 @@ class SuitesController:
             query=Query.parse(self.filter_text),
             worst_first=bool(text(kept, "worst_first")),
         )
-        self._began_without_runs = not tree.has_runs
+        # The demo begins with labelled runs of a single test: nothing was run by the person all the same.
+        begun = sum(len(suite.summaries) for suite in overview.suites)
+        self._before = _executions(tree) if on_samples and begun == 1 else set()
+        self._began_without_runs = not tree.has_runs or bool(self._before)
         cursor = text(kept, "cursor")
-        if not cursor and self._began_without_runs and at_test:
-            cursor = next((row.key for row in tree.rows if row.test is not None), "")
+        if not cursor and self._began_without_runs:
+            # A suite that can't be read has no tests: the cursor stays on it.
+            cursor = next((row.key for row in tree.rows[1:2] if row.test is not None), "")
         return cursor if cursor and not self.wanted and any(row.key == cursor for row in tree.rows) else None
 
     def _show(self, old: SuiteTree, overview: Overview) -> None:
@@ -462,9 +475,23 @@ class SuitesController:
             return []
         if self.offer is not None and self._only_execution() is not None:
             return banner(_offered(self.offer, width - 4, keymap))
-        return [] if tree.has_runs else banner(_first_start(tree, samples, width - 4, keymap))
+        if not self.awaits_runs:
+            return []
+        if self._running:
+            return banner(_first_runs(width - 4, keymap))
+        return banner(_first_start(tree, samples, width - 4, keymap))
 
     # The first run
+
+    @property
+    def awaits_runs(self) -> bool:
+        """Has no run of these tests ended yet?"""
+        return self.tree is not None and not _executions(self.tree) - self._before
+
+    def take_running(self, running: bool) -> bool:
+        """Tests are being run, though no run has ended yet. False: that was known."""
+        was, self._running = self._running, running
+        return was != running
 
     @property
     def awaits_offer(self) -> bool:
@@ -472,8 +499,7 @@ class SuitesController:
         return self._began_without_runs and self.offer is None and self._only_execution() is not None
 
     def _only_execution(self) -> int | None:
-        suites = self.tree.overview.suites if self.tree is not None else ()
-        found = {one for suite in suites for test in suite.summaries.values() for one in test.executions}
+        found = _executions(self.tree) - self._before if self.tree is not None else set()
         return found.pop() if len(found) == 1 else None
 
     def take_offer(self, offer: Offer | None) -> str:
@@ -520,6 +546,10 @@ class SuitesController:
         return [*names[:3], "pane", *names[3:6]] if narrow else names
 
 
+def _executions(tree: SuiteTree) -> set[int]:
+    return {one for suite in tree.overview.suites for test in suite.summaries.values() for one in test.executions}
+
+
 def _run_of(nodes: Iterable[Node], title: str) -> RunRequest:
     """These tests, or one whole suite."""
     chosen = list(nodes)
@@ -541,6 +571,11 @@ def _first_start(tree: SuiteTree, samples: str, width: int, keymap: Mapping[str,
         ),
         *paragraph(f"They are copies, yours to edit; git diff shows your changes: {samples}", width, "dim"),
     ]
+
+
+def _first_runs(width: int, keymap: Mapping[str, str]) -> list[Line]:
+    said = paragraph("Tests are running now. Each result appears here when its run ends.", width)
+    return [*said, *key_entries(width, (key_of("go.run", keymap), "watch them"))]
 
 
 def _offered(offer: Offer, width: int, keymap: Mapping[str, str]) -> list[Line]:

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.events import Resize, ScreenResume
+from textual.geometry import Size
 from textual.widgets import Input
 
 from agenteval_tui.core.display import one_line
@@ -26,6 +27,7 @@ from agenteval_tui.tui.screens.suites.controller import (
     Offer,
     RunRequest,
     SuitesController,
+    is_running,
     newest_execution,
     read_offer,
     read_runs,
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
     from agenteval_tui.tui.screens.import_export_dialogs import ImportOutcome
     from agenteval_tui.tui.screens.suites.file_changes import Change
 
+LOW = 12
+"""Rows of the terminal from which there is room for the banner above the list."""
 FILTER_HINT = "filter: text  tag:smoke  outcome:failed  agent:x  suite:x  flaky:yes"
 SCROLLBAR = 1  # cells beside the list, in which it is shown at every height
 WIDE = 180  # columns, from which the list says more and takes more room
@@ -63,6 +67,7 @@ class SuitesScreen(FrameScreen):
         self.controller = SuitesController()
         self._detailed = ""  # the row whose details are shown
         self._watching = False
+        self._is_unread = False  # the suites could not be read, and nobody has asked for them since
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
@@ -78,7 +83,7 @@ class SuitesScreen(FrameScreen):
         yield self.key_bar()
 
     def on_mount(self) -> None:
-        self._fit(self.app.size.width)  # already for the first frame
+        self._fit(self.app.size)  # already for the first frame
         self._filter_box.display = False
         self._list.set_empty([(("  Loading the suites …", "dim"),)])
         self._list.on_sign = self._sign_clicked
@@ -87,11 +92,12 @@ class SuitesScreen(FrameScreen):
         self.call_after_refresh(self.reload)
 
     def on_resize(self, event: Resize) -> None:
-        self._fit(event.size.width)
+        self._fit(event.size)
 
-    def _fit(self, width: int) -> None:
-        self.set_class(width < self.NARROW, "narrow")
-        self.set_class(width >= WIDE, "wide")
+    def _fit(self, size: Size) -> None:
+        self.set_class(size.width < self.NARROW, "narrow")
+        self.set_class(size.width >= WIDE, "wide")
+        self.set_class(size.height < LOW, "low")
 
     def on_screen_resume(self, event: ScreenResume) -> None:
         if self.controller.tree is not None:
@@ -132,6 +138,7 @@ class SuitesScreen(FrameScreen):
             if self.controller.take_summaries(tree, summaries):
                 self._show_tree()
             self._look_for_offer()
+            self._look_for_running()
 
         self.ask(lambda: seen.read_summaries(store), then, group="figures", failed=lambda error: None)
 
@@ -154,6 +161,10 @@ class SuitesScreen(FrameScreen):
     def _wait_for_suites(self, action: Callable[[], None] | None = None) -> bool:
         """Whether the suites are still being read. Then `action` is done afterwards; without one, because its target is
         not visible yet, this is reported."""
+        if self._is_unread:
+            # What kept them from being read may be gone.
+            self._is_unread = False
+            self.reload()
         if action is not None:
             return self.controller.wait(action)
         if self.controller.tree is None:
@@ -187,7 +198,7 @@ class SuitesScreen(FrameScreen):
 
     def _show_overview(self, overview: Overview) -> None:
         first = self.controller.tree is None
-        cursor = self.controller.take_overview(overview, at_test=self.agenteval.session.on_samples())
+        cursor = self.controller.take_overview(overview, on_samples=self.agenteval.session.on_samples())
         if first and self.controller.filter_text:
             self._show_filter_text()
         tree = self._show_tree(cursor)
@@ -201,6 +212,7 @@ class SuitesScreen(FrameScreen):
             self._say_drafts(tree)
         self.call_after_refresh(self.agenteval.count_running)
         self._look_for_offer()
+        self._look_for_running()
         waiting = self.controller.waiting()
         if waiting is not None:
             waiting()
@@ -245,6 +257,7 @@ class SuitesScreen(FrameScreen):
         if self.controller.tree is not None:
             self.agenteval.say_error(error)
             return
+        self._is_unread = True
         lines = error_lines(error, max(self.query_one("#left").size.width - 4, 20))
         self._list.set_empty([(), *(((" ", ""), *line) for line in lines)])
 
@@ -267,6 +280,18 @@ class SuitesScreen(FrameScreen):
                 self._show_tree(key)
 
         self.ask(lambda: read_offer(store, tree), then, group="offer", failed=lambda error: None)
+
+    def _look_for_running(self) -> None:
+        """Before the first run has ended: whoever may have started it, the banner says that there is one."""
+        tree, store = self.controller.tree, self.agenteval.session.store
+        if tree is None or not self.controller.awaits_runs:
+            return
+
+        def then(running: bool) -> None:
+            if self.controller.take_running(running):
+                self.query_one("#hint", LineBlock).show(self._hint_lines)
+
+        self.ask(lambda: is_running(store, tree), then, group="running tests", failed=lambda error: None)
 
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         return self.controller.heading(width)
@@ -576,8 +601,10 @@ class SuitesScreen(FrameScreen):
         if request is not None:
             self.agenteval.inspect(request.run, criterion=request.criterion, runs=request.runs, edit=edit)
         else:
-            # Without a run there is nothing to judge a config by: the Editor knows how to live without.
-            self.action_edit_test()
+            # Without a run there is nothing to judge a config by: the Editor knows how to live without. There a
+            # criterion is looked at first: in a field the next key would be typed.
+            name = node.criterion_name or next(iter(node.test.criterion_names), "")
+            self.agenteval.edit_test(node.suite.loaded.key, node.test.id, criterion=name)
 
     # Files
 
