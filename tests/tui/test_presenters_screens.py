@@ -19,7 +19,7 @@ from agenteval_tui.analysis.workbench import Impact, Workbench
 from agenteval_tui.core.display import displayable
 from agenteval_tui.core.errors import AgentevalError, Fix, TextEdit
 from agenteval_tui.core.numbers import age, count, rate_bar
-from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.history.annotations import Note
 from agenteval_tui.history.records import RunFilter, RunRow
 from agenteval_tui.history.search import HistoryQuery
@@ -169,6 +169,9 @@ def test_the_tree_and_its_details_fit_and_count_right(ran: tuple[Path, Store], w
     for index, node in enumerate(tree.rows):
         check([tree.line(index, width, focused=index % 2 == 0)], width)
         runs: list[RunRow] = []
+        # Whatever there is no room for, a row says what it is of.
+        name = node.suite_name if node.test is None else node.criterion_name or node.test.id
+        assert name[: max(width - 12, 0)][:8] in plain(tree.line(index, width, focused=False))
         check([pane_title(*title_of(node), width, True)[0]], width)
         if node.test is not None:
             runs = ran[1].runs_of_test(node.suite.loaded.key, node.test.id, 20)
@@ -181,6 +184,20 @@ def test_the_tree_and_its_details_fit_and_count_right(ran: tuple[Path, Store], w
             states = {"flaky", runs[0].status} if 0 < passed < n else {runs[0].status}
             assert outcome_of(summary) in states
         check(detail(node, TestRuns(runs, failures(runs, ran[1].results)), 1_795_262_400_000, width), width)
+
+
+def test_runs_that_have_not_ended_are_no_reason_to_say_that_nothing_failed(ran: tuple[Path, Store]) -> None:
+    tree = SuiteTree(overview([ran[0]], ran[1]))
+    node = next(node for node in tree.rows if node.test is not None)
+    assert node.test is not None
+    row = ran[1].runs_of_test(node.suite.loaded.key, node.test.id, 1)[0]
+
+    def said(*statuses: str) -> str:
+        return "\n".join(map(plain, detail(node, TestRuns([replace(row, status=one) for one in statuses]), 0, 80)))
+
+    assert "why it fails" not in said("running", "planned")
+    assert "Nothing has failed so far." in said("running", "passed")
+    assert "Nothing failed in the last runs." in said("passed", "passed")
 
 
 def test_filters_of_the_tree(ran: tuple[Path, Store]) -> None:
@@ -252,6 +269,9 @@ def test_an_execution_has_a_bar_of_its_rate_and_a_glyph_only_where_it_did_not_fi
     rows.put(0, [replace(row, status="interrupted")], {})
     assert plain(rows.line(0, 120, focused=False))[1] == "–"
     assert all(word in plain(rows.heading(120)) for word in ("started", "duration"))
+    # In a few columns there is room for what was run and its rate.
+    assert plain(rows.line(0, 20, focused=False)).split() == ["–", "samples", "75", "%"]
+    assert plain(rows.heading(20)).split() == ["execution", "rate"]
 
 
 def test_rows_that_were_deleted_do_not_move_the_others(ran: tuple[Path, Store]) -> None:
@@ -382,6 +402,10 @@ def test_a_narrow_pane_loses_words_but_no_figure() -> None:
     said = [plain(problem_lines(failed, (), "", width)[0]) for width in (36, 34, 22)]
     assert said == [" this run ✗ failed 0.50   problems 0", " ✗ failed 0.50   problems 0", " ✗ 0.50  problems 0"]
     assert plain(problem_lines(None, (), "", 15)[0]) == " problems 0"
+    # A criterion that checks nothing has not passed.
+    nothing = CriterionResult("C", Outcome.PASSED, None)
+    assert plain(problem_lines(nothing, (), "", 40)[0]) == " this run – checks nothing   problems 0"
+    assert plain(problem_lines(nothing, (), "", 20)[0]) == " –  problems 0"
 
 
 def test_now_and_then_stand_run_below_run() -> None:

@@ -25,6 +25,7 @@ BASELINE = "◆" if UNICODE else "B"
 LABEL = "✎" if UNICODE else "L"
 _WIDE = 110  # columns from which a row says more
 _SIGNS = 64  # and from which it has room for what people left on it
+_NARROW = 44  # and from which it has figures beside the rate: in fewer they are for what was run
 _ALIKE = 4  # letters of a beginning that are worth to be dimmed
 _PASSED, _ERROR, _RATE, _TOOK = 9, 6, 8, 10  # cells of an execution's figures
 
@@ -131,8 +132,9 @@ class ExecutionRows(PagedRows["ExecutionRow"]):
         # Most executions hold some failures: only what is unusual about one has a glyph.
         state = mark(row.status) if row.status != "finished" else (" ", "")
         start: list[Cell] = [sign, state, (" ", "")]
-        started = _started(row.started_ms, width)
-        start += [*_since(_started(before.started_ms, width) if before else "", started, "dim", "dim"), ("  ", "")]
+        if width >= _NARROW:
+            started = _started(row.started_ms, width)
+            start += [*_since(_started(before.started_ms, width) if before else "", started, "dim", "dim"), ("  ", "")]
         title = one_line(row.title or row.suites) or row.id
         start += _since(one_line(before.title or before.suites) if before else "", title, "", "dim")
         if self.places:
@@ -149,6 +151,8 @@ class ExecutionRows(PagedRows["ExecutionRow"]):
         if where and wide:
             start.append((f"  on {where}", "dim"))
         decided = row.passed + row.failed
+        if width < _NARROW:
+            return spread(start, ((percent(row.passed / decided) if decided else "", ""), (" ", "")), width)
         end: list[Cell] = _signs(note, width)
         if wide:
             for outcome, number in (("passed", row.passed), ("failed", row.failed)):
@@ -170,6 +174,8 @@ class ExecutionRows(PagedRows["ExecutionRow"]):
         return spread(start, (*end, (" ", "")), width)
 
     def heading(self, width: int) -> Line:
+        if width < _NARROW:
+            return spread((("   execution", "dim"),), (("rate ", "dim"),), width)
         wide, bar = width >= _WIDE, _bar_cells(width)
         end = f"{right('passed', 8)}{right('failed', 7)}" if wide else right("passed", _PASSED)
         end += f"{right('error', _ERROR)}{right('rate', _RATE)}{' ' * (bar + 2 if bar else 0)}"

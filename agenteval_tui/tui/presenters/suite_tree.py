@@ -221,6 +221,8 @@ class SuiteTree:
         return min(max(self._longest + 8, 24), width // 3) if width >= WIDE else 0
 
     def _row(self, start: list[Cell], said: Cell, end: list[Cell], width: int) -> Line:
+        if width < HEADED:
+            return fit(start, width)
         at = self._said_at(width)
         if not at or width_of(start) > at:
             return spread(start, end, width)
@@ -232,7 +234,7 @@ class SuiteTree:
         fold: Cell = (" ▾ " if self.is_open(node) else " ▸ ", "dim")
         errors = sum(1 for problem in node.suite.problems if problem.severity == "error")
         wrong: list[Cell] = [("  ", ""), (f"{glyph('error')} {count(errors, 'problem')}", "error")] if errors else []
-        end = self._suite_figures(node)
+        end = self._suite_figures(node) if width >= HEADED else []
         # A long name gives way, and not what is wrong.
         room = max(width - width_of((fold, *wrong, *end)) - 1, 8)
         return self._row([fold, *fit(((name, "bold"),), room), *wrong], ("", ""), end, width)

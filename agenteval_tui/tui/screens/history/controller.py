@@ -425,6 +425,11 @@ class HistoryController:
             lines.append(((" ", ""), *self.rows.heading(width - 1 - bar)))
         return lines
 
+    @property
+    def is_narrowed(self) -> bool:
+        """Are rows left out by what was searched for?"""
+        return bool(self._query) or self.failed_only
+
     def empty(self) -> list[Line]:
         """What is shown instead of rows."""
         if self._query:

@@ -24,7 +24,7 @@ from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.scope import in_scope
 from agenteval_tui.runs.client import live_executions
 from agenteval_tui.runs.live_registry import Live
-from agenteval_tui.tui.actions import bindings
+from agenteval_tui.tui.actions import bindings, named_keys
 from agenteval_tui.tui.presenters.execution_tests import TestOutcome
 from agenteval_tui.tui.presenters.history_rows import PAGE, ExecutionRows
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
@@ -95,6 +95,16 @@ class HistoryScreen(FrameScreen):
     def on_screen_resume(self, event: ScreenResume) -> None:
         if self.controller.rows is not None and not self._opening:
             self.reload()
+
+    def keys(self) -> list[tuple[str, str, str]]:
+        """Without rows, what can be done without one."""
+        rows, keymap, keys = self.controller.rows, self.agenteval.keymap, super().keys()
+        if rows is None or rows.count():
+            return keys
+        if self.controller.is_narrowed:
+            return [*named_keys("history", ("search", "failed", "view"), keymap), *keys[-1:]]
+        named = named_keys("history", ("import", "view"), keymap)
+        return [*named_keys("go", ("suites",), keymap), *named, *keys[-1:]]
 
     def kept(self) -> dict[str, Any] | None:
         return self.controller.kept(self._list.cursor_key)
@@ -184,6 +194,7 @@ class HistoryScreen(FrameScreen):
             view.action_first()
         bar = view.styles.scrollbar_size_vertical
         self.query_one("#what", LineBlock).show(lambda width: self.controller.summary(width, bar))
+        self.query_one("#keys", LineBlock).show(self._key_lines)
         self.retitle()
         self._show_below()
 

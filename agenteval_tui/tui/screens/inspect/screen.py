@@ -371,6 +371,8 @@ class InspectScreen(FrameScreen):
 
     def keys(self) -> list[tuple[str, str, str]]:
         state = self.controller
+        if state.bench is None:
+            return [*named_keys("go", ("suites", "history"), self.agenteval.keymap), *super().keys()[-1:]]
         if self.pane == "transcript" and self.transcript.term:
             of_hits = {"next_failure": "next hit", "previous_failure": "hit before", "search": "other words"}
             hits = named_keys("inspect", of_hits, self.agenteval.keymap)
@@ -608,6 +610,8 @@ class InspectScreen(FrameScreen):
         return self.pane if self.pane in ("difference", "branches") else ""
 
     def _step_pane(self, step: int) -> None:
+        if self.controller.bench is None:
+            return  # in the empty editor the next key would be typed
         names = [self.view, self.evidence.NAME, self.config.NAME]
         self._focus_pane(names[(names.index(self.pane) + step) % len(names)])
 
@@ -618,7 +622,10 @@ class InspectScreen(FrameScreen):
         self._step_pane(-1)
 
     def action_edit(self) -> None:
-        self._focus_pane("config")
+        if self.controller.bench is None:
+            self._say("No run is open, so there is no config to edit.")
+        else:
+            self._focus_pane("config")
 
     def step_back(self) -> bool:
         if self.transcript.close_search():
