@@ -28,6 +28,8 @@ from agenteval_tui.history.trends import ExecutionTime, Group, Measure, Selected
 MEASURES: tuple[Measure, ...] = ("latency", "tokens", "cost", "steps")
 Names = Callable[[Any], Sequence[tuple[str, str]]]
 """From the key of a tally to its groups, each with a name."""
+_ALIKE = 0.9
+"""Pieces of time are compared where at least this share of their tests is in both."""
 _UNKNOWN = "\0"  # no agent, tag or test has this name
 
 
@@ -83,6 +85,16 @@ class MeasureStats(Struct, frozen=True):
     total: float
 
 
+class OtherTests(Struct, frozen=True):
+    """A piece of time has mostly other tests than the one before that has any: their rates can't be compared.
+
+    How many tests each has, and how many are in both."""
+
+    before: int
+    now: int
+    both: int
+
+
 class Series(Struct, frozen=True):
     """One group over time: its figures for each bin (None: no run), and over all of them."""
 
@@ -92,6 +104,7 @@ class Series(Struct, frozen=True):
     points: tuple[OutcomeRates | None, ...]
     spent: Mapping[Measure, tuple[MeasureStats | None, ...]] = field(default_factory=dict)
     spent_overall: Mapping[Measure, MeasureStats | None] = field(default_factory=dict)
+    other_tests: Mapping[int, OtherTests] = field(default_factory=dict)
 
 
 class Trend(Struct, frozen=True):
@@ -282,6 +295,8 @@ def _trend(
                 measure: spent([value for values in found.get(key, {}).values() for value in values])
                 for measure, found in taken.items()
             },
+            # A group that is a test has no other one.
+            {} if wanted.group == "test" else _other_tests(listed, place),
         )
         for key, listed in grouped.items()
     ]
@@ -331,6 +346,24 @@ def _points(tallies: Iterable[Tally], place: Mapping[int, int], count_errors: bo
         if one.at in place:
             at[place[one.at]].append(one)
     return tuple(figures(listed, count_errors=count_errors) if listed else None for listed in at)
+
+
+def _other_tests(tallies: Iterable[Tally], place: Mapping[int, int]) -> dict[int, OtherTests]:
+    """Who runs again what failed last runs the worst tests alone: their rate is no fall of the rate of all."""
+    at: list[set[tuple[int, str, int]]] = [set() for _ in place]
+    for one in tallies:
+        if one.at in place:
+            at[place[one.at]].add((one.test, one.variation, one.row))
+    found = {}
+    before: set[tuple[int, str, int]] = set()
+    for number, tests in enumerate(at):
+        if not tests:
+            continue
+        both = len(before & tests)
+        if before and both < _ALIKE * max(len(before), len(tests)):
+            found[number] = OtherTests(len(before), len(tests), both)
+        before = tests
+    return found
 
 
 def _taken(

@@ -27,7 +27,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms, short_id
 from agenteval_tui.core.numbers import count
 from agenteval_tui.history import quarantines, triage
-from agenteval_tui.history.baselines import set_baseline
+from agenteval_tui.history.baselines import TestKey, set_baseline
 from agenteval_tui.history.labels import Label, label_of
 from agenteval_tui.history.quarantines import DAY_MS, DEFAULT_DAYS, Quarantine, Quarantined
 from agenteval_tui.history.store import Store
@@ -213,11 +213,20 @@ def decide(
 
 
 def _accept(store: Store, group: CauseGroup, execution_id: str, who: str) -> str:
-    if not execution_id:
-        execution_id = store.run(group.run_ids[0]).execution_id
-    done = set_baseline(store, execution_id, tests=group.tests, who=who)
-    said = f"execution {short_id(execution_id)} is the baseline of {count(len(done.tests), 'test')}"
-    left = f"; {count(len(done.left_out), 'test')} left out: no run of it was decided" if done.left_out else ""
+    wanted: dict[str, list[TestKey]] = {execution_id: list(group.tests)} if execution_id else {}
+    if not execution_id:  # of each test the newest execution that has the cause
+        seen: set[TestKey] = set()
+        for row in store.run_rows(group.runs):
+            test = (row.suite_key, row.test_id)
+            if test not in seen:
+                seen.add(test)
+                wanted.setdefault(row.execution_id, []).append(test)
+    # The newest execution comes first: if it has not finished, that is refused before anything is written.
+    done = [set_baseline(store, execution, tests=tests, who=who) for execution, tests in wanted.items()]
+    what = f"execution {short_id(next(iter(wanted)))}" if len(wanted) == 1 else "the newest execution of each"
+    said = f"{what} is the baseline of {count(sum(len(one.tests) for one in done), 'test')}"
+    left_out = sum(len(one.left_out) for one in done)
+    left = f"; {count(left_out, 'test')} left out, because none of its runs has a verdict" if left_out else ""
     return said + left
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.analysis.causes import Scope, execution_scope, filter_scope, newest_scope
+from agenteval_tui.core.display import one_line
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.references import References
 from agenteval_tui.history.store import Store
@@ -30,15 +31,18 @@ class CauseScope(Struct, frozen=True):
         if self.execution:
             named = References(store, projects).execution(self.execution)
             return execution_scope(store, named.id, self.tests)
-        return newest_scope(store, self.suites, self.tests, () if self.suites else projects)
+        found = newest_scope(store, self.suites, self.tests, () if self.suites else projects)
+        if not found.runs and not (self.suites or self.tests):
+            References(store, projects).execution("last")  # says that nothing ran here, and where something did
+        return found
 
     def next(self) -> CauseScope:
-        """What the key for the scope shows next: the execution, the newest runs of each test, everything."""
-        if self.everything:
-            return CauseScope(self.execution or "last", self.suites, self.tests)
+        """What the key for the scope shows next: the newest runs of each test, the last execution, everything."""
         if self.execution:
-            return CauseScope("", self.suites, self.tests)
-        return CauseScope("", everything=True)
+            return CauseScope(everything=True)
+        if self.everything or self.suites or self.tests:
+            return CauseScope()
+        return CauseScope("last")
 
     @property
     def name(self) -> str:
@@ -51,6 +55,14 @@ class CauseScope(Struct, frozen=True):
         """The same of the last execution, where a certain one is shown; and of no suites of one project."""
         return CauseScope("last" if self.execution else "", everything=self.everything)
 
+    def words(self, found: Scope, *, short: bool) -> str:
+        """Whose failures they are, for the title: `the newest runs of order-status`; `short`: without the article."""
+        said = found.words
+        if not self.everything and not self.execution:
+            of = f" of {one_line(self.tests[0], 60)}" if len(self.tests) == 1 else "" if short else " of each test"
+            said = f"{'' if short else 'the '}newest runs{of}"
+        return said
+
     def to_json(self) -> dict[str, Any]:
         """As it is kept between two starts. Of a certain execution only that it was one: there are newer ones then."""
         shown = "all" if self.everything else "execution" if self.execution else "newest"
@@ -61,7 +73,7 @@ class CauseScope(Struct, frozen=True):
         """What was kept; the last execution where nothing was."""
         shown = text(kept, "scope")
         if shown == "all":
-            return cls("", everything=True)
-        if shown == "newest":
-            return cls("", tuple(texts(kept, "suites")), tuple(texts(kept, "tests")))
-        return cls()
+            return cls(everything=True)
+        if shown == "execution":
+            return cls("last")
+        return cls("", tuple(texts(kept, "suites")), tuple(texts(kept, "tests")))

@@ -10,7 +10,7 @@ from agenteval_tui.analysis.time_buckets import bucket_label
 from agenteval_tui.analysis.trend_alerts import Alert, AlertCheck, State
 from agenteval_tui.analysis.trend_breaks import Break, breaks_in
 from agenteval_tui.analysis.trend_scores import Extras, Failing, Scores, criterion_labels
-from agenteval_tui.analysis.trends import MeasureStats, OutcomeRates, Series, Trend
+from agenteval_tui.analysis.trends import MeasureStats, OtherTests, OutcomeRates, Series, Trend
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import short_id
@@ -62,6 +62,19 @@ def break_text(shift: Break) -> str:
         return f"agent {shift.agent} has another configuration ({shift.old[:6]} to {shift.new[:6]})"
     versions = f" ({shift.old[:6]} to {shift.new[:6]})" if shift.kind == "changed" else ""
     return f'criterion "{shift.criterion}" of {shift.test_id} {"" if versions else "was "}{shift.kind}{versions}'
+
+
+def other_tests_text(other: OtherTests) -> str:
+    """`only 11 of the 22 tests before: not comparable`."""
+    if not other.both:
+        which = "other tests than before"
+    elif other.both == other.now:
+        which = f"only {other.now} of the {numbers.count(other.before, 'test')} before"
+    elif other.both == other.before:
+        which = f"{numbers.count(other.now - other.before, 'test')} more than before"
+    else:
+        which = f"{other.now - other.both} of these {numbers.count(other.now, 'test')} did not run before"
+    return f"{which}: not comparable"
 
 
 def regrading_text(regrading: Regrading) -> str:
@@ -146,6 +159,8 @@ def series_table(trend: Trend, breaks: Sequence[Break], scale: int = 0) -> Table
         for number, (place, point) in enumerate(zip(trend.bins, curve.points, strict=True)):
             if point is None:
                 continue
+            if number in curve.other_tests:
+                rows.append(Row((text((f"  ╌╌ {other_tests_text(curve.other_tests[number])}", "warn")),)))
             rows += [Row((line,)) for line in _break_lines(changes.get(number, ()))]
             at = {measure: points[number] for measure, points in curve.spent.items()}
             title = (text((place.title, "dim")),) if titles else ()

@@ -183,6 +183,14 @@ def test_each_decision_does_what_it_says(store: Store, ran: Made) -> None:
     assert triage.signature_of(known, wanted.id[:6]) == wanted.signature
 
 
+def test_each_test_gets_the_newest_execution_that_has_the_cause_as_its_baseline(store: Store, ran: Made) -> None:
+    ran("E1", smoke=["text"], refund=["text"])
+    ran("E2", smoke=["text"])
+    made = decide(store, group(group_failures(store, newest_scope(store)), "filter"), "accept")
+    assert made.said == "the newest execution of each is the baseline of 2 tests"
+    assert {one.test_id: one.execution_id for one in baselines(store)} == {"smoke": "E2", "refund": "E1"}
+
+
 def test_runs_whose_agent_failed_are_labelled_as_a_whole(store: Store, ran: Made) -> None:
     ran("E1", smoke=["text", ""], refund=["down"])
     assert decided(store, "label", "timeout").said == "1 run labelled failed"

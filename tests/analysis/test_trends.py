@@ -19,7 +19,7 @@ from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.analysis.time_buckets import HOUR_MS, bins_between, bucket_size, midnight_ms, window_label, window_ms
 from agenteval_tui.analysis.trend_alerts import watch
 from agenteval_tui.analysis.trend_scores import criterion_labels, extras
-from agenteval_tui.analysis.trends import MEASURES, TrendQuery, executions_at, filtered, groups_of, trend
+from agenteval_tui.analysis.trends import MEASURES, OtherTests, TrendQuery, executions_at, filtered, groups_of, trend
 from agenteval_tui.analysis.variance import ledger
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.registry import schema
@@ -29,6 +29,8 @@ from agenteval_tui.history import trends as history_trends
 from agenteval_tui.history.quarantines import Quarantine
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.trends import TestName
+from agenteval_tui.views.terminal import plain_text
+from agenteval_tui.views.trends import trends_view
 
 NOW = NOON + 3_600_000
 ALL = TrendQuery(None, NOW)
@@ -114,6 +116,26 @@ def test_days_without_runs_are_gaps_and_errors_are_no_verdicts(store: Store) -> 
     assert [(point.errors, point.n) for point in errors] == [(3, 6)]
     counted = trend(store, TrendQuery(NOON - 35 * DAY, NOW, "day", count_errors=True)).series[0]
     assert [point.n for point in counted.points if point is not None and point.errors] == [9]
+
+
+def test_a_rate_of_other_tests_is_not_compared_with_the_one_before(tmp_path: Path) -> None:
+    """Who runs again what failed runs the worst tests alone: no fall of the rate."""
+    store = Store.open(tmp_path / "h.db")
+    ran = (("orders", "refunds", "greeting"), ("refunds",), ("refunds", "orders"), ("greeting",))
+    for day, tests in enumerate(ran):
+        record, runs = execution(day)
+        store.import_runs(record, iter([one for one in runs if one[0].test_id in tests]))
+    found = trend(store, replace(ALL, by="execution"))
+    assert found.series[0].other_tests == {1: OtherTests(3, 1, 1), 2: OtherTests(1, 2, 1), 3: OtherTests(2, 1, 0)}
+    assert not any(one.other_tests for one in trend(store, replace(ALL, by="execution", group="test")).series)
+    printed = plain_text(trends_view(found, extras(store, ALL), "all")).splitlines()
+    said = [line.strip() for line in printed if "not comparable" in line]
+    assert said == [
+        "╌╌ only 1 of the 3 tests before: not comparable",
+        "╌╌ 1 test more than before: not comparable",
+        "╌╌ other tests than before: not comparable",
+    ]
+    store.close()
 
 
 def test_groups_are_apart_and_worst_first(store: Store) -> None:

@@ -54,7 +54,7 @@ def test_the_title_names_the_tabs_and_how_much_is_open(controller: CausesControl
     left, right = controller.heading(140, 120)
     assert plain(left).startswith("[causes] review   5 failures = 2 causes   execution E2, compared with")
     assert plain(right) == "2 open"
-    assert "compared" not in plain(controller.heading(80, 120)[0])
+    assert plain(controller.heading(80, 120)[0]).endswith("causes   newest runs"), "nothing is cut off at 80 columns"
     controller.words, controller.only_open = "nobody", True
     controller.arrange()
     assert "No cause has these words." in "".join(map(plain, controller.empty()))
@@ -99,7 +99,17 @@ def test_the_key_for_other_runs_says_which_come_next() -> None:
     for _ in range(3):
         looking = looking.next()
         names.append(looking.name)
-    assert names == ["newest runs", "all runs", "one execution"]
+    assert names == ["last execution", "all runs", "newest runs"]
+    one = CauseScope(suites=("s",), tests=("smoke",))
+    assert one.next() == CauseScope(), "of one test the next is of all tests"
+
+
+def test_a_test_that_was_run_alone_hides_no_other(store: Store) -> None:
+    make(store, "E3", started_ms=NOON + 1, smoke=["text"])
+    found = read_causes(store, CauseScope(), ())
+    assert {name for group in found.causes.present for name in group.test_names} == {"Smoke", "Refund"}
+    assert (found.causes.failed, found.causes.ended) == (4, 4)
+    assert CauseScope(tests=("smoke",)).words(found.causes.scope, short=False) == "the newest runs of smoke"
 
 
 def test_what_is_kept_is_there_again(controller: CausesController) -> None:

@@ -89,8 +89,10 @@ async def test_a_cause_is_decided_about_once(failed: tuple[Path, Path]) -> None:
         assert len(triage.decisions(store)) == 1
         # What is gone is not decided about; a filter finds causes by their tests.
         assert "This cause is gone" in await press(pilot, "G", "b")
-        assert "No cause has these words" in await press(pilot, "slash", *"nobody")
-        shown = await press(pilot, "escape", "w", "w")
+        assert "No cause matches these words" in await press(pilot, "slash", *"nobody")
+        shown = await press(pilot, "escape", "w")
+        assert "execution E2" in shown
+        shown = await press(pilot, "w")
         assert "7 failures = 3 causes" in shown
         assert app.screen.query_one("#causes", VirtualList).cursor == 0, "other runs: from the worst on"
         again = app_on(*failed)

@@ -186,6 +186,14 @@ async def test_runs_that_end_meanwhile_count_and_the_key_leads_to_the_newest(rec
             assert "→  smoke v2" in await press(pilot, "escape")
             await press(pilot, "1")
             assert "→  one test" in await press(pilot, "6")
+            # So it is too where the newest was compared from another screen, which chose the sides.
+            await press(pilot, "1", "c")
+            keep(
+                store, "01KB300000000000000000LAST", BEFORE[2:3], suite=str(folder / "support.suite.yaml"), title="two"
+            )
+            app.navigation.tell_new_runs()
+            await press(pilot, "1")
+            assert "→  two" in await press(pilot, "6")
 
 
 async def test_its_key_compares_again_only_what_changed(recorded: tuple[Path, Path]) -> None:

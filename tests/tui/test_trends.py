@@ -14,10 +14,13 @@ from pictures import LARGE, SMALL, Pictures, pictures, resized
 from shop import app_on, screen_of, settle
 from trend_made import NOON, SHOP, filled
 
+from agenteval_tui.analysis.time_buckets import Bin
+from agenteval_tui.analysis.trends import OtherTests, OutcomeRates, Series, Trend, TrendQuery
 from agenteval_tui.history import quarantines
 from agenteval_tui.history.backup import move_suites
 from agenteval_tui.tui.presenters import plot as plots
 from agenteval_tui.tui.presenters.plot import BREAK, Curve, Plot, bin_at, draw, fitting, height_within
+from agenteval_tui.tui.presenters.trend_lines import plot_lines, readout
 from agenteval_tui.tui.screens.quarantine import QuarantineScreen
 from agenteval_tui.tui.screens.select_dialog import SelectScreen
 from agenteval_tui.tui.screens.trends import TrendsScreen
@@ -298,6 +301,16 @@ def test_a_line_is_broken_where_a_criterion_changed() -> None:
     assert marks[1] < min(columns) < marks[2]
     between = [line[marks[1] + 1 : marks[2]] for line in drawn[1].splitlines()[:-2]]
     assert not any(0x2800 <= ord(char) < 0x2900 for text in between for char in text), "no line leads across"
+
+
+def test_no_line_leads_to_the_rate_of_other_tests() -> None:
+    point = OutcomeRates(2, 2, 1, 1, 0, 0, 0.5, (0.1, 0.9))
+    one = Series("", "all runs", point, (point, point, point), other_tests={1: OtherTests(4, 2, 2)})
+    found = Trend(TrendQuery(0, 3), 0, 3, "execution", tuple(Bin(n, n, n + 1, f"E{n}") for n in range(3)), (one,))
+    drawn = [plain(line) for line in plot_lines(found, "rate", 60, 13, -1)]
+    (between,) = {line.index(BREAK) for line in drawn if BREAK in line}
+    assert not any(0x2800 <= ord(char) < 0x2900 for line in drawn for char in line[:between])
+    assert "only 2 of the 4 tests before: not comparable" in plain(readout(found, "rate", 1, 100)[1])
 
 
 async def test_one_key_grades_the_history_with_the_criteria_of_today(tmp_path: Path) -> None:

@@ -15,7 +15,16 @@ from agenteval_tui.tui.presenters import number_format
 from agenteval_tui.tui.presenters.plot import BREAK, MARKS, STYLES, Curve, Plot, draw
 from agenteval_tui.tui.presenters.view_lines import line
 from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_text, width_of
-from agenteval_tui.views.trends import MEASURES, SAID, Shown, break_text, figures_text, spent_text, value_text
+from agenteval_tui.views.trends import (
+    MEASURES,
+    SAID,
+    Shown,
+    break_text,
+    figures_text,
+    other_tests_text,
+    spent_text,
+    value_text,
+)
 
 SHOWN: tuple[Shown, ...] = get_args(Shown)
 MOST = 5
@@ -76,7 +85,8 @@ def _curves(found: Trend, shown: Shown, chosen: int, breaks: Sequence[Break]) ->
             rates = tuple(None if point is None else point.rate for point in one.points)
             # Of several groups the intervals would lie on each other: the list and the cursor say them.
             ranges = () if grouped else tuple(_range(point) for point in one.points)
-            made.append(Curve(mark, style, rates, ranges, frozenset(breaks_in(found, one, breaks))))
+            apart = frozenset((*breaks_in(found, one, breaks), *one.other_tests))
+            made.append(Curve(mark, style, rates, ranges, apart))
             continue
         spent = one.spent.get(shown, ())
         if shown == "cost":
@@ -178,10 +188,17 @@ def readout(
     spent = {measure: points[cursor] for measure, points in found.series[0].spent.items()} if found.series else {}
     if point is None:
         return [fit((*head, ("  nothing ran", "dim")), width), ()]
+    apart = (*_other_cells(found, cursor), *_break_cells(found, cursor, breaks))
     return [
         fit((*head, ("   ", ""), *line(figures_text(point)), *title), width),
-        fit((*_break_cells(found, cursor, breaks), (f" {spent_text(spent)}", "dim")), width),
+        fit((*apart, (f" {spent_text(spent)}", "dim")), width),
     ]
+
+
+def _other_cells(found: Trend, cursor: int) -> list[Cell]:
+    """Whether the rate is one of other tests than the rate before."""
+    other = found.series[0].other_tests.get(cursor)
+    return [] if other is None else [(f" {BREAK} {other_tests_text(other)}", "review"), (" ", "")]
 
 
 def _break_cells(found: Trend, cursor: int, breaks: Sequence[Break]) -> list[Cell]:

@@ -79,10 +79,8 @@ class CausesScreen(FilteredScreen):
             self.reload()
 
     def open_failures(self, execution: str, suites: Sequence[str], tests: Sequence[str]) -> None:
-        """Show the causes of an execution's failures, else of the newest runs of these suites' tests, else of the last
-        execution."""
-        named = execution or suites or tests
-        self.open(CauseScope(execution, tuple(suites), tuple(tests)) if named else CauseScope())
+        """Show the causes of an execution's failures, else of the newest runs of these suites' tests (none: of all)."""
+        self.open(CauseScope(execution, tuple(suites), tuple(tests)))
 
     def open(self, looking: CauseScope) -> None:
         """Show the causes of these runs."""

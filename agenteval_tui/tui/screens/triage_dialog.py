@@ -91,7 +91,7 @@ class TriageScreen(Sheet["dict[str, str] | None"]):
 
 def effect_of(decision: str, group: CauseGroup) -> str:
     """What deciding does, in a sentence."""
-    tests, runs = count(len(group.tests), "test"), count(group.count, "run")
+    tests, runs, one = count(len(group.tests), "test"), count(group.count, "run"), len(group.tests) == 1
     name = f"{group.cause.criterion} of " if group.cause.kind in ("failed", "error") else ""
     return {
         "accept": f"The execution's runs become the baseline of {tests}.",

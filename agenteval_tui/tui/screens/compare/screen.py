@@ -78,6 +78,7 @@ class CompareScreen(FilteredScreen):
         self.controller = CompareController()
         self._composed = False
         self._pending: Callable[[], None] | None = None  # what was to be compared before the screen was there
+        self._renews = False  # whether the next look for a newer execution compares it
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
@@ -179,8 +180,12 @@ class CompareScreen(FilteredScreen):
         if controller.found is None or controller.of_versions:
             return
 
+        # The look that the key asked for may be replaced by the one of the screen's return.
+        self._renews = self._renews or renew
+
         def then(newest: str) -> None:
-            if controller.note_newest(newest) and renew and controller.followed_newest:
+            renews, self._renews = self._renews, False
+            if controller.note_newest(newest) and renews and controller.followed_newest:
                 self.open(Sides())
             else:
                 self.query_one("#head", LineBlock).show(self._head)
