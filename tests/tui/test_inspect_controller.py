@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from shop import copy_samples, run_samples
 
 from agenteval_tui.core.errors import AgentevalError
@@ -192,6 +193,26 @@ async def test_an_edit_is_judged_here_and_counted_over_all_stored_runs(person: P
     assert await state.smallest_edit(found[0]) is None
 
 
+async def test_while_a_config_is_broken_the_evidence_is_that_under_what_could_be_read_last(
+    person: Person, runs: list[str]
+) -> None:
+    state = person.state
+    person.open(runs[0])
+    before = state.result
+    assert state.looked_at is before is not None
+    await person.write(person.editor + "}")
+    assert state.is_unreadable
+    assert state.result is not None
+    assert state.result.outcome == "error", "the verdict is that of the config as it is"
+    assert state.looked_at is before
+    await person.write(person.editor[:-1] + "\n")
+    assert state.looked_at is state.result is not before
+    await person.write("{")
+    person.open(runs[1])
+    assert state.looked_at is state.result, "that of another run tells nothing"
+    person.choose(0)
+
+
 async def test_a_draft_stays_with_its_criterion(person: Person, runs: list[str]) -> None:
     state = person.state
     saved = person.open(runs[0]).saved
@@ -239,6 +260,14 @@ async def test_a_save_is_refused_when_the_file_changed_and_the_draft_is_kept(own
     with pytest.raises(FileChanged, match="changed"):
         write(person.session, saving)
     assert file.read_text(encoding="utf-8") == theirs
+    # What this app wrote elsewhere in the file meanwhile, as where a fork is kept, is no reason to ask.
+    person.session.note_own_write(file)
+    write(person.session, replace(saving, text=saving.text + "// own\n"))
+    assert "# somebody was here" in file.read_text(encoding="utf-8")
+    assert "// own" in file.read_text(encoding="utf-8")
+    with pytest.raises(FileChanged, match="changed"):
+        write(person.session, saving)  # the same criterion was written
+    file.write_text(theirs, encoding="utf-8")
     assert state.is_edited
     # Put into the file as it is now, it is saved there, and what was typed meanwhile is an edit of that.
     fresh = on_fresh_file(saving)

@@ -154,6 +154,11 @@ def _verdict_and_problems(result: CriterionResult | None, problems: int, width: 
     found = (f"problems {problems}", "bold" if problems else "dim")
     if result is None:
         return longest_that_fits([((" this run ", "dim"), found), ((" ", ""), found)], width)
+    if result.neutral:
+        none: Line = (mark("none"), (" checks nothing", "dim"))
+        return longest_that_fits(
+            [((" this run ", "dim"), *none, ("   ", ""), found), ((" ", ""), mark("none"), ("  ", ""), found)], width
+        )
     style, score = token(result.outcome), f" {result.score:.2f}" if result.score is not None else ""
     verdict: Line = (mark(result.outcome), (f" {word(result.outcome)}{score}", style))
     short: Line = (mark(result.outcome), (score, style))

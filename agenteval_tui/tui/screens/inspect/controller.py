@@ -27,10 +27,11 @@ from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.scope import in_scope
 from agenteval_tui.suites.load import LoadedSuite, load_suite
+from agenteval_tui.suites.yaml.save import FileChanged
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.inspect_target import InspectTarget
-from agenteval_tui.tui.screens.inspect.drafts import ConfigDrafts, Draft, DraftKey, EditToSave, index_in
+from agenteval_tui.tui.screens.inspect.drafts import ConfigDrafts, Draft, DraftKey, EditToSave, criterion_of, index_in
 from agenteval_tui.tui.serial_worker import SerialWorker
 from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.views.blame import suspects_in
@@ -89,6 +90,7 @@ class InspectController:
         self.facts = RunFacts()
         self.criterion = 0
         self.result: CriterionResult | None = None
+        self._readable: CriterionResult | None = None  # the last one of this criterion whose config could be read
         self.diagnostics: tuple[Diagnostic, ...] = ()
         self.impact: Impact | None = None
         self.agreement: Agreement | None = None
@@ -137,6 +139,21 @@ class InspectController:
         if self.result is not None and self.criterion < len(results):
             results[self.criterion] = self.result
         return tuple(results)
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Is the config as it is edited one that nothing can be graded with?"""
+        return (
+            self.result is not None
+            and self.result.outcome == "error"
+            and any(one.severity == "error" for one in self.diagnostics)
+        )
+
+    @property
+    def looked_at(self) -> CriterionResult | None:
+        """The verdict whose evidence is shown. While a config is typed it is broken most of the time: until it can be
+        read again, that is the verdict under what could be read last, which is what one types from."""
+        return self._readable or self.result if self.is_unreadable else self.result
 
     @property
     def has_failed(self) -> bool:
@@ -290,6 +307,7 @@ class InspectController:
         # How it is saved was judged when the run was opened; an edit is judged now.
         judged = draft is None and number < len(self._saved_results)
         self.result = self._saved_results[number] if judged else None
+        self._readable = self.result
         other, self._editing = key != self._editing, key
         return ConfigToEdit(saved, draft.text if draft is not None else saved, other, judged)
 
@@ -323,6 +341,8 @@ class InspectController:
             return bench.judge(number, text), tuple(diagnose(text, bench.criteria[number].spec.prototype_class))
 
         self.result, self.diagnostics = await self.alone(work)
+        if not self.is_unreadable:
+            self._readable = self.result
 
     async def count_impact(self, text: str) -> AsyncIterator[None]:
         """Count over all stored runs what saving `text` would change: a step after each slice of some milliseconds,
@@ -464,8 +484,19 @@ def _texts_of(transcript: Transcript) -> Iterator[str]:
 
 
 def write(session: Session, saving: EditToSave) -> LoadedSuite:
-    """Write the config into the suite's file; in a thread. Raises FileChanged when the file has changed."""
-    return session.workspace.save_config(saving.loaded, saving.bench.run.test_id, saving.index, saving.text)
+    """Write the config into the suite's file; in a thread. Raises FileChanged when another program has changed the
+    file, or this app the same criterion."""
+    test = saving.bench.run.test_id
+    try:
+        return session.workspace.save_config(saving.loaded, test, saving.index, saving.text)
+    except FileChanged:
+        # Another test that this app wrote into the file, a fork that was kept say, is no reason to ask.
+        fresh = on_fresh_file(saving) if session.is_own(saving.loaded.path) else saving
+        if fresh is saving or criterion_of(fresh.loaded, test, fresh.index) != criterion_of(
+            saving.loaded, test, saving.index
+        ):
+            raise
+        return session.workspace.save_config(fresh.loaded, test, fresh.index, fresh.text)
 
 
 def on_fresh_file(saving: EditToSave) -> EditToSave:

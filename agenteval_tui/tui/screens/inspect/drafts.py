@@ -7,6 +7,7 @@ from msgspec import Struct
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.load import LoadedSuite
+from agenteval_tui.suites.model import Criterion
 from agenteval_tui.tui.draft_store import Drafts
 
 DraftKey = tuple[str, str, str, int]
@@ -63,6 +64,13 @@ class EditToSave(Struct, frozen=True):
     key: DraftKey
     index: int
     text: str
+
+
+def criterion_of(loaded: LoadedSuite, test_id: str, index: int) -> Criterion | None:
+    """A test's criterion as the file has it; None: there is none."""
+    tests = loaded.suite.tests if loaded.suite is not None else ()
+    criteria = next((test.criteria for test in tests if test.id == test_id), ())
+    return criteria[index] if index < len(criteria) else None
 
 
 def index_in(fresh: LoadedSuite, saving: EditToSave) -> int:

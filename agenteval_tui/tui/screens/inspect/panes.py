@@ -237,6 +237,8 @@ class EvidencePane(TitledPane[InspectController]):
         state = self._controller
         if state.bench is None:
             return self.what, ""
+        if state.looked_at is not state.result:
+            return self.what, "before the error"
         return self.what, f"{state.criterion + 1} of {count(len(state.bench.criteria), 'criterion')}"
 
     def say(self, *sentences: tuple[str, str]) -> None:
@@ -257,7 +259,7 @@ class EvidencePane(TitledPane[InspectController]):
         """Show what is known of the chosen criterion now."""
         state = self._controller
         bench, number, result, results, facts = (
-            state.bench, state.criterion, state.result, state.results, state.facts
+            state.bench, state.criterion, state.looked_at, state.results, state.facts
         )  # fmt: skip
         if bench is None or result is None:
             return

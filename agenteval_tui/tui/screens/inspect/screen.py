@@ -305,7 +305,7 @@ class InspectScreen(FrameScreen):
 
     def _draw(self, *, keep_place: bool = True) -> None:
         state = self.controller
-        self.transcript.view.set_marks(marks_of([state.result] if state.result is not None else []))
+        self.transcript.view.set_marks(marks_of([state.looked_at] if state.looked_at is not None else []))
         self._draw_heading()
         self.evidence.draw(keep_place=keep_place)
         self.config.draw()
@@ -727,7 +727,7 @@ class InspectScreen(FrameScreen):
             self._choose(target)
 
     def _show_evidence(self, evidence: Evidence) -> None:
-        spans, result = {*evidence.near, *evidence.spans}, self.controller.result
+        spans, result = {*evidence.near, *evidence.spans}, self.controller.looked_at
         own = [one for one in marks_of([result] if result is not None else []) if one.span in spans]
         # A broken piece before a near one, that before one that held.
         if any(self.transcript.view.show_mark(one) for one in sorted(own, key=lambda one: -one.weight)):
@@ -839,7 +839,11 @@ class InspectScreen(FrameScreen):
         state = self.controller
         if state.bench is None or state.result is None or state.result.outcome == "failed":
             return state.bench if state.result is not None else None
-        self._say(f"{one_line(state.criterion_name, 60)} does not fail on this run.")
+        name = one_line(state.criterion_name, 60)
+        if state.is_unreadable:
+            self._say(f"{name} can't be graded: its config has an error. {{inspect.fix}} fixes what it can.")
+        else:
+            self._say(f"{name} does not fail on this run.")
         return None
 
     def action_relax(self) -> None:
