@@ -10,6 +10,7 @@ from textual.app import App
 from textual.screen import Screen
 
 from agenteval_tui.core import directories
+from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.tui.notifications import Notifier
 from agenteval_tui.tui.screen_registry import sheet
@@ -26,6 +27,7 @@ class ThemeController:
         self._notifier = notifier
         self._theme_problems: list[AgentevalError] = []
         self._themes_read = False
+        self._missing = ""  # the theme that was chosen, and is not there now
         self._sheet: Screen[Any] | None = None  # where a theme was chosen last
 
     @property
@@ -44,7 +46,9 @@ class ThemeController:
             self._app.register_theme(default_theme())
         else:
             self.read()
-        self._app.theme = wanted if wanted in self._app.available_themes else DEFAULT_THEME
+        if wanted not in self._app.available_themes:
+            self._missing, wanted = wanted, DEFAULT_THEME
+        self._app.theme = wanted
 
     def read(self) -> None:
         """Read all themes, unless that was done."""
@@ -69,6 +73,9 @@ class ThemeController:
             self._notifier.say_error(self._theme_problems[0])
         elif self._theme_problems:
             self._notifier.say("\n".join(str(one) for one in self._theme_problems), severity="error")
+        if self._missing:
+            shown = f"The theme {one_line(self._missing, 40)} can't be loaded: {DEFAULT_THEME} is used."
+            self._notifier.say(f"{shown} {{theme}} chooses another.", severity="warning")
 
     def keep(self, _theme: object) -> None:
         """Another theme is shown: the next start shows it too, unless it is only looked at."""

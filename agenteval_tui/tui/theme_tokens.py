@@ -21,6 +21,11 @@ RULE_CONTRAST = 1.8
 APART = 0.045
 """Two outcomes are as far from each other as this in OKLab, where black and white are 1 apart."""
 
+ROLE_APART = 0.07
+ROLE_HUE = 25
+"""Who speaks is beside outcomes on every row: so far from bad news, and by so many degrees of hue from passed and
+failed."""
+
 DARK: dict[str, str] = {
     "background": "#14161b",
     "surface": "#14161b",
@@ -107,6 +112,17 @@ def contrast(one: Color, other: Color) -> float:
 def distance(one: Color, other: Color) -> float:
     """How different two colours look, 0 (the same) to 1 (black and white)."""
     return math.dist(_oklab(one), _oklab(other))
+
+
+def apart(one: str, other: str) -> float:
+    """How far from each other two of `DISTINCT` are at least."""
+    return ROLE_APART if "role-user" in (one, other) and {one, other} & {"failed", "error"} else APART
+
+
+def hue_between(one: Color, other: Color) -> float:
+    """How many degrees two colours are apart on the circle of hues, 0 to 180."""
+    angles = [math.degrees(math.atan2(b, a)) for _, a, b in (_oklab(one), _oklab(other))]
+    return abs((angles[0] - angles[1] + 180) % 360 - 180)
 
 
 def legible(colour: Color, grounds: Sequence[Color], ratio: float = TEXT_CONTRAST) -> Color:
@@ -201,21 +217,31 @@ def _mark(start: Color, meaning: Color, background: Color, foreground: Color) ->
 
 def _tell_apart(colours: dict[str, str], base: Mapping[str, str], fixed: set[str], grounds: Sequence[Color]) -> None:
     """Change what looks like another token that means something else."""
-    settled = [_parse(colours[token]) for token in DISTINCT if token in fixed]
+    settled = [(token, _parse(colours[token])) for token in DISTINCT if token in fixed]
     for token in DISTINCT:
         if token in fixed:
             continue
+
+        def room(one: Color, token: str = token) -> float:
+            """How much farther from the others than it has to be; below 0: too near."""
+            return min((_room(token, one, name, other) for name, other in settled), default=1.0)
+
         now = _parse(colours[token])
         candidates = [now, legible(_parse(base[token]), grounds)]
         candidates += [
             legible(_turned(of, degrees), grounds) for degrees in (30, -30, 60, -60, 90, -90, 150) for of in candidates
         ]
-        chosen = next(
-            (one for one in candidates if all(distance(one, other) >= APART for other in settled)),
-            max(candidates, key=lambda one: min((distance(one, other) for other in settled), default=1.0)),
-        )
+        chosen = next((one for one in candidates if room(one) >= 0), max(candidates, key=room))
         colours[token] = chosen.hex6
-        settled.append(chosen)
+        settled.append((token, chosen))
+
+
+def _room(token: str, colour: Color, other_token: str, other: Color) -> float:
+    room = distance(colour, other) - apart(token, other_token)
+    pair = {token, other_token}
+    if "role-user" in pair and pair & {"passed", "failed"} and hue_between(colour, other) < ROLE_HUE:
+        return min(room, 0.0) - APART
+    return room
 
 
 def _turned(colour: Color, degrees: float) -> Color:

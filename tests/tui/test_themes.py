@@ -31,6 +31,7 @@ from agenteval_tui.tui.theme_tokens import (
     complete,
     contrast,
     distance,
+    hue_between,
 )
 from agenteval_tui.tui.themes import default_theme, load_theme, load_themes, with_tokens
 
@@ -104,6 +105,10 @@ def test_every_theme_on_offer_can_be_read_and_told_apart(theme: Theme) -> None:
         if distance(colours[one], colours[other]) < APART
     ]
     assert not alike
+    if not theme.ansi:
+        # Who speaks is beside outcomes on every row: no other tint of theirs.
+        tints = [token for token in ("passed", "failed") if hue_between(colours["role-user"], colours[token]) < 20]
+        assert not tints
 
 
 @pytest.mark.parametrize("theme", offered().values(), ids=list(offered()))
