@@ -40,6 +40,18 @@ class ForkTree(Struct, frozen=True):
     shared: Mapping[str, int]
     running: int = 0
     here: str = ""
+    tried: int = 0
+
+    @property
+    def newest(self) -> int:
+        """The row of what was asked for last: of a branch at work, else the best one of the last execution; 0: none."""
+        branches = self.forks.branches
+        runs = [one.run for branch in branches for one in branch.answers]
+        last = max(runs, key=lambda run: run.started_ms or 0).execution_id if runs else ""
+        asked = [not branch.answers for branch in branches]
+        if not any(asked):
+            asked = [any(one.run.execution_id == last for one in branch.answers) for branch in branches]
+        return asked.index(True) + 1 if branches else 0
 
 
 class ForkRows:
@@ -48,18 +60,19 @@ class ForkRows:
     def __init__(self, tree: ForkTree) -> None:
         self._tree = tree
         self._was = tree.transcripts.get(tree.forks.run.id)
+        self._keys = [ITSELF, *(f"{one.step} {one.label} {one.edits!r}" for one in tree.forks.branches)]
 
     def count(self) -> int:
         """How many rows there are."""
         return 1 + len(self._tree.forks.branches)
 
     def key(self, index: int) -> str:
-        """What names a row."""
-        return str(index)
+        """What names a row, wherever it stands: the best branch is the first, and another one may become that."""
+        return self._keys[index]
 
     def index_of(self, key: str) -> int | None:
         """The row with a key."""
-        return int(key) if key.isdecimal() and int(key) < self.count() else None
+        return self._keys.index(key) if key in self._keys else None
 
     def line(self, index: int, width: int, *, focused: bool) -> Line:
         """Row `index`."""
@@ -88,9 +101,12 @@ def head_lines(tree: ForkTree, width: int) -> list[Line]:
     cells: list[Cell] = [cell(f"{FORK[0]} ", FORK[1]), (count(len(forks.branches), "branch"), "bold")]
     cells.append((f", {count(ended, 'continuation')}", "dim"))
     if tree.running:
-        cells.append((f"   {tree.running} at work", "accent"))
+        cells.append((f"   {tree.running} running", "accent"))
+    if tree.tried:
+        cells.append((f"   and {count(tree.tried, 'continuation')} of shrink, in the history", "dim"))
     if not forks.branches and not tree.running:
-        return [fit(((" Nothing was forked of this run yet: F on a step of the transcript does.", "dim"),), width), ()]
+        said = " This run has no forks yet: press {inspect.fork} on a step of the transcript to make one."
+        return [fit(((said, "dim"),), width), ()]
     return [fit(((" ", ""), *cells), width), ()]
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-from agenteval_tui.analysis.forks import stored_forks
+from msgspec.structs import replace
+
+from agenteval_tui.analysis.forks import AT_WORK, ranked, stored_forks
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
@@ -19,8 +21,6 @@ from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.presenters.fork_columns import ForkRows, ForkTree, representative
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
 
-_AT_WORK = ("queued", "running", "grading")
-
 
 class ForksController:
     """`tree` is None until it was read. `live`: the execution that continues the run now; None: none does."""
@@ -29,6 +29,7 @@ class ForksController:
         self.tree: ForkTree | None = None
         self.rows: ForkRows | None = None
         self.live: Live | None = None
+        self.execution = ""
 
     def reader(self, session: Session, run: str) -> Callable[[], ForkTree]:
         """What reads the forks of a run, or, of a fork, those of the run that it continues: call it in a thread."""
@@ -41,7 +42,7 @@ class ForksController:
 
     def begun(self, live: Live) -> None:
         """An execution continues the run."""
-        self.live = live
+        self.live, self.execution = live, live.execution
 
     def over(self, execution_status: str) -> bool:
         """Whether what was begun here has ended with this status; it is forgotten then."""
@@ -99,8 +100,10 @@ async def stop_execution(live: Live) -> None:
 def forks_of(store: Store, run: str) -> ForkTree:
     """The forks of a run with the transcripts that stand for their branches."""
     row = _root(store, store.run(run))
-    forks = stored_forks(store, row)
-    shown = [row, *(found for branch in forks.branches if (found := representative(branch)) is not None)]
+    found = stored_forks(store, row, at_work=True)
+    tried = [branch for branch in found.branches if branch.purpose == "shrink"]
+    forks = replace(found, branches=ranked(tuple(one for one in found.branches if one.purpose != "shrink")))
+    shown = [row, *(best for branch in forks.branches if (best := representative(branch)) is not None)]
     transcripts = dict(store.transcripts([one.id for one in shown]))
     original = transcripts.get(row.id, Transcript())
     shared: dict[str, int] = {}
@@ -114,8 +117,8 @@ def forks_of(store: Store, run: str) -> ForkTree:
             made = transcripts.get(one.run.id)
             more = 0 if made is None else _prompts(made) - _prompts(original)
             shared[one.run.id] = told + max(more, 0)
-    running = sum(one.status in _AT_WORK for one in store.forks_of(row.id))
-    return ForkTree(forks, transcripts, shared, running, run)
+    running = sum(one.status in AT_WORK for one in store.forks_of(row.id))
+    return ForkTree(forks, transcripts, shared, running, run, sum(len(branch.answers) for branch in tried))
 
 
 def _root(store: Store, row: RunRow) -> RunRow:

@@ -76,7 +76,7 @@ class TranscriptPane(TitledPane[None]):
         """The transcript itself."""
         return self.query_one("#transcript", TranscriptView)
 
-    def heading(self) -> tuple[str, str]:
+    def heading(self) -> Heading:
         view = self.view
         name = "raw JSON" if view.is_raw else "transcript"
         if self.hits or not self._opened:

@@ -9,7 +9,9 @@ from msgspec import Struct
 from agenteval_tui.analysis.repetitions import repetitions, run_to_compare
 from agenteval_tui.analysis.trajectory_alignment import Alignment, align
 from agenteval_tui.core.display import command_line
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
 
@@ -42,9 +44,19 @@ def pair_reader(session: Session, run: str, other: str = "") -> Callable[[], Run
     def read() -> RunPair | None:
         store = session.store
         left = store.run(run)
-        found = store.run(other) if other else run_to_compare(left, repetitions(store, left, everywhere=True))
+        found = store.run(other) if other else _continued(store, left)
+        if found is None:
+            found = run_to_compare(left, repetitions(store, left, everywhere=True))
         if found is None:
             return None
         return RunPair(left, found, align(store.transcript(left.id), store.transcript(found.id)))
 
     return read
+
+
+def _continued(store: Store, run: RunRow) -> RunRow | None:
+    """The run that a fork continues, if it is still there."""
+    try:
+        return store.run(run.fork_of) if run.fork_of else None
+    except AgentevalError:
+        return None

@@ -15,7 +15,7 @@ from textual.message import Message
 from agenteval_tui.analysis.repetitions import Divergence
 from agenteval_tui.core.numbers import count
 from agenteval_tui.runs.fork.answers import Outcomes
-from agenteval_tui.tui.actions import pane_bindings
+from agenteval_tui.tui.actions import keyed, pane_bindings
 from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.presenters import fork_columns
 from agenteval_tui.tui.presenters.branch_tree import TreeRow, detail_lines, head_lines
@@ -238,14 +238,16 @@ class BranchesPane(TitledPane[BranchesController]):
         self.set_class(event.size.width >= SIDE_BY_SIDE, "wide")
 
     def show_forks(self, tree: ForkTree) -> None:
-        """Show the forks; a cursor on a row stays there."""
-        begins = not self.shows_forks
+        """Show the forks, with the cursor on the newest; later it stays on its row until there is a new branch."""
+        before, cursor = self.forks.rows if self.shows_forks else None, self.steps.cursor
         self.shows_forks = True
+        begins = before is None or before.count() <= len(tree.forks.branches)
+        key = None if begins or before is None or cursor >= before.count() else before.key(cursor)
         self.forks.show(tree)
         if self.forks.rows is not None:
-            self.steps.set_source(self.forks.rows, keep_key=None if begins else str(self.steps.cursor))
+            self.steps.set_source(self.forks.rows, keep_key=key)
         if begins:
-            self.steps.cursor = min(len(tree.forks.branches), 1)
+            self.steps.cursor = tree.newest
         self.query_one("#said", LineBlock).show(self._head_lines)
         self.retitle()
         self.show_step()
@@ -267,7 +269,7 @@ class BranchesPane(TitledPane[BranchesController]):
 
     def _head_lines(self, width: int) -> list[Line]:
         if self.shows_forks and self.forks.tree is not None:
-            return fork_columns.head_lines(self.forks.tree, width)
+            return keyed(fork_columns.head_lines(self.forks.tree, width), services(self).keymap)
         found = self._controller.divergence
         return head_lines(found, width) if found is not None else []
 

@@ -88,6 +88,8 @@ from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.views.blame import suspect_line
 
 FORK_SECONDS = 0.3  # between two looks what has become of continuations
+MANY_MESSAGES = 400  # a transcript for which the step that it was lost at takes longer to find than a key may wait
+RESTING_SECONDS = 0.4  # that a person stays at such a run before it is looked for
 PREVIOUS, NEXT = ("◂", "▸") if UNICODE else ("<", ">")
 
 
@@ -390,7 +392,7 @@ class InspectScreen(FrameScreen):
         words = [("relax", "smallest edits"), ("explain", "explain")]
         if state.is_unsaved:
             fix = [("fix", "fix")] if state.diagnostics else []
-            words = [("save", "save"), *fix, ("relax", "smallest edits"), ("revert", "revert")]
+            words = [("save", "save"), ("relax", "smallest edits"), ("revert", "revert"), *fix]
         keymap = self.agenteval.keymap
         shown = [(key_of(f"inspect.{name}", keymap), label, BY_ID[f"inspect.{name}"].method) for name, label in words]
         last = ("^z", "undo", "focused.undo") if state.is_edited else ("^space", "complete", "focused.complete")
@@ -527,9 +529,15 @@ class InspectScreen(FrameScreen):
             if self._fork_timer is None:
                 self._fork_timer = self.set_interval(FORK_SECONDS, self._follow_forks)
 
-        def answered(wanted: tuple[ForkRequest, PlanOptions] | None) -> None:
-            if wanted is not None:
-                self.agenteval.start_fork(*wanted, begun)
+        def answered(wanted: tuple[ForkRequest, PlanOptions | None] | None) -> None:
+            if wanted is None:
+                return
+            request, options = wanted
+            if options is not None:
+                self.agenteval.start_fork(request, options, begun)
+            else:
+                self._turn_to("branches")
+                self._read_forks()
 
         self.app.push_screen(sheet("fork", bench.run.id, bench.transcript, step), answered)
 
