@@ -388,12 +388,18 @@ ACTIONS: tuple[Action, ...] = (
         5,
     ),
     Action("trends.view_before", "view(-1)", "shift+tab", "previous list", "Show the previous list", "trends"),
-    Action("trends.alert", "alert", "", "alert", "Set the pass rate below which there is an alert", "trends", 6),
-    Action("trends.quarantine", "quarantine", "Q", "quarantine", "Let the test run without gating", "trends", 7),
-    Action("trends.filter", "filter", "slash", "filter", "Filter: text, tag:x, agent:x, suite:x", "trends"),
+    Action("trends.alert", "alert", "", "alert", "Set the pass rate below which you get an alert", "trends", 6),
     Action(
-        "trends.executions", "executions", "ctrl+e", "executions", "Go to the executions under the cursor", "trends"
+        "trends.quarantine",
+        "quarantine",
+        "Q",
+        "quarantine",
+        "Quarantine the test: it runs, but does not gate",
+        "trends",
+        7,
     ),
+    Action("trends.filter", "filter", "slash", "filter", "Filter: text, tag:x, agent:x, suite:x", "trends"),
+    Action("trends.executions", "executions", "ctrl+e", "executions", "Go to the executions at the cursor", "trends"),
     Action("trends.regrade", "regrade", "", "today's criteria", "Grade all runs with today's criteria", "trends"),
     Action("trends.refresh", "reload", "ctrl+r", "reload", "Read everything again", "trends"),
     # Agents

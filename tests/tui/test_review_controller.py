@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 
 from agenteval_tui.analysis.labels import LabelSaved
@@ -45,6 +48,13 @@ def test_the_question_comes_first_and_fits(controller: ReviewController) -> None
     controller.comment = "a note"
     assert "a note" in plain(controller.question_lines(80)[-1])
     assert all(width_of(line) <= 12 for line in controller.question_lines(12))
+
+
+def test_the_title_names_a_test_only_while_it_is_shown(controller: ReviewController) -> None:
+    controller.opened = cast("Any", SimpleNamespace(row=SimpleNamespace(test_id="the-last-one")))
+    assert "the-last-one" in plain(controller.heading(80)[0])
+    controller.items = []
+    assert "the-last-one" not in plain(controller.heading(80)[0])
 
 
 def test_one_goes_on_and_back_and_the_comment_comes_back(controller: ReviewController) -> None:

@@ -63,6 +63,7 @@ class _FileScreen(Sheet["ImportOutcome | str | None"]):
         self._error: AgentevalError | None = None
         self._lines: list[tuple[str, str]] = []
         self._busy = False
+        self._over = ""  # the file that is there, and may be written over
 
     @property
     def agenteval(self) -> Services:
@@ -99,6 +100,20 @@ class _FileScreen(Sheet["ImportOutcome | str | None"]):
         if self.is_attached:
             self.query_one("#said", LineBlock).show(self._said)
             self.query_one(SheetFrame).retell()
+
+    def writable(self, named: str) -> Path | None:
+        """The file of this name; None, and why it is said: it can't be a name, or it is there and enter was pressed
+        only once."""
+        try:
+            path = typed_path(named)
+        except AgentevalError as error:
+            self.tell(error=error)
+            return None
+        if os.path.exists(path) and self._over != str(path):  # noqa: PTH110 - see typed_path
+            self._over = str(path)
+            self.tell((f"{one_line(str(path), 200)} exists. Press enter again to overwrite it.", "failed"))
+            return None
+        return path
 
     def _said(self, width: int) -> list[Line]:
         if self._error is not None:
@@ -336,7 +351,6 @@ class ExportScreen(_FileScreen):
     def __init__(self, runs: Sequence[RunRow]) -> None:
         super().__init__()
         self._runs = tuple(runs)
-        self._over = ""
         self._format = "openai"
 
     def fields(self) -> list[Field]:
@@ -367,14 +381,7 @@ class ExportScreen(_FileScreen):
         values = event.form.values()
         if self._busy or not values["path"].strip():
             return
-        try:
-            path = typed_path(values["path"])
-        except AgentevalError as error:
-            self.tell(error=error)
-            return
-        if os.path.exists(path) and self._over != str(path):  # noqa: PTH110 - see typed_path
-            self._over = str(path)
-            self.tell((f"{one_line(str(path), 200)} exists. Press enter again to overwrite it.", "failed"))
+        if (path := self.writable(values["path"])) is None:
             return
         self._busy = True
         start_worker(self, partial(self._write, path, values["format"]), group="write", exclusive=False)
@@ -413,7 +420,6 @@ class ShareScreen(_FileScreen):
     def __init__(self, target: ExecutionRow | RunRow) -> None:
         super().__init__()
         self._target = target
-        self._over = ""
 
     def fields(self) -> list[Field]:
         return [Field("path", "file", share_name(self._target), placeholder="where to")]
@@ -440,14 +446,7 @@ class ShareScreen(_FileScreen):
         named = event.form.values()["path"]
         if self._busy or not named.strip():
             return
-        try:
-            path = typed_path(named)
-        except AgentevalError as error:
-            self.tell(error=error)
-            return
-        if os.path.exists(path) and self._over != str(path):  # noqa: PTH110 - see typed_path
-            self._over = str(path)
-            self.tell((f"{one_line(str(path), 200)} exists. Press enter again to overwrite it.", "failed"))
+        if (path := self.writable(named)) is None:
             return
         self._busy = True
         start_worker(self, partial(self._write, path), group="write", exclusive=False)

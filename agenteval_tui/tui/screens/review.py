@@ -308,6 +308,8 @@ class ReviewScreen(FrameScreen):
         show_agreement(self)
 
     def action_next_pane(self) -> None:
+        if self.has_class("ended"):
+            return
         here = self.focused.id if self.focused is not None else ""
         self._focus_pane({"rating": "transcript", "transcript": "looked"}.get(here or "", "rating"))
 

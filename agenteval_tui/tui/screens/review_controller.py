@@ -131,7 +131,7 @@ class ReviewController:
             return (*left, ("reading what waits …", "dim")), ()
         if self.item is not None:
             left.append((f"{self._place + 1} of {len(self.items)}", "bold"))
-        if self.opened is not None:
+        if self.opened is not None and self.item is not None:
             left.append((f"   {one_line(self.opened.row.test_id, 60)}", "accent"))
         more = [words for words, on in self._more() if on]
         if more:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 from msgspec import Struct
-from msgspec.structs import replace
 from rich.segment import Segment
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.events import Click
+from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
@@ -23,10 +23,11 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.style_tokens import palette_of
-from agenteval_tui.tui.styled_text import ELLIPSIS, Cell, Line, cell_len, fit
+from agenteval_tui.tui.styled_text import ELLIPSIS, Cell, Line, cell_len, fit, pad
 from agenteval_tui.tui.terminal.mounting import drop_messages, is_too_late
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
+NOTE_GAP = 2  # columns between a field and the note beside it
 BEFORE, BEHIND = ("‹", "›") if UNICODE else ("<", ">")
 
 
@@ -182,22 +183,63 @@ class Form(Vertical):
         self._notes: dict[str, tuple[str, bool]] = {}
         # What was put into texts over several lines, and what they made of it: they know one kind of line end.
         self._filled: dict[str, tuple[str, str]] = {}
+        self._drawn: dict[int, Line] = {}
 
     def compose(self) -> ComposeResult:
         for field in self._fields:
-            with Horizontal(classes="field"):
-                label: Line = ((field.label, "dim"),)
-                yield LineBlock(lambda width, label=label: [fit(label, width)], classes="label")  # type: ignore[misc]
-                if field.choices:
-                    yield ChoiceField(field.choices, field.value, id=f"field-{field.name}")
-                elif field.rows:
-                    yield self._area(field)
-                else:
-                    name = f"field-{field.name}"
-                    yield TextField(
-                        field.value, placeholder=field.placeholder, id=name, compact=True, select_on_focus=False
-                    )
-                yield LineBlock(id=f"note-{field.name}", classes="note")
+            control: Widget
+            if field.choices:
+                control = ChoiceField(field.choices, field.value, id=f"field-{field.name}")
+            elif field.rows:
+                control = self._area(field)
+            else:
+                name = f"field-{field.name}"
+                control = TextField(
+                    field.value, placeholder=field.placeholder, id=name, compact=True, select_on_focus=False
+                )
+            control.add_class("field")
+            yield control
+            if self._below and field.hint:
+                yield self._note(field)
+
+    # Labels and the notes beside fields are drawn, and are no widgets: each of those costs a millisecond, and a test
+    # has thirty fields.
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self._drawn = self._lines_beside()
+        return super().render_lines(crop)
+
+    def render_line(self, y: int) -> Strip:
+        line, width = self._drawn.get(y + self.scroll_offset.y, ()), self.size.width
+        return palette_of(self).strip(line, width).apply_style(self.rich_style)
+
+    def _lines_beside(self) -> dict[int, Line]:
+        """What is drawn beside the fields, by row."""
+        labels = {f"field-{field.name}": field for field in self._fields}
+        lines, row = {}, 0
+        for widget in self.displayed_children:
+            field = labels.get(widget.id or "")
+            if field is not None:
+                width = widget.styles.margin.left
+                lines[row] = fit(((field.label, "dim"),), width)
+                if not self._below:
+                    taken = width + widget.outer_size.width
+                    note = fit((*self._note_beside(field),), max(self.size.width - taken - NOTE_GAP, 0))
+                    lines[row] = (*pad(lines[row], taken + NOTE_GAP), *note)
+            row += widget.outer_size.height
+        return lines
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self.refresh()
+
+    def on_resize(self) -> None:
+        """The fields may be in other rows now."""
+        self.refresh()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self.refresh()
 
     @staticmethod
     def _area(field: Field) -> TextArea:
@@ -208,10 +250,6 @@ class Form(Vertical):
         area.cursor_blink = False
         area.styles.height = field.rows
         return area
-
-    def on_mount(self) -> None:
-        for field in self._fields:
-            self._show_note(field)
 
     def focus_first(self) -> None:
         """Go to the first field."""
@@ -252,11 +290,7 @@ class Form(Vertical):
         area = self.query_one(f"#field-{name}")
         if area.styles.height is None or area.styles.height.value != rows:
             area.styles.height = rows
-
-    def hint(self, name: str, text: str) -> None:
-        """The text beside a field, while nothing is wrong with it."""
-        self._fields = tuple(replace(field, hint=text) if field.name == name else field for field in self._fields)
-        self._show_note(next(field for field in self._fields if field.name == name))
+            self.refresh()
 
     def complain(self, problems: dict[str, str]) -> None:
         """What is wrong, by field; nothing about those that are not named."""
@@ -276,14 +310,30 @@ class Form(Vertical):
         return found.value.strip() if isinstance(found, Input) else ""
 
     def _show_note(self, field: Field) -> None:
-        said = self._notes.get(field.name, ("", False))[0]
-        note = self.query_one(f"#note-{field.name}", LineBlock)
-        if self._below:
-            words, style = (f"! {one_line(said, 200)}", "error") if said else (field.hint, "dim")
-            note.show(lambda width: paragraph(words, width, style) if words else [])
+        self.refresh()
+        if not self._below:
             return
-        cells: Line = ((f"! {one_line(said, 120)}", "error"),) if said else ((field.hint, "dim"),)
-        note.show(lambda width: [fit(cells, width)])
+        shown = self.query(f"#note-{field.name}").results(LineBlock)
+        note = next(shown, None)
+        if note is not None:
+            note.show(self._words_below(field))
+        elif self._said(field) or field.hint:
+            self.mount(self._note(field), after=f"#field-{field.name}")
+
+    def _said(self, field: Field) -> str:
+        return self._notes.get(field.name, ("", False))[0]
+
+    def _note(self, field: Field) -> LineBlock:
+        return LineBlock(self._words_below(field), id=f"note-{field.name}", classes="note")
+
+    def _words_below(self, field: Field) -> Callable[[int], list[Line]]:
+        said = self._said(field)
+        words, style = (f"! {one_line(said, 200)}", "error") if said else (field.hint, "dim")
+        return lambda width: paragraph(words, width, style) if words else []
+
+    def _note_beside(self, field: Field) -> Line:
+        said = self._said(field)
+        return ((f"! {one_line(said, 120)}", "error"),) if said else ((field.hint, "dim"),)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """A letter more or less."""

@@ -130,6 +130,9 @@ class RunController:
     def end_notice(self, watch: Watching) -> EndNotice:
         """How the watched execution ended."""
         view = watch.view
+        if view.ended is None and view.listens:
+            said = f"Its process died: {count(view.done, 'run')} saved, and what a cassette kept. Start it again."
+            return EndNotice(said, "warning", False)
         if view.ended is None:
             said = (
                 f"The execution stopped unexpectedly: its process died. {view.done:,} of {view.total:,} runs "
@@ -313,15 +316,19 @@ class RunController:
     def resumable(self) -> bool:
         """Did it end before all of its runs had?"""
         view = self.view
-        if view is None or self.running:
+        if view is None or self.running or view.listens:
             return False
         return self.lost or (view.ended is not None and view.ended.status in RESUMABLE and waiting_counts(view) > 0)
 
     # Lines
 
-    @staticmethod
-    def empty() -> list[Line]:
-        """What is shown instead of cells, while no execution is shown."""
+    def empty(self) -> list[Line]:
+        """What is shown instead of cells, while no execution is shown, or it has no runs yet."""
+        if self.view is not None and not self.running and not self.view.total:
+            return empty_state("", "No run came before it ended.", *SUITES_KEY)
+        if self.view is not None and self.view.listens:
+            purpose = "Each run appears here as it arrives, with its transcript."
+            return empty_state(purpose, "Nothing has arrived yet.", "{run.cancel}", "stops this")
         return empty_state(
             "Watch tests run: a cell a run, and what the chosen one says as it says it.",
             "Nothing is being watched.",
@@ -375,7 +382,7 @@ class RunController:
     def key_names(self, row: int) -> list[str]:
         """What can be done now: names of actions, the most important first."""
         view = self.view
-        if view is None:
+        if view is None or not view.total:
             return []
         errors = ["errors"] if view.count("error") else []
         if self.running:

@@ -152,9 +152,13 @@ class RunScreen(FrameScreen):
     def _say_end(self, watch: Watching) -> None:
         self.agenteval.count_running()
         notice = self.controller.end_notice(watch)
-        # Who looks at it needs no way to it.
-        place = None if self.is_current else NotificationSource("execution", watch.live.execution)
-        self.agenteval.say(notice.said, severity=notice.severity, place=place)
+        if self.is_current:
+            # The header says how it ended; a note would lie over what the chosen run says.
+            if notice.severity != "information":
+                self.agenteval.say(notice.said, severity=notice.severity)
+        else:
+            place = NotificationSource("execution", watch.live.execution)
+            self.agenteval.say(notice.said, severity=notice.severity, place=place)
         if notice.finished:
             self._say_changes(watch.live.execution)
         self._look_for_offer(watch.view)
@@ -206,7 +210,8 @@ class RunScreen(FrameScreen):
         """Another execution is shown."""
         grid, cells = self.controller.grid, self._cells
         assert grid is not None
-        self.remove_class("empty")
+        self.set_class(grid.count() == 0, "empty")
+        cells.set_empty(self.controller.empty())
         with cells.prevent(VirtualList.Highlighted):
             cells.set_source(grid, keep_key=grid.key(0) if grid.count() else None)
         self.query_one("#cells-title", PaneTitle).retitle()
@@ -245,6 +250,7 @@ class RunScreen(FrameScreen):
         """Runs came that nobody had planned: an execution listens."""
         cells = self._cells
         at = cells.cursor
+        self.remove_class("empty")
         with cells.prevent(VirtualList.Highlighted):
             cells.set_source(grid, keep_key=grid.key(at) if at >= 0 else grid.key(0))
         self.query_one("#cells-title", PaneTitle).retitle()
