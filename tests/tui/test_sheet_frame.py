@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import pytest
+from textual._compositor import Compositor
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 
@@ -111,3 +112,28 @@ async def test_a_sheet_is_as_high_as_its_content_and_closed_at_any_size() -> Non
         await pilot.pause()
         await pilot.pause()
         assert answers == ["closed"]
+
+
+async def test_what_is_hidden_asks_for_no_layout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A layout takes longer than all else that a key in the config editor does. Shown again, it has what was said."""
+
+    class Blocks(App[None]):
+        def compose(self) -> ComposeResult:
+            block = LineBlock(id="block")
+            block.display = False
+            block.styles.height = "auto"
+            yield block
+
+    app, layouts = Blocks(), []
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        block = app.query_one(LineBlock)
+        reflow = Compositor.reflow
+        monkeypatch.setattr(Compositor, "reflow", lambda *given: (layouts.append(1), reflow(*given))[1])
+        block.show(lambda width: [(("said", ""),), (("more", ""),)])
+        await pilot.pause()
+        assert not layouts
+        block.display = True
+        await pilot.pause()
+        assert layouts  # shown, it asks for one
+        assert block.size.height == 2

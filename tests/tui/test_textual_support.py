@@ -29,13 +29,26 @@ from agenteval_tui.tui.terminal import (
     mounting,
     screen_styles,
     sheet,
+    strip_caches,
+    stylesheet,
     text_area,
     textual_support,
 )
 from agenteval_tui.tui.terminal.text_area import ExactDocument, QuietTextArea
 
 TUI = Path(__file__).resolve().parents[2] / "agenteval_tui" / "tui"
-MODULES = (backdrop, crash_report, input, minimal_redraw, mounting, screen_styles, sheet, text_area)
+MODULES = (
+    backdrop,
+    crash_report,
+    input,
+    minimal_redraw,
+    mounting,
+    screen_styles,
+    sheet,
+    strip_caches,
+    stylesheet,
+    text_area,
+)
 ALL = {name: (module.__name__, digest) for module in MODULES for name, digest in module.STANDS_ON.items()}
 
 
@@ -60,7 +73,7 @@ def test_everything_private_that_we_replace_is_watched() -> None:
 
 def test_every_part_is_known_in_this_version() -> None:
     assert textual_support.is_read()
-    assert all(module.IS_KNOWN for module in (backdrop, input, minimal_redraw, text_area))
+    assert all(module.IS_KNOWN for module in (backdrop, input, minimal_redraw, strip_caches, stylesheet, text_area))
     assert mounting.DISPATCHES
     assert crash_report.IS_REPLACEABLE
 

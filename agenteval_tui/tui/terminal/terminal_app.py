@@ -17,6 +17,8 @@ from agenteval_tui.tui.terminal import crash_report, minimal_redraw, screen_styl
 from agenteval_tui.tui.terminal.crash_report import CrashReport
 from agenteval_tui.tui.terminal.input import use_prompt_input
 from agenteval_tui.tui.terminal.minimal_redraw import MinimalRedraw
+from agenteval_tui.tui.terminal.strip_caches import use_late_caches
+from agenteval_tui.tui.terminal.stylesheet import remembering
 
 
 class TerminalApp(App[int]):
@@ -24,7 +26,9 @@ class TerminalApp(App[int]):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self.stylesheet = remembering(self.stylesheet)
         use_prompt_input()
+        use_late_caches()
         self.minimal_redraw = MinimalRedraw(self)
         self.crash_report = CrashReport(self)
 

@@ -51,7 +51,8 @@ class LineBlock(Widget):
         self._make = make
         width, old = self._shown
         if width <= 0:
-            self.refresh(layout=True)
+            if self.display:  # what is hidden needs no room: a layout takes longer than all else that a key does
+                self.refresh(layout=True)
             return
         new = make(width)
         if list(new) != list(old):

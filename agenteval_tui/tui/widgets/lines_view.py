@@ -78,7 +78,13 @@ class LinesView(ScrollView, can_focus=True):
             self.scroll_to(y=row - height + 2, animate=False)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return len(self._lines_at(max(width - self.styles.scrollbar_size_vertical, 0)))
+        width = max(width - self.styles.scrollbar_size_vertical, 0)
+        lines = self._lines_at(width)
+        if not self.size and not self.follow:
+            # The first layout knows then whether there is a scroll bar: it is not painted a second time for that.
+            self._width, self._lines = width, lines
+            self.set_reactive(LinesView.virtual_size, Size(width, len(lines)))
+        return len(lines)
 
     def on_resize(self, event: Resize) -> None:
         if self._content_width() != self._width:
