@@ -212,3 +212,37 @@ def test_marks_that_a_sheet_cut_off_their_letter_are_not_sent() -> None:
     cut = Strip([Segment("\u0300\u0301Z\u0300 end")])  # what lies over the row took the letter and left its marks
     sent = Mirror(WIDTH, HEIGHT).paint([(0, [(0, Strip([Segment("│")]), 1), (1, cut, cut.cell_length)])], CONSOLE)
     assert "│\x1b[1;2HZ\u0300 end" in sent
+
+
+def test_a_row_of_many_styles_is_sent_style_by_style() -> None:
+    """A colour is set once in a row, not at each change, and gaps of a row with one background are gone past."""
+    good, bad, plain = (Style(color=name, bgcolor="#14161b") for name in ("#7fcf8b", "#f27a83", "#d6d9e0"))
+    row = [("order-status", plain), (" " * 8, plain), ("3/5", plain), (" " * 9, plain), *[("✓", good), ("✗", bad)] * 4]
+    cursor = Style(bgcolor="#39435c")
+    mirror, screen = Mirror(60, 2, erases=True), pyte.Screen(60, 2)
+    for style in (Style(), cursor, Style()):
+        strip = Strip([Segment(text, look + style) for text, look in row])
+        sent = mirror.paint([(0, [(0, strip, strip.cell_length)])], CONSOLE)
+        pyte.Stream(screen).feed(sent)
+        assert screen.display[0].rstrip() == "".join(text for text, _ in row)
+        assert [screen.buffer[0][x].fg for x in (32, 33, 38, 39)] == ["7fcf8b", "f27a83"] * 2
+        assert [sent.count(look) for look in ("127;207;139", "242;122;131", "214;217;224")] == [1, 1, 1]
+        assert len(sent.encode()) < 200
+
+
+def test_the_style_that_a_row_ends_with_is_one_that_the_next_row_begins_with() -> None:
+    """As where a cursor moves: what is pale is paler on the bar of the cursor, other colours are the same on both."""
+    good, bad, pale, paler = (Style(color=name) for name in ("#7fcf8b", "#f27a83", "#8b91a0", "#adb2bc"))
+    ground, cursor = Style(bgcolor="#14161b"), Style(bgcolor="#39435c")
+    rows = []
+    for y, (dim, under) in enumerate([(pale, ground), (paler, cursor)]):
+        row = [("1/2 of the runs", dim), (" " * 6, dim), *[("✓", good), ("✗", bad)] * 3]
+        strip = Strip([Segment(text, look + under) for text, look in row])
+        rows.append((y, [(0, strip, strip.cell_length)]))
+    screen = pyte.Screen(60, 2)
+    sent = Mirror(60, 2, erases=True).paint(rows, CONSOLE)
+    pyte.Stream(screen).feed(sent)
+    assert [[screen.buffer[y][x].fg for x in (0, 21, 22)] for y in (0, 1)] == [
+        ["8b91a0", "7fcf8b", "f27a83"], ["adb2bc", "7fcf8b", "f27a83"],
+    ]  # fmt: skip
+    assert sorted(sent.count(look) for look in ("127;207;139", "242;122;131")) == [1, 2]

@@ -7,7 +7,8 @@ terminal made of it is not known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
 from functools import lru_cache
 
 from rich.color import ColorSystem
@@ -58,76 +59,198 @@ class Mirror:
                 everything = len(drawn) == len(pieces) and len(whole) == sum(most for *_, most in pieces) == self.width
                 self._rows[y] = whole if everything else None
                 continue
-            pen.at = -1
+            changed: list[_Stroke] = []
             for x, cells in drawn:
                 del cells[max(self.width - x, 0) :]
                 before = row[x : x + len(cells)]
                 if before != cells:
                     for start, end in _runs(before, cells):
-                        pen.draw(x + start, y, cells[start:end])
+                        changed += _strokes(x + start, cells[start:end])
                     row[x : x + len(cells)] = cells
+            if changed:
+                pen.draw(y, changed)
         return pen.done()
 
 
+Word = tuple[int, str, int]
+"""Where it begins, what it is, and where it ends."""
+
+
+@dataclass(slots=True)
+class _Stroke:
+    """Neighbouring cells that are written in one style: words, and spaces around them. A space that is seen, as an
+    underlined one is, is a letter like others."""
+
+    x: int
+    end: int
+    look: Look
+    words: list[Word]
+
+
+def _takes(look: Look, background: str) -> bool:
+    """Do spaces of that background look the same in this style?"""
+    return look[2] == background and not _SEEN_ON_BLANKS.intersection(look[0])
+
+
+def _strokes(x: int, cells: Sequence[Cell]) -> list[_Stroke]:
+    """Neighbouring cells as strokes, as few as there can be: spaces belong to a neighbour with their background."""
+    strokes: list[_Stroke] = []
+    last: _Stroke | None = None
+    at, number = 0, len(cells)
+    while at < number:
+        text, name = cell = cells[at]
+        look, begin = _parts(name), at
+        at += 1
+        if text == " " and not look[0]:
+            while at < number and cells[at] == cell:
+                at += 1
+            if last is not None and _takes(last.look, look[2]):
+                last.end = x + at
+                continue
+            last = _Stroke(x + begin, x + at, ((), "", look[2]), [])
+        else:
+            while at < number and cells[at][1] == name and (cells[at][0] != " " or look[0]):
+                at += 1
+            word = (x + begin, "".join([text for text, _ in cells[begin:at]]), x + at)
+            if last is not None and (last.look == look or (not last.words and _takes(look, last.look[2]))):
+                last.words.append(word)
+                last.look, last.end = look, x + at
+                continue
+            last = _Stroke(x + begin, x + at, look, [word])
+        strokes.append(last)
+    return strokes
+
+
+class _Row:
+    """Writes strokes of a row. Knows which style is set, and where the cursor is in the row (-1: elsewhere)."""
+
+    def __init__(self, y: int, look: Look, *, erases: bool) -> None:
+        self.out: list[str] = []
+        self.look = look
+        self._y = y
+        self._erases = erases
+        self._at = -1
+
+    def cost(self, wanted: Set[tuple[tuple[str, ...], str]]) -> int:
+        """Characters to write, without those that the next row is spared because one of the `wanted` styles is set."""
+        attributes, colour, _ = self.look
+        return sum(map(len, self.out)) - (len(colour) + 1 if (attributes, colour) in wanted else 0)
+
+    def erase(self, ground: range, background: str, then: Look) -> None:
+        """Have these cells show nothing but the background. `then`: the style of what is written next; where it can be
+        set for both, it is."""
+        self._go(ground.start)
+        self._set(then if _takes(then, background) else _of_spaces(self.look, background))
+        self.out.append(f"\x1b[{len(ground)}X")
+
+    def write(self, stroke: _Stroke, *, is_erased: bool, is_followed: bool) -> None:
+        """Write this next. `is_erased`: its spaces are there already; `is_followed`: what is next stands behind it."""
+        if is_erased and not stroke.words:
+            return
+        if not is_erased:
+            self._go(stroke.x)
+        self._set(stroke.look if stroke.words else _of_spaces(self.look, stroke.look[2]))
+        here = stroke.x
+        for x, text, end in stroke.words:
+            if x == here + 1 and here == self._at:
+                self.out.append(" ")
+            elif x > here:
+                self._space(here, x - here, is_erased, is_followed=True)
+                self._go(x)
+            elif x != self._at:
+                self._go(x)
+            self.out.append(text)
+            self._at = here = end
+        if stroke.end > here:
+            self._space(here, stroke.end - here, is_erased, is_followed=is_followed)
+
+    def _space(self, x: int, number: int, is_erased: bool, *, is_followed: bool) -> None:
+        if is_erased:
+            if is_followed and number <= BRIDGE and self._at == x:
+                self.out.append(" " * number)
+                self._at = x + number
+            return
+        self._go(x)
+        if self._erases and number > (ERASED if is_followed else 4):
+            self.out.append(f"\x1b[{number}X")
+        else:
+            self.out.append(" " * number)
+            self._at = x + number
+
+    def _set(self, look: Look) -> None:
+        if look != self.look:
+            self.out.append(_change(self.look, look))
+            self.look = look
+
+    def _go(self, x: int) -> None:
+        if self._at == x:
+            return
+        if self._at < 0:
+            self.out.append(f"\x1b[{self._y + 1};{x + 1}H" if x else f"\x1b[{self._y + 1}H")
+        elif not x:
+            self.out.append("\r")
+        else:
+            ways = [f"\x1b[{x + 1}G"]
+            if x > self._at:
+                ways.append(f"\x1b[{x - self._at}C" if x > self._at + 1 else "\x1b[C")
+            self.out.append(min(ways, key=len))
+        self._at = x
+
+
 class _Pen:
-    """Writes, and knows where in the row it is (-1: elsewhere) and which style is set."""
+    """Writes rows, and knows which style is set."""
 
     def __init__(self, erases: bool) -> None:
         self._out: list[str] = []
         self._erases = erases
         self._look = PLAIN
-        self.at = -1
+        self._waiting: tuple[int, Sequence[_Stroke]] | None = None
 
-    def draw(self, x: int, y: int, cells: Sequence[Cell]) -> None:
-        """Write some cells of a row."""
-        if self.at < 0:
-            self._out.append(f"\x1b[{y + 1};{x + 1}H")
-        elif x > self.at:
-            self._out.append(f"\x1b[{x - self.at}C")
-        end = len(cells)
-        at = here = 0  # the cell that is written next, and the one where the cursor is
-        while at < end:
-            text, name = cells[at]
-            look = _parts(name)
-            is_blank = text == " " and not look[0]
-            if is_blank:
-                look = self._look_of_blank(cells, at, look)
-            if look != self._look:
-                self._out.append(_change(self._look, look))
-                self._look = look
-            if is_blank and self._erases and (spaces := _spaces(cells, at)) > ERASED:
-                self._go(at - here)
-                self._out.append(f"\x1b[{spaces}X")
-                here, at = at, at + spaces
-                continue
-            self._go(at - here)
-            self._out.append(text)
-            at = here = at + 1
-        self.at = x + here
+    def draw(self, y: int, strokes: Sequence[_Stroke]) -> None:
+        """Write strokes of a row. It waits for what comes next: the style that is set last may be of use there."""
+        self._draw_waiting(strokes)
+        self._waiting = y, strokes
 
-    def _look_of_blank(self, cells: Sequence[Cell], at: int, blank: Look) -> Look:
-        """The style to set for a space, which shows its background only: the one that is set, or that of the text
-        behind it, where they have that background."""
-        attributes, colour, background = self._look
-        if background == blank[2] and not _SEEN_ON_BLANKS.intersection(attributes):
-            return self._look
-        behind = next((_parts(name) for text, name in cells[at:] if text != " "), blank)
-        if behind[2] == blank[2] and not _SEEN_ON_BLANKS.intersection(behind[0]):
-            return behind
-        return tuple(one for one in attributes if one not in _SEEN_ON_BLANKS), colour, blank[2]
+    def _draw_waiting(self, then: Sequence[_Stroke] = ()) -> None:
+        """Write the row that waits in the way that is shortest: from left to right or one style after the other (to set
+        a colour costs up to twenty bytes, to go somewhere else in the row five), with or without erasing it before.
+        `then`: what is written next, in another row."""
+        if self._waiting is None:
+            return
+        (y, strokes), self._waiting = self._waiting, None
+        wanted = {stroke.look[:2] for stroke in then if stroke.words and stroke.look[1]}
+        orders = [strokes]
+        if len({stroke.look for stroke in strokes}) < len(strokes):
+            orders += _by_style(strokes, self._look), _by_style(strokes, self._look, wanted)
+        rows = [self._row(y, order) for order in orders]
+        best = min(rows, key=lambda row: row.cost(wanted))
+        if self._erases and (grounds := _grounds(strokes)):
+            erased = [self._row(y, order, grounds) for order in orders]
+            best = min([best, *erased], key=lambda row: row.cost(wanted))
+        self._out += best.out
+        self._look = best.look
 
-    def _go(self, cells: int) -> None:
-        if cells:
-            self._out.append(f"\x1b[{cells}C")
+    def _row(self, y: int, strokes: Sequence[_Stroke], grounds: Sequence[tuple[range, str]] = ()) -> _Row:
+        row = _Row(y, self._look, erases=self._erases)
+        first = next((stroke.look for stroke in strokes if stroke.words), PLAIN)
+        for number, (ground, background) in enumerate(grounds, 1):
+            row.erase(ground, background, first if number == len(grounds) else PLAIN)
+        last = len(strokes) - 1
+        for number, stroke in enumerate(strokes):
+            is_erased = bool(grounds) and any(stroke.x in ground for ground, _ in grounds)
+            is_followed = number < last and strokes[number + 1].x == stroke.end
+            row.write(stroke, is_erased=is_erased, is_followed=is_followed)
+        return row
 
     def whole(self, x: int, y: int, text: str) -> None:
         """Write what the toolkit would."""
+        self._draw_waiting()
         self._plain()
         self._out.append(f"\x1b[{y + 1};{x + 1}H{text}")
-        self.at = -1
 
     def done(self) -> str:
         """All that was written."""
+        self._draw_waiting()
         self._plain()
         return "".join(self._out)
 
@@ -137,10 +260,48 @@ class _Pen:
             self._look = PLAIN
 
 
-def _spaces(cells: Sequence[Cell], start: int) -> int:
-    """How many spaces of one look are in a row from there on."""
-    space = cells[start]
-    return next((at for at in range(start + 1, len(cells)) if cells[at] != space), len(cells)) - start
+def _grounds(strokes: Sequence[_Stroke]) -> list[tuple[range, str]]:
+    """Where neighbouring cells have one background, and which; only where there are many."""
+    grounds: list[tuple[range, str]] = []
+    for stroke in strokes:
+        cells = range(stroke.x, stroke.end)
+        if grounds and grounds[-1][0].stop == cells.start and grounds[-1][1] == stroke.look[2]:
+            cells = range(grounds.pop()[0].start, cells.stop)
+        grounds.append((cells, stroke.look[2]))
+    return [ground for ground in grounds if len(ground[0]) > ERASED]
+
+
+def _by_style(
+    strokes: Sequence[_Stroke], look: Look, wanted: Set[tuple[tuple[str, ...], str]] = frozenset()
+) -> list[_Stroke]:
+    """The strokes of each style together; next comes the style that is set with the fewest bytes, and last one of the
+    `wanted` ones, if there is any."""
+    groups: dict[Look, list[_Stroke]] = {}
+    for stroke in strokes:
+        groups.setdefault(stroke.look, []).append(stroke)
+    ordered: list[_Stroke] = []
+    kept = [each for each in groups if each[:2] in wanted and each[:2] != look[:2]]
+    while groups:
+        free = groups.keys() - kept[-1:] or groups.keys()
+        nearest = min((each for each in groups if each in free), key=lambda each: _way(look, each))
+        group = groups.pop(nearest)
+        blanks = ((), "", nearest[2])
+        if blanks in groups and _takes(nearest, nearest[2]):
+            group = sorted([*group, *groups.pop(blanks)], key=lambda each: each.x)
+        ordered += group
+        look = nearest
+    return ordered
+
+
+def _way(look: Look, other: Look) -> int:
+    """How many characters it takes to set the other style."""
+    return 0 if look == other else len(_change(look, other))
+
+
+def _of_spaces(look: Look, background: str) -> Look:
+    """The style to set for spaces, which show their background only: the one that is set, as far as it can stay."""
+    attributes, colour, _ = look
+    return tuple(one for one in attributes if one not in _SEEN_ON_BLANKS), colour, background
 
 
 def _cells(strip: Strip, colours: ColorSystem) -> list[Cell] | None:
@@ -225,7 +386,7 @@ Look = tuple[tuple[str, ...], str, str]
 PLAIN: Look = ((), "", "")
 _SEEN_ON_BLANKS = frozenset({"4", "5", "6", "7", "9", "21", "51", "52", "53"})
 _OFF = {"1": "22", "2": "22", "3": "23", "4": "24", "5": "25", "6": "25", "7": "27", "9": "29"}
-"""What ends an attribute; others end with all of them."""
+"""What ends an attribute; the others end with a full reset."""
 
 
 @lru_cache(maxsize=4096)
