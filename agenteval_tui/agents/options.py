@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # a suite's options are checked without what runs an agent
 class OptionGroup(BaseModel):
     """Options that are grouped below one option of a kind."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 class PriceOption(OptionGroup):
@@ -37,7 +37,7 @@ class PriceOption(OptionGroup):
 class AgentOptions(BaseModel):
     """What every kind takes. A kind's own model adds to it; unknown options are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     asks_model: ClassVar[bool] = False
     """Whether agents of this kind are models on a server."""

@@ -110,7 +110,8 @@ class AgentevalApp(TerminalApp):
             self.session.everything = flag(kept, "all")
         self._keys_file = directories.config_dir() / KEYS_FILE
         self.keymap, self._keymap_problems = read_keymap(self._keys_file)
-        self.key_queue = KeyQueue(self)
+        self.input_queue = InputQueue(self)
+        self.idle_imports = IdleImports(self._is_reading)
         self.notifier = Notifier(self._show_note, self.keymap)
         self.programs = ExternalPrograms(self, self.notifier)
         self.navigation = Navigation(self, self.session, self.state, self.keymap, self.programs.open_editor)
@@ -280,6 +281,11 @@ class AgentevalApp(TerminalApp):
             self.show_execution(self.start.target, back=False)
         else:
             self.go(first_screen(self.state.screen, self.start.screen))
+        if not self.is_headless:
+            self.call_after_refresh(start_worker, self, self.idle_imports.run, group="ahead")
+
+    def _is_reading(self) -> bool:
+        return isinstance(self.screen, FrameScreen) and self.screen.unanswered > 0
 
     def _end_with(self, server: int) -> None:
         """In a browser: the server was killed, and this app is no longer visible."""
@@ -294,7 +300,14 @@ class AgentevalApp(TerminalApp):
             if moved:
                 self.say(moved, severity="warning")
                 self.navigation.tell_new_runs()
-            self.count_badges()
+            # A screen that waits for its suites counts when it has them: until then, counting would take half of the
+            # processor from reading them.
+            if not self._is_reading():
+                self.count_badges()
+                # What another process runs; what is known to run is looked at anyway.
+                if not is_busy(self, "running") and self.live_executions.have_changed():
+                    self.navigation.tell_new_runs()
+                    self.count_running()
 
         start_worker(self, look, group="history")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,12 @@ from shop import app_on, run_samples, screen_of, settle, text_of, until
 from textual.widget import Widget
 
 from agenteval_tui.core import directories
+from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.presenters.navigation_strip import StripState, Tab, running_badge, strip_line, strip_zones
 from agenteval_tui.tui.screen_registry import FACTORIES
 from agenteval_tui.tui.screens.select_dialog import SelectScreen
 from agenteval_tui.tui.styled_text import plain, width_of
+from agenteval_tui.tui.workers import is_busy
 
 pytestmark = pytest.mark.xdist_group("screens")
 
@@ -122,6 +125,26 @@ async def test_a_cursor_key_counts_nothing(samples: tuple[Path, Path], monkeypat
             await pilot.press(key)
             await settle(pilot)
         assert not counts
+
+
+async def test_nothing_is_counted_while_the_first_suites_are_read(
+    samples: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, counts, overview = threading.Event(), list[int](), Session.overview
+    monkeypatch.setattr(Session, "overview", lambda session: read.wait(60) and overview(session))
+    app = app_on(*samples)
+    count = app.badges.count
+    monkeypatch.setattr(app.badges, "count", lambda: counts.append(1) or count())
+    async with app.run_test(size=(140, 45)) as pilot:
+        try:
+            await until(pilot, lambda: bool(screen_of(app).unanswered))
+            app._look_at_history()
+            await until(pilot, lambda: not any(one.group == "history" for one in app.workers))
+            assert not is_busy(app, "badges")
+            assert not counts
+        finally:
+            read.set()
+        await until(pilot, lambda: bool(counts))
 
 
 async def test_a_click_goes_to_a_screen_lists_the_screens_and_changes_the_scope(samples: tuple[Path, Path]) -> None:

@@ -45,6 +45,8 @@ class FrameScreen(Screen[None]):
     LOWEST = 10  # rows, below which it has no title line of its own
     _followed = 0.0
     _following: Callable[[], None] | None = None
+    unanswered = 0
+    """How many of its questions (`ask`) are being answered."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -164,6 +166,7 @@ class FrameScreen(Screen[None]):
         async def answer() -> None:
             if painted:
                 await until_painted(self)
+            self.unanswered += 1
             try:
                 result = await asyncio.to_thread(work)
             except (AgentevalError, OSError) as error:
@@ -173,6 +176,8 @@ class FrameScreen(Screen[None]):
                 if await mounted(self):
                     (failed or self.agenteval.say_error)(known)
                 return
+            finally:
+                self.unanswered -= 1
             if await mounted(self):
                 then(result)
                 self.agenteval.count_badges()
