@@ -15,11 +15,14 @@ import os
 import pkgutil
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import benchmarks
+from benchmarks.history import HISTORIES
 from benchmarks.machine import Machine, this_machine
 from benchmarks.table import Row, markdown
 
@@ -50,6 +53,24 @@ def measure_apart(name: str, quick: bool) -> list[Row]:
     return [Row(**one) for one in json.loads(done.stdout)["figures"]]
 
 
+def measure_all(quick: bool) -> tuple[list[Row], list[str]]:
+    """The figures of all modules, and the names of those that could not be measured."""
+    rows: list[Row] = []
+    broken: list[str] = []
+    with tempfile.TemporaryDirectory() as histories:
+        os.environ[HISTORIES] = histories
+        for name in modules():
+            print(f"{name} ...", end=" ", file=sys.stderr, flush=True)
+            began = time.monotonic()
+            try:
+                rows += measure_apart(name, quick)
+                print(f"{time.monotonic() - began:.0f} s", file=sys.stderr)
+            except (subprocess.CalledProcessError, ValueError, KeyError) as error:
+                broken.append(name)
+                print(f"could not be measured: {error}", file=sys.stderr)
+    return rows, broken
+
+
 def page_with(page: str, table: str, machine: Machine, quick: bool) -> str:
     """The page with another table between its marks."""
     head, begin, rest = page.partition(BEGIN)
@@ -72,18 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     machine = this_machine()  # before its load is our own
     # The histories that are measured are of no project that lies in this folder.
     os.environ.setdefault("AGENTEVAL_SCOPE", "all")
-    rows: list[Row] = []
-    broken: list[str] = []
-    for name in [given.only] if given.only else modules():
-        if given.only:
-            rows += measure_here(name, given.quick)
-            continue
-        print(f"{name} ...", file=sys.stderr, flush=True)
-        try:
-            rows += measure_apart(name, given.quick)
-        except (subprocess.CalledProcessError, ValueError, KeyError) as error:
-            broken.append(name)
-            print(f"{name} could not be measured: {error}", file=sys.stderr)
+    rows, broken = (measure_here(given.only, given.quick), []) if given.only else measure_all(given.quick)
     report: dict[str, Any] = {"version": 1, "machine": machine.as_json(), "quick": given.quick}
     text = json.dumps({**report, "figures": [row.as_json() for row in rows]}, indent=2)
     if given.json == "-":

@@ -1,4 +1,5 @@
-"""How much memory and time it takes to import a large Inspect log: 25 MB packed by zstd, many times that as JSON.
+"""How much memory and time it takes to import a large Inspect log (25 MB packed by zstd, many times that as JSON), and
+conversations in lines of JSON.
 
 python -m benchmarks.importing [--quick] [--json FILE]
 """
@@ -20,7 +21,9 @@ from benchmarks.table import Row
 
 SAMPLES = 170
 TURNS = 50
-DUE_MB = 200
+CONVERSATIONS = 8_000
+LOG_MB, LOG_S = 92, 5.0
+LINES_MB, LINES_PER_S = 93, 1_700
 
 
 def _message(rng: random.Random, role: str, number: int, **more: Any) -> dict[str, Any]:
@@ -77,7 +80,24 @@ def make_log(path: Path, samples: int) -> int:
     return size
 
 
-def import_log(path: Path, db: Path) -> dict[str, float]:
+def make_lines(path: Path, number: int) -> int:
+    """Write conversations of 16 messages, 5 KB and one a line, as OpenAI's API has them; the bytes of JSON in it."""
+    rng = random.Random(1)
+    with path.open("w", encoding="utf-8") as file:
+        for one in range(number):
+            messages: list[dict[str, Any]] = [{"role": "system", "content": "You help customers of a shop."}]
+            for turn in range(5):
+                call = {"id": f"c{turn}", "type": "function"}
+                call["function"] = {"name": "get_order", "arguments": json.dumps({"order_id": f"#W{one}"})}  # type: ignore[assignment]
+                text = " ".join(f"{rng.getrandbits(32):x}" for _ in range(30))
+                messages.append({"role": "user", "content": f"Where is order {one}? {text}"})
+                messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+                messages.append({"role": "tool", "tool_call_id": f"c{turn}", "content": text[::-1] + text})
+            file.write(json.dumps({"messages": messages}) + "\n")
+    return path.stat().st_size
+
+
+def import_into(path: Path, db: Path) -> dict[str, float]:
     """Import it in this process: seconds, and the most memory that the whole process had, in megabytes."""
     from agenteval_tui.formats.import_file import import_file
     from agenteval_tui.history.store import Store
@@ -97,24 +117,28 @@ def _apart(*arguments: str) -> Any:
     return json.loads(done.stdout)
 
 
+def _memory(what: str, megabytes: float, due: int) -> Row:
+    return Row(f"{what}: memory of the process", f"{megabytes:.0f} MB", f"<= {due} MB", round(megabytes) <= due)
+
+
 def run(quick: bool) -> list[Row]:
-    """The figures of this module. Making the log and importing it are processes of their own."""
-    samples = SAMPLES // 10 if quick else SAMPLES
+    """The figures of this module. Making a file and importing it are processes of their own."""
+    samples, number = (SAMPLES // 10, CONVERSATIONS // 10) if quick else (SAMPLES, CONVERSATIONS)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "log.eval")
-        size = _apart("--make", str(path), str(samples))
+        path, lines = Path(folder, "log.eval"), Path(folder, "conversations.jsonl")
+        size, plain = _apart("--make", str(path), str(samples)), _apart("--lines", str(lines), str(number))
         packed = path.stat().st_size / 1e6
-        measured = _apart("--import", str(path), str(Path(folder, "h.db")))
-    assert measured["runs"] == samples
+        log = _apart("--import", str(path), str(Path(folder, "log.db")))
+        read = _apart("--import", str(lines), str(Path(folder, "lines.db")))
+    assert (log["runs"], read["runs"]) == (samples, number)
     what = f"import an Inspect log of {packed:.0f} MB ({size / 1e6:,.0f} MB of JSON, {samples} samples)"
+    other = f"import {number:,} conversations of 16 messages in JSONL, {plain / 1e6:.0f} MB"
+    rate = number / read["seconds"]
     return [
-        Row(
-            f"{what}: memory of the process",
-            f"{measured['megabytes']:.0f} MB",
-            f"< {DUE_MB} MB",
-            measured["megabytes"] < DUE_MB,
-        ),
-        Row(f"{what}: time", f"{measured['seconds']:.1f} s", "", None),
+        _memory(what, log["megabytes"], LOG_MB),
+        Row(f"{what}: time", f"{log['seconds']:.1f} s", f"< {LOG_S:g} s", log["seconds"] < LOG_S),
+        Row(other, f"{rate:,.0f} runs/s", f"> {LINES_PER_S:,} runs/s", rate > LINES_PER_S),
+        _memory(other, read["megabytes"], LINES_MB),
     ]
 
 
@@ -123,12 +147,15 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--make", nargs=2, metavar=("FILE", "SAMPLES"), help=argparse.SUPPRESS)
+    parser.add_argument("--lines", nargs=2, metavar=("FILE", "NUMBER"), help=argparse.SUPPRESS)
     parser.add_argument("--import", nargs=2, metavar=("FILE", "DB"), dest="log", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.make:
         print(json.dumps(make_log(Path(given.make[0]), int(given.make[1]))))
+    elif given.lines:
+        print(json.dumps(make_lines(Path(given.lines[0]), int(given.lines[1]))))
     elif given.log:
-        print(json.dumps(import_log(Path(given.log[0]), Path(given.log[1]))))
+        print(json.dumps(import_into(Path(given.log[0]), Path(given.log[1]))))
     else:
         rows = run(given.quick)
         for row in rows:

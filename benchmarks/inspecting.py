@@ -85,8 +85,8 @@ async def _measured(folder: Path, db: Path, quick: bool) -> list[Row]:
         steps = [await _painted(view, view.next_step) for _ in range(20 if quick else 200)]
         ends = [await _painted(view, work) for work in (view.action_last, view.action_first) * 5]
         rows = [
-            _row(f"transcript of 5 MB, {STEPS:,} steps, in Inspect: opened and painted", opened, 150),
-            _row("  to the next step", steps, 16),
+            _row(f"transcript of 5 MB, {STEPS:,} steps, in Inspect: opened and painted", opened, 80),
+            _row("  to the next step", steps, 10),
             _row("  to its end, and back", ends, None),
         ]
         for words, about in (("needle", "a word that it has 15 times"), ("customer", "one that it has 10,000 times")):

@@ -108,10 +108,10 @@ async def _on_the_screen(folder: Path, path: Path, number: int, times: int) -> l
             return lambda: screen.controller.rows is not before
 
         for what, due, act in (
-            ("first page of all runs", 100.0, first),
+            ("first page of all runs", 40.0, first),
             ("next page", 16.0, next_page),
             ("a page anywhere", 0.0, anywhere),
-            ("search or filter, as typed", 100.0, search),
+            ("search or filter, as typed", 60.0, search),
         ):
             figures = [await took(act) for _ in range(times)]
             middle = statistics.median(figures)

@@ -83,6 +83,26 @@ class Terminal:
             self.read(0.02)
         self.read(QUIET_S * 2)
 
+    def opened(self, key: str, seen: str, quiet: float) -> tuple[float, float]:
+        """Milliseconds from a key until the screen shows this, and until the last of the answer: until nothing came for
+        `quiet` s."""
+        _ = self.text
+        shown = last = 0.0
+        began = time.perf_counter()
+        os.write(self._master, key.encode())
+        while not shown:
+            pieces: list[tuple[float, bytes]] = []
+            while select.select([self._master], [], [], quiet)[0]:
+                pieces.append((time.perf_counter(), os.read(self._master, 65536)))
+            for at, piece in pieces:
+                self._unseen.append(piece)
+                last = (at - began) * 1e3
+                if not shown and seen in self.text:
+                    shown = last
+            if not shown and time.perf_counter() - began > 60:
+                raise TimeoutError(f"the app never showed {seen!r}:\n{self.text}")
+        return shown, last
+
     @property
     def text(self) -> str:
         """What the screen shows now."""
@@ -100,17 +120,23 @@ class Terminal:
         else:
             self.read(QUIET_S * 2)
 
-    def cost(self, keys: list[str], quiet: float = QUIET_S) -> tuple[list[int], list[float]]:
-        """Bytes and milliseconds of each key: until the last of its answer was there, and nothing for `quiet` s."""
-        sizes, took = [], []
+    def answers(self, keys: list[str], quiet: float = QUIET_S) -> list[tuple[int, float, float]]:
+        """Of each key the bytes of its answer, and the milliseconds until the first and until the last of them: until
+        nothing came for `quiet` s."""
+        found = []
         for key in keys:
             began = time.perf_counter()
             os.write(self._master, key.encode())
             select.select([self._master], [], [], 5.0)
+            first = time.perf_counter()
             got, last = self.read(quiet)
-            sizes.append(len(got))
-            took.append(max(last - began, 0.0) * 1e3)
-        return sizes, took
+            found.append((len(got), (first - began) * 1e3, max(last - began, 0.0) * 1e3))
+        return found
+
+    def cost(self, keys: list[str], quiet: float = QUIET_S) -> tuple[list[int], list[float]]:
+        """Bytes and milliseconds of each key: until the last of its answer was there, and nothing for `quiet` s."""
+        found = self.answers(keys, quiet)
+        return [size for size, _, _ in found], [last for _, _, last in found]
 
     def held(self, keys: list[str]) -> float:
         """Bytes a key while keys come as fast as a keyboard repeats them; the first and what follows the last are
