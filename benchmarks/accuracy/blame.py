@@ -3,24 +3,27 @@
     python -m benchmarks.accuracy.blame DATA [--write]
 
 DATA is a folder with `agentrx/` (Barke et al.: failures of tau-bench retail and Magentic-One, with their root causes)
-and `who_and_when/` (Zhang et al.: failures of several agents, with the decisive step). `--write` puts the table into
+and `who_and_when/` (Zhang et al.: failures of several agents, with the decisive step). `--write` puts the tables into
 docs/blame.md. The rules, and which of them counts more, are fixed in `analysis/blame`; the last column shows how the
 answer fares where that order is learned from all other cases and tried on the one left out.
+
+Rules for the conversations of Magentic-One were decided on one part of them and confirmed on the other: `part_of`.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from agenteval_tui.analysis.blame.data_flow import call_steps
 from agenteval_tui.analysis.blame.expectation import expectation_of
-from agenteval_tui.analysis.blame.free_answer import clues_in, suspects_of
+from agenteval_tui.analysis.blame.free_answer import OTHERS, clues_in, suspects_of
 from agenteval_tui.analysis.blame.model import Clue, ClueCode
 from agenteval_tui.formats.importers import multi_agent, tau_bench
 from agenteval_tui.formats.importers.derived_criteria import DerivedGrader
@@ -33,15 +36,23 @@ from agenteval_tui.transcripts.tool_verbs import changes_something
 
 PAGE = Path(__file__).parents[2] / "docs" / "blame.md"
 BEGIN, END = "<!-- accuracy: made by python -m benchmarks.accuracy.blame -->", "<!-- end of accuracy -->"
+HELD_BEGIN, HELD_END = "<!-- held out: made by python -m benchmarks.accuracy.blame -->", "<!-- end of held out -->"
 NEAR = 3
 TAU, MAGENTIC = "tau-bench retail (AgentRx)", "Magentic-One (AgentRx)"
 BY_HAND, GENERATED = "hand-crafted (Who&When)", "algorithm-generated (Who&When)"
 
 
+BESIDE = (ClueCode.SEEN_IN_PART, ClueCode.CALLED_DONE)
+"""Clues that name further steps, and never the decisive one where there is another clue."""
+_LATE = 10  # a message from which on a run that broke off had brought in something before
+
+
 class Case(Struct, frozen=True):
-    """A failed run with the step, from 0, that people named. `baselines`: the steps that simple rules name."""
+    """A failed run with the step, from 0, that people named. `name` is the same where a run is in several data sets;
+    `baselines`: the steps that simple rules name."""
 
     source: str
+    name: str
     truth: int
     clues: tuple[Clue, ...]
     steps: int
@@ -52,6 +63,11 @@ class Case(Struct, frozen=True):
         """The step that the free answer names; the last one where nothing was found."""
         suspects = suspects_of(self.clues)
         return suspects[0].step if suspects else self.steps - 1
+
+    @property
+    def named(self) -> list[int]:
+        """All steps that the free answer names: the decisive one, and those beside it."""
+        return named_by(self, self.clues)
 
 
 class Score(Struct, frozen=True):
@@ -76,14 +92,16 @@ def tau_cases(folder: Path) -> Iterator[Case]:
         specs = {spec.hash: spec for spec in grader.specs(found.expected)}
         clues = clues_in("", found.transcript, results, specs)
         baselines = _writes(found.transcript, results)
-        yield Case(TAU, causes[value["task_id"]] - 1, clues, len(found.transcript.messages), baselines)
+        yield Case(
+            TAU, str(value["task_id"]), causes[value["task_id"]] - 1, clues, len(found.transcript.messages), baselines
+        )
 
 
 def magentic_cases(folder: Path) -> Iterator[Case]:
     """The failures of Magentic-One; steps count from 1."""
     for one in _read(folder / "magentic_root_causes.json"):
         history = _read(folder / "magentic" / f"{one['trajectory_id']}.json")
-        yield _of_several(MAGENTIC, history, _root(one) - 1, len(history))
+        yield _of_several(MAGENTIC, str(one["trajectory_id"]), history, _root(one) - 1, len(history))
 
 
 def who_and_when_cases(folder: Path) -> Iterator[Case]:
@@ -91,7 +109,7 @@ def who_and_when_cases(folder: Path) -> Iterator[Case]:
     for source, name in ((BY_HAND, "hand_crafted"), (GENERATED, "algorithm_generated")):
         for line in (folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines():
             value = json.loads(line)
-            yield _of_several(source, value, int(value["mistake_step"]), len(value["history"]))
+            yield _of_several(source, value["question_ID"], value, int(value["mistake_step"]), len(value["history"]))
 
 
 def cases_of(data: Path) -> list[Case]:
@@ -106,6 +124,12 @@ def cases_of(data: Path) -> list[Case]:
 def score(cases: Sequence[Case], answer: Callable[[Case], int]) -> Score:
     """How right an answer is."""
     off = [abs(answer(case) - case.truth) for case in cases]
+    return Score(len(off), off.count(0), sum(one <= NEAR for one in off))
+
+
+def score_named(cases: Sequence[Case], named: Callable[[Case], list[int]] = lambda case: case.named) -> Score:
+    """How often one of the steps that are named is right."""
+    off = [min(abs(step - case.truth) for step in named(case)) for case in cases]
     return Score(len(off), off.count(0), sum(one <= NEAR for one in off))
 
 
@@ -133,13 +157,13 @@ def left_out(cases: Sequence[Case]) -> Score:
 def table(cases: Sequence[Case]) -> str:
     """The table of the page."""
     rows = [
-        "| failures | n | exact | within three steps | simple rule, exact / within three |"
-        " order learned without the case, exact / within three |",
-        "|---|---|---|---|---|---|",
+        "| failures | n | exact | within three steps | one of up to three named, exact / within three |"
+        " simple rule, exact / within three | order learned without the case, exact / within three |",
+        "|---|---|---|---|---|---|---|",
     ]
     for source in dict.fromkeys(case.source for case in cases):
         group = [case for case in cases if case.source == source]
-        ours, learned = score(group, lambda case: case.answer), left_out(group)
+        ours, named, learned = score(group, lambda case: case.answer), score_named(group), left_out(group)
         simple = [
             (name, score(group, lambda case, name=name: case.baselines[name]))  # type: ignore[misc]
             for name in group[0].baselines
@@ -147,9 +171,66 @@ def table(cases: Sequence[Case]) -> str:
         said = "; ".join(f"{name} {one.exact} / {one.near}" for name, one in simple)
         rows.append(
             f"| {source} | {ours.n} | {ours.exact} ({100 * ours.exact / ours.n:.1f} %) | {ours.near} |"
+            f" {named.exact} / {named.near} |"
             f" {said} | {learned.exact} / {learned.near} |"
         )
     return "\n".join(rows)
+
+
+def part_of(case: Case) -> str:
+    """The part that a case is in, by its name alone: rules are decided on the cases of "a", and tried on "b"."""
+    return "ab"[hashlib.sha256(case.name.encode()).digest()[0] & 1]
+
+
+def named_by(case: Case, clues: Iterable[Clue]) -> list[int]:
+    """The steps that the free answer would name with these clues; the last one where nothing was found."""
+    return [one.step for one in suspects_of(clues)[: 1 + OTHERS]] or [case.steps - 1]
+
+
+def _before(case: Case) -> list[int]:
+    return named_by(case, (clue for clue in case.clues if clue.code not in BESIDE))
+
+
+def _strongest(case: Case) -> list[int]:
+    first = [one.step for one in suspects_of(clue for clue in case.clues if clue.code in BESIDE)]
+    return list(dict.fromkeys([*first, *_before(case)]))[: 1 + OTHERS]
+
+
+def _no_late_end(case: Case) -> list[int]:
+    late = [clue for clue in case.clues if clue.code is ClueCode.BROKE_OFF and clue.step >= _LATE]
+    return named_by(case, (clue for clue in case.clues if clue.code not in BESIDE and clue not in late))
+
+
+VARIANTS: dict[str, Callable[[Case], list[int]]] = {
+    "as they were": _before,
+    "with the two clues, named beside the others": lambda case: case.named,
+    "with the two clues as the strongest": _strongest,
+    "without late break-offs": _no_late_end,
+}
+
+
+def held_out_table(cases: Sequence[Case]) -> str:
+    """What was tried for the conversations of Magentic-One: on the part where it was thought of, and on the other."""
+    group = [case for case in cases if case.source in (MAGENTIC, BY_HAND)]
+    parts = {name: [case for case in group if part_of(case) == name] for name in "ab"}
+    heads = [f"{said} ({len(parts[name])})" for name, said in (("a", "decided on"), ("b", "held out"))]
+    rows = [
+        f"| rules | {heads[0]}: decisive step | one of those named | {heads[1]}: decisive step | one of those named |",
+        "|---|---|---|---|---|",
+    ]
+    for said, variant in VARIANTS.items():
+        scores = []
+        for name in "ab":
+            scores += [score(parts[name], lambda case, of=variant: of(case)[0]), score_named(parts[name], variant)]  # type: ignore[misc]
+        rows.append(f"| {said} | " + " | ".join(f"{one.exact} / {one.near}" for one in scores) + " |")
+    return "\n".join(rows)
+
+
+def people(cases: Sequence[Case]) -> Score:
+    """How often those who named the steps of one data set named the step that those of the other did, of one run."""
+    by_hand = {case.name: case.truth for case in cases if case.source == BY_HAND}
+    both = [case for case in cases if case.source == MAGENTIC and case.name in by_hand]
+    return score(both, lambda case: by_hand[case.name])
 
 
 def main() -> None:
@@ -158,11 +239,13 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
-    made = table(cases_of(given.data))
-    print(made)
-    if given.write:
-        head, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-        PAGE.write_text(f"{head}{BEGIN}\n\n{made}\n\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+    cases = cases_of(given.data)
+    for begin, made, end in ((BEGIN, table(cases), END), (HELD_BEGIN, held_out_table(cases), HELD_END)):
+        print(made)
+        if given.write:
+            head, _, rest = PAGE.read_text(encoding="utf-8").partition(begin)
+            PAGE.write_text(f"{head}{begin}\n\n{made}\n\n{end}{rest.partition(end)[2]}", encoding="utf-8")
+    print(people(cases))
 
 
 # Inside
@@ -180,13 +263,13 @@ def _root(one: dict[str, object]) -> int:
     return next(int(failure["step_number"]) for failure in failures if failure["failure_id"] == cause["failure_id"])
 
 
-def _of_several(source: str, value: object, truth: int, steps: int) -> Case:
+def _of_several(source: str, name: str, value: object, truth: int, steps: int) -> Case:
     (found,) = multi_agent.recordings([JsonElement(value, 1, 1)])
     assert isinstance(found, Recording)
     before = len(found.transcript.messages) - steps
     clues = clues_in("", found.transcript, (), {})
     baselines = {"last message": before + steps - 1, "first message": before + (before == 0)}
-    return Case(source, truth + before, clues, len(found.transcript.messages), baselines)
+    return Case(source, name, truth + before, clues, len(found.transcript.messages), baselines)
 
 
 def _writes(transcript: Transcript, results: Sequence[CriterionResult]) -> dict[str, int]:

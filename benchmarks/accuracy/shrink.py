@@ -4,6 +4,8 @@
 
 A case is a recorded conversation in which one to three words are triggers: the simulated agent fails (for the cause
 that is shrunk for) where all of them are there. With noise it does so in 9 of 10 answers, and in 1 of 50 without them.
+In half of the rows the agent has twelve tools, those that the conversation calls among them, and one more trigger: that
+a certain tool is offered, or a word in what is told of one.
 Needs failmin (`pip install failmin`) for its column.
 """
 
@@ -20,23 +22,30 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agenteval_tui.agents.base import ToolSpec
 from agenteval_tui.analysis.shrink.case import Case
 from agenteval_tui.analysis.shrink.shrink import Count, Shrinker
 from agenteval_tui.runs.plan.conversation import Conversation
 from agenteval_tui.transcripts.codec import from_openai_messages
 
 MOST_QUESTIONS = 20_000
+TOOLS = 12
+_SAID = "Looks up the {} of a customer. Give the id that the customer named, never one that was made up."
 
 
 class Planted:
     """A case with triggers. `hit` is one answer of the simulated agent."""
 
-    def __init__(self, conversation: Conversation, triggers: int, noise: bool, seed: int) -> None:
+    def __init__(self, conversation: Conversation, triggers: int, noise: bool, seed: int, tools: bool = False) -> None:
         self.random = random.Random(seed)
+        self.specs = tools_for(conversation) if tools else []
+        self.tool = ""
         self.words = [f"zq{seed}x{number}" for number in range(triggers)]
         for word in self.words:
             conversation = self._plant(conversation, word)
-        self.case = Case(conversation)
+        if tools:
+            self._plant_tool(seed)
+        self.case = Case(conversation, tools=self.specs)
         self.noise = noise
         self.questions = 0
         self.answers = 0
@@ -46,7 +55,11 @@ class Planted:
         calls = conversation.tool_calls
         text = " ".join([one.content for one in conversation.messages if one.tool_call is None])
         text += " ".join(f"{call.arguments!r} {call.result}" for call in calls)
-        return all(word in text for word in self.words)
+        changes = conversation.tools
+        offered = self.specs if changes is None else changes.offered(self.specs)
+        text += " ".join(spec.description for spec in offered)
+        there = not self.tool or any(spec.name == self.tool for spec in offered)
+        return there and all(word in text for word in self.words)
 
     def hit(self, conversation: Conversation) -> bool:
         """One answer: whether the failure came back."""
@@ -81,6 +94,15 @@ class Planted:
             messages[at] = replace(message, content=calls[message.tool_call].result or "")
         return Conversation(tuple(messages), tuple(calls))
 
+    def _plant_tool(self, seed: int) -> None:
+        at = self.random.randrange(len(self.specs))
+        spec = self.specs[at]
+        if seed % 2:
+            self.tool = spec.name
+            return
+        self.words.append(f"zq{seed}t")
+        self.specs[at] = replace(spec, description=self._into(spec.description, self.words[-1]))
+
     def _into(self, text: str, word: str) -> str:
         words = text.split(" ")
         words.insert(self.random.randrange(len(words) + 1), word)
@@ -109,6 +131,18 @@ class Planted:
         return json.dumps(value)
 
 
+def tools_for(conversation: Conversation) -> list[ToolSpec]:
+    """Twelve tools, or as many as the conversation calls."""
+    called = list(dict.fromkeys(call.name for call in conversation.tool_calls))
+    names = [*called, *(f"get_part_{number}" for number in range(TOOLS - len(called)))]
+    schema = {
+        "type": "object",
+        "properties": {"id": {"type": "string"}, "all": {"type": "boolean"}},
+        "required": ["id"],
+    }
+    return [ToolSpec(name, _SAID.format(name), schema) for name in names]
+
+
 def ours(planted: Planted) -> frozenset[int]:
     """By `agenteval shrink`."""
     known: dict[str, list[bool]] = {}
@@ -119,7 +153,7 @@ def ours(planted: Planted) -> frozenset[int]:
             found.append(planted.hit(conversation))
         return Count(sum(found[:n]), n)
 
-    result = Shrinker(planted.case.original, ask).run()
+    result = Shrinker(planted.case.original, ask, tools=planted.specs).run()
     planted.questions = result.questions
     return result.removed
 
@@ -154,8 +188,12 @@ def by_failmin(planted: Planted) -> frozenset[int]:
 
 
 def by_ddmin(planted: Planted) -> frozenset[int]:
-    """By Zeller's ddmin over words and values, with the same five answers a question where there is noise."""
-    leaves = [part.id for part in planted.case.parts if part.level and not any(one.level for one in part.parts)]
+    """By Zeller's ddmin over words, values and tools, with the same five answers a question where there is noise."""
+    leaves = [
+        part.id
+        for part in planted.case.parts
+        if part.level and (part.kind == "tool" or not any(one.level for one in part.parts))
+    ]
     known: dict[frozenset[int], bool] = {}
 
     def fails(kept: Sequence[int]) -> bool:
@@ -222,14 +260,14 @@ def main() -> None:
     parser.add_argument("--ways", nargs="*", default=list(WAYS))
     given = parser.parse_args()
     listed = conversations(given.file)
-    print("| | noise | recovered | 1-minimal | questions, median | answers, mean | gave up |")
-    print("|---|---|---|---|---|---|---|")
-    for noise in (False, True):
+    print("| | trigger | noise | recovered | 1-minimal | questions, median | answers, mean | gave up |")
+    print("|---|---|---|---|---|---|---|---|")
+    for tools, noise in ((False, False), (False, True), (True, False), (True, True)):
         for way in given.ways:
             rows = []
             lost = 0
             for number in range(given.cases):
-                planted = Planted(listed[number * 7 % len(listed)], 1 + number % 3, noise, number)
+                planted = Planted(listed[number * 7 % len(listed)], 1 + number % 3, noise, number, tools)
                 try:
                     removed = WAYS[way](planted)
                 except (TimeoutError, ValueError):  # failmin: the failure did not come back in 4 of 5 answers
@@ -237,8 +275,9 @@ def main() -> None:
                     continue
                 rows.append((planted.recovered(removed), planted.minimal(removed), planted.questions, planted.answers))
             good = len(rows) or 1
+            kind = "words and tools" if tools else "words"
             print(
-                f"| {way} | {'yes' if noise else 'no'} | {sum(r[0] for r in rows) / good:.0%} | "
+                f"| {way} | {kind} | {'yes' if noise else 'no'} | {sum(r[0] for r in rows) / good:.0%} | "
                 f"{sum(r[0] and r[1] for r in rows) / good:.0%} | {median(r[2] for r in rows) if rows else 0:.0f} | "
                 f"{mean(r[3] for r in rows) if rows else 0:.0f} | {lost} |",
                 flush=True,

@@ -28,7 +28,7 @@ from msgspec.structs import replace
 import agenteval_tui as agenteval
 from agenteval_tui.analysis.suggest.conditions import graded
 from agenteval_tui.analysis.suggest.examples import Example, Examples
-from agenteval_tui.analysis.suggest.search import suggest
+from agenteval_tui.analysis.suggest.search import check, suggest
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.grading.tokenization import count_sentences, count_words
 from agenteval_tui.transcripts.model import Message, Transcript
@@ -42,7 +42,9 @@ _ROUNDS = 4
 
 class Figure(Struct, frozen=True):
     """How a hidden check was found again: over `rounds` draws of labels, the mean share of the other runs on which the
-    best criterion agrees, the share that the more frequent label alone would have, and an example of what was found."""
+    best criterion agrees, the share that the more frequent label alone would have, and an example of what was found.
+    `warned`: in how many rounds the suggestions were said to be no better than that label; `heeded`: the mean share of
+    a person who then goes by the label."""
 
     name: str
     runs: int
@@ -50,16 +52,21 @@ class Figure(Struct, frozen=True):
     agreement: float
     plain: float
     found: str
+    rounds: int = 0
+    warned: int = 0
+    heeded: float = float("nan")
 
 
 def hidden(name: str, runs: Sequence[Example], rounds: int = _ROUNDS, labels: int = LABELS) -> Figure:
     """Find a check again whose verdicts are the labels of `runs`: in each round `labels` of them, drawn by chance, are
     known, and at least one of each kind."""
-    right, plain, found = [], [], []
+    right, plain, found, warned = [], [], [], []
     for seed in range(rounds):
         known = _drawn(runs, labels, random.Random(seed))
         given = Examples([one if number in known else replace(one, good=None) for number, one in enumerate(runs)])
         best = suggest(given).suggestions[0]
+        checked = check(given)
+        warned.append(checked is not None and not checked.better)
         passed, _ = graded(given, CriterionSpec("", best.prototype_class, best.config))
         others = [number for number in range(len(runs)) if number not in known]
         usual = sum(runs[number].good is True for number in known) * 2 >= len(known)
@@ -67,7 +74,11 @@ def hidden(name: str, runs: Sequence[Example], rounds: int = _ROUNDS, labels: in
         plain.append(statistics.mean(usual == runs[number].good for number in others))
         found.append(best.title)
     middle = sorted(range(rounds), key=lambda round: right[round])[rounds // 2]
-    return Figure(name, len(runs), labels, statistics.mean(right), statistics.mean(plain), found[middle])
+    advised = [usual if warning else one for one, usual, warning in zip(right, plain, warned, strict=True)]
+    return Figure(
+        name, len(runs), labels, statistics.mean(right), statistics.mean(plain), found[middle], rounds, sum(warned),
+        statistics.mean(advised),
+    )  # fmt: skip
 
 
 def _drawn(runs: Sequence[Example], labels: int, chance: random.Random) -> set[int]:
@@ -137,9 +148,9 @@ def recorded_kinds(
 
 def fixed_checks(rows: Sequence[dict[str, object]], rounds: int = _ROUNDS) -> Iterator[Figure]:
     """Checks with one parameter over all answers."""
-    for name, check in CHECKS.items():
+    for name, holds in CHECKS.items():
         yield hidden(
-            name, [_example(number, row, bool(check(str(row["response"])))) for number, row in enumerate(rows)], rounds
+            name, [_example(number, row, bool(holds(str(row["response"])))) for number, row in enumerate(rows)], rounds
         )
 
 
@@ -197,17 +208,22 @@ CHECKS: dict[str, Callable[[str], object]] = {
 
 def table(head: str, figures: Sequence[Figure]) -> str:
     """The figures as Markdown."""
-    lines = [f"| {head} | runs | labels | agreement | without a criterion | for example |", "|---|---|---|---|---|---|"]
+    lines = [
+        f"| {head} | runs | labels | agreement | warned | if heeded | without a criterion | for example |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for one in figures:
         if one.labels:
             found = one.found.replace("|", "\\|").replace("<", "&lt;")
-            shares = f"{one.agreement:.0%} | {one.plain:.0%}"
+            shares = f"{one.agreement:.0%} | {one.warned} of {one.rounds} | {one.heeded:.0%} | {one.plain:.0%}"
             lines.append(f"| {one.name.replace('<', '&lt;')} | {one.runs} | {one.labels} | {shares} | {found} |")
         else:
-            lines.append(f"| {one.name} | {one.runs} | | | | every run passes: nothing to tell apart |")
+            lines.append(f"| {one.name} | {one.runs} | | | | | | every run passes: nothing to tell apart |")
     counted = [one for one in figures if one.labels]
-    mean, plain = (statistics.mean(getattr(one, name) for one in counted) for name in ("agreement", "plain"))
-    return "\n".join([*lines, f"| **mean** | | | **{mean:.0%}** | {plain:.0%} | |"])
+    mean, heeded, plain = (
+        statistics.mean(getattr(one, name) for one in counted) for name in ("agreement", "heeded", "plain")
+    )
+    return "\n".join([*lines, f"| **mean** | | | **{mean:.0%}** | | **{heeded:.0%}** | {plain:.0%} | |"])
 
 
 def page_with(page: str, name: str, made: str) -> str:
