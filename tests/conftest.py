@@ -268,6 +268,29 @@ def new_histories_are_copies(copy_history: Callable[[Path], None]) -> Iterator[N
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def executions_are_forked() -> Iterator[None]:
+    """The process of an execution that a test starts is forked off one that has imported the program, but where tests
+    are about its start (`started_anew`)."""
+    client = sys.modules.get("agenteval_tui.runs.client")  # what no test imports needs no change
+    with pytest.MonkeyPatch.context() as patch:
+        if client is not None:
+            patch.setattr(client, "subprocess", SimpleNamespace(**{**vars(subprocess), "Popen": prestarted.popen}))
+        yield
+
+
+@pytest.fixture
+def started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process of an execution is started as the program does it."""
+    monkeypatch.setattr("agenteval_tui.runs.client.subprocess", subprocess)
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a command `agenteval` that takes no time to start: first on PATH, for what calls it by its name."""
+    return prestarted.stand_in(tmp_path_factory.mktemp("installed")).parent
+
+
 @pytest.fixture
 def shared() -> Path:
     """The recordings and contract pages beside the project; the test is skipped where they are not."""

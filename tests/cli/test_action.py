@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -79,6 +78,11 @@ def github() -> Iterator[tuple[GitHub, str]]:
     server.server_close()
 
 
+@pytest.fixture(autouse=True)
+def first_on_path(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(installed), prepend=os.pathsep)
+
+
 def run_step(name: str, folder: Path, inputs: dict[str, str], **more: str) -> subprocess.CompletedProcess[str]:
     """A step of the action: `bash -e`, its own `env` with the expressions resolved."""
     (step,) = [one for one in STEPS if one.get("name") == name]
@@ -89,10 +93,9 @@ def run_step(name: str, folder: Path, inputs: dict[str, str], **more: str) -> su
     }
     known |= {"steps.run.outputs.exit-code": more.pop("code", "")}
     own = {key: re.sub(r"\$\{\{ (.*?) \}\}", lambda at: known[at[1]], value) for key, value in step["env"].items()}
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
         ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]], cwd=folder, capture_output=True,
-        text=True, env={**os.environ, "PATH": path, "CI": "true", "GITHUB_ACTIONS": "true", **own, **more},
+        text=True, env={**os.environ, "CI": "true", "GITHUB_ACTIONS": "true", **own, **more},
         stdin=subprocess.DEVNULL, timeout=110, check=False,
     )  # fmt: skip
 

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -32,12 +31,15 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path / "repo"
 
 
+@pytest.fixture(autouse=True)
+def first_on_path(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(installed), prepend=os.pathsep)
+
+
 def run(command: str, checkout: Path, **more: str) -> subprocess.CompletedProcess[str]:
     """A step, as GitHub's runner starts it: `bash -e`, no terminal, the job's environment."""
-    bin_folder = Path(sys.executable).parent
     environment = {
         **os.environ,
-        "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}",
         "CI": "true",
         "AGENTEVAL_DB": str(checkout / ".agenteval" / "history.db"),
         **more,

@@ -30,20 +30,21 @@ tests:
 
 @pytest.mark.parametrize("on_a_terminal", [False, True])
 def test_a_full_disk_is_the_cause_once_and_the_rest_is_resumed(
-    small_disk: Path, tmp_path: Path, on_a_terminal: bool
+    small_disk: Path, tmp_path: Path, installed: Path, on_a_terminal: bool
 ) -> None:
     subprocess.run(["mount", "-o", "remount,size=1m", str(small_disk)], check=True)
     suite = tmp_path / "big.suite.yaml"
     suite.write_text(SUITE, "utf-8")
-    own = [sys.executable, "-m", "agenteval_tui", "--db", str(small_disk / "h.db")]
-    run = [*own, "run", str(suite), "--trust", "--concurrency", "2"]
+    history = ["--db", str(small_disk / "h.db")]
+    run = [*history, "run", str(suite), "--trust", "--concurrency", "2"]
+    agenteval = str(installed / "agenteval")
     if on_a_terminal:
-        with Terminal(run, columns=400) as terminal:
+        with Terminal([sys.executable, "-m", "agenteval_tui", *run], columns=400) as terminal:
             terminal.wait_for_end()
             said = terminal.text
             code = terminal.exit_code()
     else:
-        done = subprocess.run(run, capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL)
+        done = subprocess.run([agenteval, *run], capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL)
         code, said = done.returncode, done.stdout + done.stderr
     assert code == 3
     assert said.count("the disk is full") == 1
@@ -51,8 +52,7 @@ def test_a_full_disk_is_the_cause_once_and_the_rest_is_resumed(
     assert "ended and" in said
     assert "agenteval resume" in said
     subprocess.run(["mount", "-o", "remount,size=40m", str(small_disk)], check=True)
-    again = subprocess.run(
-        [*own, "resume", "last", "--trust"], capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL
-    )
+    words = [agenteval, *history, "resume", "last", "--trust"]
+    again = subprocess.run(words, capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL)
     assert again.returncode == 0, again.stderr
     assert "40 passed of 40 runs" in again.stdout

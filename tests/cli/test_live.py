@@ -125,7 +125,7 @@ def test_a_lost_terminal_leaves_it_running_and_attach_shows_all_of_it(cli: Any, 
     assert live_executions() == []
 
 
-def test_detach_pause_continue_attach_and_cancel(cli: Any, suite: Path) -> None:
+def test_detach_pause_continue_attach_and_cancel(cli: Any, installed: Path, suite: Path) -> None:
     paced(suite, good=0, bad=20)
     execution = detached(cli, suite, "--repeat", "40", "--concurrency", "2")
     until(some_ended, "a run that ended")
@@ -135,7 +135,7 @@ def test_detach_pause_continue_attach_and_cancel(cli: Any, suite: Path) -> None:
     assert cli("pause", execution).code == 0  # it is so already: no reason to wait
     assert cli("continue", execution[:14]).out.startswith("running ")
     watcher = subprocess.Popen(
-        [*AGENTEVAL, "attach", execution, "--json"],
+        [str(installed / "agenteval"), "attach", execution, "--json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(ROOT)},

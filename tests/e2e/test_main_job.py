@@ -33,6 +33,11 @@ def start(*arguments: str, columns: int = 140, rows: int = 45, **environment: st
     return Terminal([AGENTEVAL, *arguments], columns=columns, rows=rows, env={"ESCDELAY": "", **environment})
 
 
+def fork(*arguments: str) -> Terminal:
+    """The same, forked off a process that has imported it (servers/prestarted.py)."""
+    return Terminal([sys.executable, "-m", "agenteval_tui", *arguments], columns=140, rows=45)
+
+
 def test_browse_run_watch_inspect_edit_save_run_again_and_find_both(suites: Path) -> None:
     file = suites / "tabellen.suite.yaml"
     before = file.read_text(encoding="utf-8")
@@ -99,7 +104,7 @@ def ends_by(terminal: Terminal, number: signal.Signals) -> None:
 
 
 def test_idle_writes_nothing_and_a_signal_restores_the_terminal(suites: Path) -> None:
-    with start(str(suites)) as terminal:
+    with fork(str(suites)) as terminal:
         terminal.wait_for("kunden-deutschland")
         terminal.settle()
         assert terminal.read(1.0) == b""
@@ -109,12 +114,12 @@ def test_idle_writes_nothing_and_a_signal_restores_the_terminal(suites: Path) ->
 def test_an_app_that_is_killed_leaves_its_execution_running(suites: Path) -> None:
     slow = suites / "tabellen.suite.yaml"
     slow.write_text(slow.read_text(encoding="utf-8").replace("kind: demo,", "kind: demo, pace: 12,"), encoding="utf-8")
-    with start(str(suites)) as terminal:
+    with fork(str(suites)) as terminal:
         terminal.wait_for("kunden-deutschland")
         terminal.send("jr")
         terminal.wait_for("streaming")
     # The terminal is gone (killed); another one finds the execution and sees its end.
-    with start(str(suites)) as terminal:
+    with fork(str(suites)) as terminal:
         terminal.wait_for("3 run ◐")
         terminal.send("3")
         terminal.wait_for("5 of 5", timeout=60)

@@ -30,7 +30,7 @@ tests:
 
 
 def app(suite: Path, db: Path) -> Terminal:
-    return Terminal([AGENTEVAL, "--db", str(db), str(suite)], columns=100, rows=24)
+    return Terminal([sys.executable, "-m", "agenteval_tui", "--db", str(db), str(suite)], columns=100, rows=24)
 
 
 def in_history(terminal: Terminal) -> bool:

@@ -153,6 +153,7 @@ def statuses(live: Live) -> list[str]:
         return [row.status for row in store.runs_of_execution(live.execution)]
 
 
+@pytest.mark.usefixtures("started_anew")
 async def test_start_watch_and_end(begin: Callable[..., Live]) -> None:
     live = await asyncio.to_thread(begin, total_ms=300, repeat=3)
     assert [one.execution for one in live_executions()] == [live.execution]

@@ -12,6 +12,7 @@ with its standard input.
 from __future__ import annotations
 
 import atexit
+import fcntl
 import gc
 import io
 import json
@@ -36,18 +37,26 @@ WHERE = "AGENTEVAL_TESTS_PRESTARTED"
 READ_EARLY = ("PYTHON", "LANG", "LC_", "TEXTUAL", "ESCDELAY", "NO_COLOR", "FORCE_COLOR")
 """How the names begin of variables that Python or a library reads when it starts: these are the server's."""
 READ_LATE = ("PYTHON_KEYRING_BACKEND", "TEXTUAL_SNAPSHOT_TEMPDIR")
+OF_SCREENS = ("TEXTUAL", "ESCDELAY", "NO_COLOR", "FORCE_COLOR")
+"""Of these: what makes no difference to a program without a terminal."""
 SERVERS_OWN = {
     "TEXTUAL_ANIMATIONS": "none", "ESCDELAY": "10", "LANG": "C.UTF-8", "PYTHONPATH": str(Path(__file__).parents[2]),
 }  # fmt: skip
+PYTHON = sys.executable
 DIGITS = 10
+MOST_PASSED = 8
 
 
-def read_early(env: Mapping[str, str]) -> dict[str, str]:
+def read_early(env: Mapping[str, str], *, terminal: bool = True) -> dict[str, str]:
     return {
         name: env[name]
         for name in sorted(env)
         # An LC_ that is empty is as one that is not there (POSIX, "Internationalization Variables").
-        if name.startswith(READ_EARLY) and name not in READ_LATE and (env[name] or not name.startswith("LC_"))
+        if name.startswith(READ_EARLY)
+        and name not in READ_LATE
+        and (env[name] or not name.startswith("LC_"))
+        # Without a language Python takes this one (PEP 538).
+        and (terminal or not (name.startswith(OF_SCREENS) or (name, env[name]) == ("LANG", "C.UTF-8")))
     }
 
 
@@ -57,6 +66,7 @@ class Prestarted:
 
     pid: int
     _status: socket.socket = field(repr=False)
+    stdin: io.FileIO | None = None
     _ended: int | None = None
 
     def exit_code(self) -> int | None:
@@ -71,21 +81,101 @@ class Prestarted:
         while self.exit_code() is None:
             select.select([self._status], [], [])
 
+    poll = exit_code
 
-def start(argv: Sequence[str], env: Mapping[str, str], streams: Sequence[int], *, terminal: bool) -> Prestarted | None:
-    """Run `python ARGV...` with these three streams, in a session of its own if they are a `terminal`.
+    def kill(self) -> None:
+        if self.exit_code() is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+
+def start(
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    streams: Sequence[int],
+    *,
+    terminal: bool,
+    session: bool = False,
+    passed: Sequence[int] = (),
+) -> Prestarted | None:
+    """Run `python ARGV...` with these three streams, and what is `passed` by its numbers, in a `session` of its own if
+    that is wanted, or if they are a `terminal`.
 
     None if there is no server, or its environment is another one where that matters: start it yourself.
     """
     where = json.loads(os.environ.get(WHERE, "null"))
-    if where is None or read_early(env) != where["env"]:
+    if where is None or read_early(env, terminal=terminal) != read_early(where["env"], terminal=terminal):
         return None
     server = socket.socket(socket.AF_UNIX)
     server.connect(where["address"])
-    asked = json.dumps({"argv": list(argv), "env": dict(env), "folder": str(Path.cwd()), "terminal": terminal}).encode()
-    socket.send_fds(server, [len(asked).to_bytes(4, "big")], list(streams))
+    asked = json.dumps(
+        {
+            "argv": list(argv),
+            "env": dict(env),
+            "folder": str(Path.cwd()),
+            "terminal": terminal,
+            "session": session or terminal,
+            "numbers": [0, 1, 2, *passed],
+        }
+    ).encode()
+    socket.send_fds(server, [len(asked).to_bytes(4, "big")], [*streams, *passed])
     server.sendall(asked)
     return Prestarted(int(server.recv(DIGITS, socket.MSG_WAITALL)), server)
+
+
+def popen(command: Sequence[str], *, env: Mapping[str, str], **options: Any) -> Prestarted | subprocess.Popen[bytes]:
+    """For `subprocess.Popen`, as the program calls it for processes of its own."""
+    if command[0] != PYTHON:
+        return subprocess.Popen(command, env=env, **options)
+    wanted = options["stdin"]
+    reading, writing = os.pipe() if wanted == subprocess.PIPE else (os.open(os.devnull, os.O_RDONLY), None)
+    try:
+        made = start(
+            command[1:],
+            env,
+            [reading, options["stdout"].fileno(), options["stderr"].fileno()],
+            terminal=False,
+            session=options["start_new_session"],
+            passed=options.get("pass_fds", ()),
+        )
+    finally:
+        os.close(reading)
+    if made is None:
+        if writing is not None:
+            os.close(writing)
+        return subprocess.Popen(command, env=env, **options)
+    made.stdin = None if writing is None else io.FileIO(writing, "wb")
+    return made
+
+
+def stand_in(folder: Path) -> Path:
+    """A command `agenteval` in this folder that is forked off: for what shells and builders call by its name."""
+    file = folder / "agenteval"
+    servers = str(Path(__file__).parent)
+    lines = (
+        f"#!{PYTHON} -IS",
+        f"import sys; sys.path.insert(0, {servers!r})",
+        "import prestarted; prestarted.stand_in_for(*sys.argv[1:])",
+    )
+    file.write_text("\n".join(lines) + "\n")
+    file.chmod(0o755)
+    return file
+
+
+def stand_in_for(*words: str) -> NoReturn:
+    """Be the installed command, in a process that is forked off, until its end."""
+    command = ["-P", "-m", "agenteval_tui", *words]
+    env = {**os.environ, "PYTHONPATH": SERVERS_OWN["PYTHONPATH"]}
+    made = start(command, env, [0, 1, 2], terminal=False)
+    if made is None:
+        os.execve(sys.executable, [sys.executable, *command], env)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda got, _: os.kill(made.pid, got))
+    made.wait()
+    code = made.exit_code() or 0
+    if code < 0:
+        signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code)
 
 
 @contextmanager
@@ -109,11 +199,12 @@ def import_all() -> None:
     import pkgutil
 
     import agenteval_tui.cli.commands
+    import agenteval_tui.runs
     import agenteval_tui.tui
 
     importlib.import_module("agenteval_tui.__main__")._without_plugins_of_pydantic()
     del sys.modules["agenteval_tui.__main__"]
-    for package in (agenteval_tui.cli.commands, agenteval_tui.tui):
+    for package in (agenteval_tui.cli.commands, agenteval_tui.runs, agenteval_tui.tui):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
     gc.collect()
@@ -132,7 +223,7 @@ def serve(listening: socket.socket) -> dict[str, Any]:
             import_all()
             ready = True
         asking, _ = listening.accept()
-        head, streams, _, _ = socket.recv_fds(asking, 4, 3)
+        head, streams, _, _ = socket.recv_fds(asking, 4, MOST_PASSED)
         if os.fork() == 0:
             listening.close()
             asked = json.loads(asking.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL))
@@ -154,16 +245,19 @@ def fork_again(asking: socket.socket, streams: Sequence[int], asked: dict[str, A
         asking.send(f"{code:{DIGITS}}".encode())
         os._exit(0)
     asking.close()
+    if asked["session"]:
+        os.setsid()
     if asked["terminal"]:
-        import fcntl
         import termios
 
-        os.setsid()
         signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as a shell has it, also where tests run under nohup
         fcntl.ioctl(streams[0], termios.TIOCSCTTY, 0)
-    for number, stream in enumerate(streams):
+    above = max(asked["numbers"]) + 1
+    aside = [fcntl.fcntl(stream, fcntl.F_DUPFD_CLOEXEC, above) for stream in streams]
+    for stream in streams:
+        os.close(stream)
+    for stream, number in zip(aside, asked["numbers"], strict=True):
         os.dup2(stream, number)
-    for stream in set(streams):
         os.close(stream)
     return asked
 
@@ -201,7 +295,12 @@ def be(asked: dict[str, Any]) -> NoReturn:
 
 def run(first: str, *words: str) -> None:
     """What `python FIRST WORDS...` runs."""
-    if first == "-m":
+    if first == "-P":
+        assert words[0] == "-m", words  # what we start so
+        del sys.path[0]
+        sys.argv = ["", *words[2:]]
+        runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+    elif first == "-m":
         sys.path[0] = os.getcwd()
         sys.argv = ["", *words[1:]]
         runpy.run_module(words[0], run_name="__main__", alter_sys=True)
