@@ -25,7 +25,7 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	@$(BIN)/python -m compileall -q agenteval_tui
+	@$(BIN)/python -m compileall -q -j 0 agenteval_tui
 	@$(MAKE) --no-print-directory -j 2 types tests
 
 # Beside the tests, which often wait. A failure of one lets the other come to its end.

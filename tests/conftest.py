@@ -16,9 +16,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import prestarted
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from agenteval_tui.history import connections, open_database
@@ -88,8 +90,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What thousands of tests are made of stays: to look through it again and again costs a tenth of the time."""
-    gc.collect()
+    """What thousands of tests are made of stays: to look through it again and again costs a tenth of the time. What of
+    it does not stay is little: to look for that, once, costs each worker half a second."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
     gc.enable()
@@ -118,14 +120,30 @@ def link_bytecode(bytecode: Path) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """One for all workers."""
-    if "PYTEST_XDIST_WORKER" not in os.environ:
+    """One for all workers. Their own summaries, which nobody sees, take seconds of each: which of all snapshots it left
+    to others, say."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        config.option.no_summary = True
+    else:
         PRESTARTED.enter_context(prestarted.server())
         kept = getattr(config, "cache", None)
         if kept is not None and config.getoption("numprocesses", None):
             bytecode = kept.mkdir("agenteval") / "bytecode"
             if not bytecode.exists():
                 link_bytecode(bytecode)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """A worker sends the process that hands out the tests one report of a test that passes, and not that it begins, is
+    set up, torn down and ends. Whoever wants to know all of that (`--durations`, `--junit-xml`) is told as ever."""
+    asked = any(item.config.getoption(name, None) not in (None, "") for name in ("durations", "xmlpath"))
+    if "PYTEST_XDIST_WORKER" not in os.environ or asked:
+        return None
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
 
 
 @pytest.hookimpl(trylast=True)
@@ -201,28 +219,36 @@ def python_is_this_one() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def nothing_of_this_machine(cache_folder: Path) -> Iterator[None]:
+    """No colours, keys or builder of the environment, and what is the same for all tests: set once, and each test takes
+    back what it changes."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith(("GITHUB_", "SSH_", "TMUX"))]:
+            patch.delenv(name)
+        for name in OF_THE_MACHINE:
+            patch.delenv(name, raising=False)
+        patch.setenv("AGENTEVAL_CACHE_DIR", str(cache_folder))
+        # Most histories of tests are made, of suites that are nowhere: whoever tests what is of a project deletes this.
+        patch.setenv("AGENTEVAL_SCOPE", "all")
+        # The keyring of whoever runs the tests is none of their business.
+        patch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
+        yield
+
+
 @pytest.fixture(autouse=True)
 def isolated_places(
-    tmp_path: Path, short_folder: str, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, short_folder: str, nothing_of_this_machine: None, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
-    """Temporary folders for configuration, data and sockets; no colours, keys or builder of the environment."""
-    monkeypatch.setenv("AGENTEVAL_CONFIG_DIR", str(tmp_path / "config"))
-    monkeypatch.setenv("AGENTEVAL_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setenv("AGENTEVAL_CACHE_DIR", str(cache_folder))
-    # Most histories of tests are made, of suites that are nowhere: whoever tests what is of a project deletes this.
-    monkeypatch.setenv("AGENTEVAL_SCOPE", "all")
+    """Temporary folders for configuration, data and sockets."""
+    monkeypatch.setenv("AGENTEVAL_CONFIG_DIR", f"{tmp_path}/config")
+    monkeypatch.setenv("AGENTEVAL_DATA_DIR", f"{tmp_path}/data")
     # Made by whoever needs it, like the two above: not below pytest's long folder names.
-    sockets = Path(short_folder, str(next(NUMBERS)))
-    monkeypatch.setenv("AGENTEVAL_RUNTIME_DIR", str(sockets))
-    for name in [name for name in os.environ if name.startswith(("GITHUB_", "SSH_", "TMUX"))]:
-        monkeypatch.delenv(name)
-    for name in OF_THE_MACHINE:
-        monkeypatch.delenv(name, raising=False)
-    # The keyring of whoever runs the tests is none of their business.
-    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
+    sockets = f"{short_folder}/{next(NUMBERS)}"
+    monkeypatch.setenv("AGENTEVAL_RUNTIME_DIR", sockets)
     os.umask(0o022)
     yield
-    if sockets.exists():
+    if os.path.exists(sockets):
         shutil.rmtree(sockets, ignore_errors=True)
 
 

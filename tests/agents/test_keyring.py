@@ -97,6 +97,7 @@ def test_an_agents_key_comes_from_the_keyring(memory: Memory) -> None:
         api_key(AgentSetup("a", {}, Path()), "THIRD")
 
 
+@pytest.mark.xdist_group("mcp")
 async def test_a_tool_servers_key_comes_from_the_keyring(memory: Memory, tmp_path: Path) -> None:
     pytest.importorskip("mcp")
     keyring.set_password("agenteval", "TOOLS_KEY", "from-the-keyring")

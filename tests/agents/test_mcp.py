@@ -21,6 +21,8 @@ from agenteval_tui.agents.tools.mcp import ToolHost
 from agenteval_tui.agents.tools.toolset import Toolbox, make_toolbox
 from agenteval_tui.core.errors import AgentevalError
 
+pytestmark = pytest.mark.xdist_group("mcp")  # half a second to import: in one worker
+
 ALLOWED = permission_for((), everything=True)
 
 

@@ -11,15 +11,13 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from sources import modules, of_all_sources
 
-import agenteval_tui
 from agenteval_tui.agents import permission as module
 from agenteval_tui.agents.permission import NOTHING, NotTrustedError, Permission, Use, permission_for
 from agenteval_tui.agents.process.child_process import start
 from agenteval_tui.agents.registry import make_agent, make_embedder
 from agenteval_tui.core import directories
-
-PACKAGE = Path(agenteval_tui.__file__).parent
 
 # What makes something that can act or send, and the modules that may call it. Each of them passes on a permission that
 # it was given, or gets one from the check. A new module in this table is a new way in: give it a permission of
@@ -84,6 +82,7 @@ WAYS_IN = {
 PROCESSES = {
     "agents/process/child_process.py": "subprocess_exec",  # with a permission
     "agents/recording/program.py": "create_subprocess_exec",  # with a permission
+    "cli/mcp_shim.py": "Popen",  # with a permission
     "runs/client.py": "Popen",  # directories.own_command
     "suites/samples.py": "run",  # git, in a folder of our own
     "tui/external_programs.py": "run",  # the person's own editor
@@ -98,10 +97,6 @@ CALLS_THAT_START = {
     *("popen", "spawnv", "spawnve", "spawnvp", "spawnl", "execv", "execve", "execvp", "execvpe", "execl", "execlp"),
     *("posix_spawn", "posix_spawnp", "fork", "forkpty", "startfile", "check_output", "check_call"),
 }
-
-
-# In one process: all of the program is read once, which takes seconds.
-of_all_modules = pytest.mark.xdist_group("callers")
 
 
 @dataclass(frozen=True)
@@ -126,11 +121,10 @@ class Named:
 def named() -> Named:
     """All modules of the program, read once."""
     found = Named(*(defaultdict(set) for _ in range(4)))  # type: ignore[arg-type]
-    for file in PACKAGE.rglob("*.py"):
-        if "bundled" in file.parts:
+    for path, nodes in modules().items():
+        if "bundled" in path.split("/"):
             continue
-        path = file.relative_to(PACKAGE).as_posix()
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        for node in nodes:
             if isinstance(node, ast.Call):
                 function = node.func
                 called = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
@@ -149,7 +143,7 @@ def named() -> Named:
     return found
 
 
-@of_all_modules
+@of_all_sources
 @pytest.mark.parametrize("name", WAYS_IN)
 def test_who_makes_what_can_act(name: str) -> None:
     if name == "start":  # many an object has such a method
@@ -159,7 +153,7 @@ def test_who_makes_what_can_act(name: str) -> None:
     assert found == WAYS_IN[name]
 
 
-@of_all_modules
+@of_all_sources
 def test_who_starts_processes() -> None:
     # Runs are forked by a function of ours, which starts nothing; the system's is one of `os`.
     ours = named().imported["agenteval_tui.runs.fork.edits", "fork"] - named().attributes["os", "fork"]
@@ -168,7 +162,7 @@ def test_who_starts_processes() -> None:
     assert set().union(*called, *imported) == set(PROCESSES)
 
 
-@of_all_modules
+@of_all_sources
 def test_who_names_an_interpreter() -> None:
     """A child of ours that is a Python starts with -P: nothing is imported from the folder it is started in."""
     found = named().attributes["sys", "executable"]
@@ -176,7 +170,7 @@ def test_who_names_an_interpreter() -> None:
     assert directories.own_command("m")[1:] == ["-P", "-m", "m"]
 
 
-@of_all_modules
+@of_all_sources
 def test_nobody_else_makes_a_permission() -> None:
     with pytest.raises(TypeError):
         Permission(object(), everything=True)  # type: ignore[arg-type]

@@ -17,6 +17,8 @@ from agenteval_tui.agents.recording.proxy import Proxy
 from agenteval_tui.agents.recording.session import Session
 from agenteval_tui.transcripts.codec import to_openai_messages
 
+pytestmark = pytest.mark.xdist_group("openai")
+
 CITY = {"city": "Oslo"}
 FIXTURES: list[dict[str, Any]] = [
     {

@@ -44,6 +44,7 @@ def config(tmp_path: Path) -> dict[str, Any]:
     return {"kind": "openai", "model": "m", "tools": "tools.yaml"}
 
 
+@pytest.mark.xdist_group("mcp")
 async def test_all_sorts_of_tools_in_one_turn(run_agent: Run, config: dict[str, Any]) -> None:
     async with ScriptedServer(turn) as server:
         ran = await run_agent({**config, "base_url": server.url}, env=dict(os.environ))

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-import scipy
 from msgspec import to_builtins
+from scientific import scipy
 
 from agenteval_tui.analysis.ab import compare_ab, compare_arms
 from agenteval_tui.analysis.statistics import PairedCounts

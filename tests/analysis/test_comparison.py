@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import scipy
 from compared import AFTER, BEFORE, NEW, NOON, OLD, Planned, answered, keep, renamed, text, two_executions
 from msgspec.structs import replace
+from scientific import scipy
 
 from agenteval_tui.analysis.comparison import compare, compare_runs, metric_changes
 from agenteval_tui.analysis.comparison_model import Comparison, Side

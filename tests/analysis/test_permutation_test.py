@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import random
 
-import numpy as np
 import pytest
-import scipy
+from scientific import numpy as np
+from scientific import scipy
 
 from agenteval_tui.analysis import permutation_test
 from agenteval_tui.analysis.permutation_test import detectable, difference_interval, sign_flip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-import scipy
+from scientific import scipy
 
 from agenteval_tui.analysis.power import (
     detectable_paired,

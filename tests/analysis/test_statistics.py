@@ -8,11 +8,10 @@ import math
 import random
 from pathlib import Path
 
-import numpy
 import pytest
-import scipy
 from hypothesis import given
 from hypothesis import strategies as st
+from scientific import numpy, scipy
 
 from agenteval_tui.analysis import statistics as own
 from agenteval_tui.analysis.statistics import student_t_quantile

@@ -6,11 +6,10 @@ import itertools
 import math
 import random
 
-import numpy
 import pytest
-import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scientific import numpy, scipy
 
 from agenteval_tui.analysis import statistics as own
 

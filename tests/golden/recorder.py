@@ -11,10 +11,10 @@ import difflib
 import io
 import json
 import re
-import sqlite3
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -115,8 +115,7 @@ class Recorder:
         self._copies += 1
         path = self.folder / f"copy-{self._copies:06}" / "history.db"
         path.parent.mkdir()
-        with closing(sqlite3.connect(self.history(name))) as source, closing(sqlite3.connect(path)) as target:
-            source.backup(target)
+        shutil.copyfile(self.history(name), path)  # nobody has it open
         return path
 
     def call(self, *words: object, db: Path | None = None, terminal: bool = False, given: str = "") -> Said:

@@ -44,7 +44,8 @@ def test_no_other_assignment_is_cheaper(costs: list[list[float]]) -> None:
     assert found.total == pytest.approx(sum(costs[row][column] for row, column in found.pairs))
 
 
-@settings(max_examples=40, deadline=None)  # the first one imports SciPy
+@pytest.mark.xdist_group("scipy")
+@settings(max_examples=40)
 @given(matrices(25))
 def test_as_scipy(costs: list[list[float]]) -> None:
     optimize = pytest.importorskip("scipy.optimize")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from agenteval_tui.history import connections, open_database
+from agenteval_tui.history import connections, open_database, salvage, schema
 from agenteval_tui.history.store import Store
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -23,6 +25,25 @@ def path(tmp_path: Path) -> Path:
 def histories_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """By the program, as tests of this folder are about that. Only what `store` gives is a copy."""
     monkeypatch.setattr(open_database, "prepare_file", connections.prepare_file)
+
+
+TABLES: dict[int | None, sqlite3.Connection] = {}
+
+
+@pytest.fixture
+def tables_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is saved of a damaged file goes into tables that were made once: for tests that save hundreds of files."""
+
+    def migrate(connection: sqlite3.Connection, *, upto: int | None = None) -> list[int]:
+        if schema.version_of(connection) or connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+            return schema.migrate(connection, upto=upto)
+        if upto not in TABLES:
+            TABLES[upto] = sqlite3.connect(":memory:", isolation_level=None)
+            schema.migrate(TABLES[upto], upto=upto)
+        TABLES[upto].backup(connection)
+        return []
+
+    monkeypatch.setattr(salvage, "schema", SimpleNamespace(**{**vars(schema), "migrate": migrate}))
 
 
 @pytest.fixture

@@ -243,6 +243,7 @@ def all_kinds() -> bool:
     return os.environ.get("AGENTEVAL_EVERY_PAGE") == "1"
 
 
+@pytest.mark.usefixtures("tables_are_copied")
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_a_destroyed_page_costs_what_was_on_it(history: History, tmp_path: Path, shard: int) -> None:
     path, new = tmp_path / "history.db", tmp_path / "new.db"
@@ -281,6 +282,7 @@ def test_a_whole_file_is_saved_whole(history: History, path: Path) -> None:
     assert found == history.rows
 
 
+@pytest.mark.usefixtures("tables_are_copied")
 def test_deleted_runs_do_not_come_back(history: History, path: Path) -> None:
     # Not even where the list of free pages is lost with the first page, or is destroyed itself.
     there = {row[1] for row in history.rows["runs"]}
@@ -290,6 +292,7 @@ def test_deleted_runs_do_not_come_back(history: History, path: Path) -> None:
         assert found["labels"] == history.rows["labels"]
 
 
+@pytest.mark.usefixtures("tables_are_copied")
 @pytest.mark.parametrize("seed", range(12))
 def test_two_destroyed_pages(history: History, path: Path, seed: int) -> None:
     dice = random.Random(seed)
@@ -309,6 +312,7 @@ def test_two_destroyed_pages(history: History, path: Path, seed: int) -> None:
     assert sum(loss.rows for loss in saved.lost if loss.table == "runs") == len(before - there)
 
 
+@pytest.mark.usefixtures("tables_are_copied")
 def test_what_is_in_the_log_counts(history: History, path: Path) -> None:
     source = path.with_name("source.db")
     source.write_bytes(history.data)
@@ -470,6 +474,7 @@ def test_another_programs_database(history: History, path: Path) -> None:
         salvage(path, path.with_name("new.db"))
 
 
+@pytest.mark.usefixtures("tables_are_copied")
 def test_a_letter_of_the_statement_that_made_a_table(history: History, path: Path) -> None:
     start = history.data.index(b"CREATE TABLE runs (")
     for place in range(start, start + 400, 41):
@@ -478,6 +483,7 @@ def test_a_letter_of_the_statement_that_made_a_table(history: History, path: Pat
         assert found == history.rows, history.data[place - 20 : place + 20]
 
 
+@pytest.mark.usefixtures("tables_are_copied")
 @pytest.mark.parametrize("seed", range(6))
 def test_bytes_that_are_anything(history: History, path: Path, seed: int) -> None:
     """Whatever is changed, salvage ends, says what it did, and makes nothing up that SQLite would not take."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+from sources import modules, of_all_sources
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "agenteval_tui"
@@ -16,35 +18,21 @@ PACKAGE = "agenteval_tui"
 @lru_cache
 def imports() -> dict[str, set[str]]:
     """{a module of the package: those that it imports, anywhere in its file}."""
-    files = {_name(path): path for path in (ROOT / PACKAGE).rglob("*.py")}
-    return {
-        name: {one for node in statements(ast.parse(path.read_text(encoding="utf-8"))) for one in _targets(node, files)}
-        - {name}
-        for name, path in files.items()
-    }
+    trees = {_name(path): nodes for path, nodes in modules().items()}
+    return {name: {one for node in nodes for one in _targets(node, trees)} - {name} for name, nodes in trees.items()}
 
 
-def statements(node: ast.AST) -> Iterator[ast.stmt]:
-    """All statements below a node, at any depth. What they compute with (most of a tree) holds none."""
-    for part in ("body", "orelse", "finalbody", "handlers", "cases"):
-        inner = getattr(node, part, None)
-        for one in inner if isinstance(inner, list) else ():  # of a lambda, it is an expression
-            if isinstance(one, ast.stmt):
-                yield one
-            yield from statements(one)
+def _name(path: str) -> str:
+    return f"{PACKAGE}.{path.removesuffix('.py').replace('/', '.')}".removesuffix(".__init__")
 
 
-def _name(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-
-
-def _targets(node: ast.AST, files: dict[str, Path]) -> Iterator[str]:
+def _targets(node: ast.AST, names: Container[str | None]) -> Iterator[str]:
     if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names if alias.name in files)
-    elif isinstance(node, ast.ImportFrom) and node.module in files:
+        yield from (alias.name for alias in node.names if alias.name in names)
+    elif isinstance(node, ast.ImportFrom) and node.module in names:
         for alias in node.names:
             part = f"{node.module}.{alias.name}"
-            yield part if part in files else str(node.module)
+            yield part if part in names else str(node.module)
 
 
 def circles(graph: dict[str, set[str]]) -> list[set[str]]:
@@ -73,10 +61,12 @@ def test_a_circle_is_found_whole() -> None:
     assert circles(graph) == [{"a", "b", "c", "d"}]
 
 
+@of_all_sources
 def test_no_modules_need_each_other() -> None:
     assert [sorted(circle) for circle in circles(imports())] == []
 
 
+@of_all_sources
 def test_screens_do_not_know_the_app() -> None:
     importers = {name for name, targets in imports().items() if f"{PACKAGE}.tui.app" in targets}
     assert importers == {f"{PACKAGE}.__main__"}

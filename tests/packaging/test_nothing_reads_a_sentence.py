@@ -8,14 +8,10 @@ that makes sentences as well.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 
 import pytest
-
-import agenteval_tui
-
-PACKAGE = Path(agenteval_tui.__file__).parent
+from sources import modules, of_all_sources
 
 ATTRIBUTES = {"reason", "message", "sentence", "words", "why", "what", "mend", "said", "title"}
 NAMES = {"reason", "message", "sentence", "said", "words", "why"}
@@ -59,6 +55,11 @@ WORDS = ("evidence_sentence", "metric_sentence", "criterion_sentence", "verdict_
 """What makes a sentence of a code and fields (`grading.sentences`)."""
 
 
+def _called(node: ast.Call) -> str:
+    """The last part of the name of what is called."""
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
 def _sentence(node: ast.AST) -> bool:
     if isinstance(node, ast.Attribute):
         return node.attr in ATTRIBUTES
@@ -66,7 +67,7 @@ def _sentence(node: ast.AST) -> bool:
         return node.id in NAMES
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("str", "repr"):
         return bool(node.args) and isinstance(node.args[0], ast.Name) and node.args[0].id in EXCEPTIONS
-    if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in WORDS:
+    if isinstance(node, ast.Call) and _called(node) in WORDS:
         return True
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SAME:
         return _sentence(node.func.value)
@@ -89,7 +90,7 @@ def _reads(node: ast.AST) -> bool:
                     if words and _sentence(one):
                         return True
             left = right
-    if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "fingerprint":
+    if isinstance(node, ast.Call) and _called(node) == "fingerprint":
         return any(_sentence(inner) for one in node.args for inner in ast.walk(one))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         name, of = node.func.attr, node.func.value
@@ -99,35 +100,28 @@ def _reads(node: ast.AST) -> bool:
     return False
 
 
-def _errors_without_a_code(path: Path) -> Iterator[str]:
+def _errors_without_a_code(path: str, nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Errors of agents that are known by nothing but their sentence."""
-    source = path.read_text("utf-8")
-    # A module in whose text it does not stand need not be parsed.
-    for node in ast.walk(ast.parse(source)) if "RunError" in source else ():
+    for node in nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "RunError":
             starred = any(isinstance(one, ast.Starred) for one in node.args) or any(
                 not one.arg for one in node.keywords
             )
             if len(node.args) < 4 and not starred and all(one.arg != "code" for one in node.keywords):
-                yield f"{path.relative_to(PACKAGE).as_posix()}: {ast.unparse(node)}"
+                yield f"{path}: {ast.unparse(node)}"
 
 
-def _found(path: Path) -> Iterator[tuple[str, str]]:
-    tree = ast.parse(path.read_text("utf-8"))
-    for node in ast.walk(tree):
-        if _reads(node):
-            yield path.relative_to(PACKAGE).as_posix(), ast.unparse(node)
-
-
+@of_all_sources
 def test_nothing_reads_a_sentence() -> None:
-    found = {one for path in sorted(PACKAGE.rglob("*.py")) for one in _found(path)}
+    found = {(path, ast.unparse(node)) for path, nodes in modules().items() for node in nodes if _reads(node)}
     assert found - ALLOWED.keys() == set(), "give it a code and fields, and decide by those"
     assert ALLOWED.keys() - found == set(), "it is gone: take it out of ALLOWED"
 
 
+@of_all_sources
 def test_each_error_of_an_agent_has_a_code() -> None:
     """`RunError.told` is of words that are not ours: it reduces them where the error is made."""
-    assert {one for path in sorted(PACKAGE.rglob("*.py")) for one in _errors_without_a_code(path)} == {
+    assert {one for path, nodes in modules().items() for one in _errors_without_a_code(path, nodes)} == {
         # Only to take secrets out of a text.
         "runs/judge_client.py: RunError('', reply.error)",
         "runs/agent_factory.py: RunError('', text)",

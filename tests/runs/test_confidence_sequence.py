@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from functools import cache
 
-import numpy as np
 import pytest
-import scipy
 from hypothesis import given
 from hypothesis import strategies as st
+from scientific import numpy as np
+from scientific import scipy
 
 from agenteval_tui.runs.confidence_sequence import confidence_sequence, decide, most_needed
 

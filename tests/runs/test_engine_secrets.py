@@ -99,6 +99,7 @@ async def test_a_key_of_the_keyring(execution: Execute) -> None:
     nowhere(one, KEY)
 
 
+@pytest.mark.xdist_group("mcp")
 async def test_a_key_in_what_tools_say(execution: Execute, tmp_path: Path) -> None:
     (tmp_path / "server.py").write_text(MCP)
     program = "import os; print('the key is ' + os.environ['SERVICE_TOKEN'])"

@@ -8,10 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pyarrow
 import pytest
-from openpyxl import Workbook
-from pyarrow import ipc, parquet
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.dataset_check import check_dataset
@@ -26,6 +23,8 @@ ROWS: list[dict[str, Any]] = [
 
 
 def sheet(path: Path, rows: list[list[Any]]) -> None:
+    from openpyxl import Workbook
+
     book = Workbook()
     assert book.active is not None
     for row in rows:
@@ -51,6 +50,8 @@ def test_a_sheet_is_read_with_its_header(tmp_path: Path) -> None:
 
 
 def write_arrow(path: Path, table: Any, how: str) -> None:
+    from pyarrow import ipc
+
     make = ipc.new_stream if how == "stream" else ipc.new_file
     with path.open("wb") as file, make(file, table.schema) as writer:
         writer.write_table(table, max_chunksize=1)
@@ -58,6 +59,9 @@ def write_arrow(path: Path, table: Any, how: str) -> None:
 
 @pytest.mark.parametrize("how", ["parquet", "stream", "file"])
 def test_columns_are_read_as_rows(tmp_path: Path, how: str) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
     table = pyarrow.Table.from_pylist(ROWS)
     path = tmp_path / ("d.parquet" if how == "parquet" else "d.arrow")
     if how == "parquet":
@@ -68,6 +72,9 @@ def test_columns_are_read_as_rows(tmp_path: Path, how: str) -> None:
 
 
 def test_values_that_json_has_no_word_for_are_written_as_one_would(tmp_path: Path) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
     path = tmp_path / "d.parquet"
     row = {
         "day": datetime.date(2026, 1, 2),
