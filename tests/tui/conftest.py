@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
+from weakref import WeakSet
 
 import pytest
+from shop import SETTLING
 from terminal import Terminal
+from textual import app as textual_app
+from textual import pilot as textual_pilot
 from textual._compositor import Compositor
+from textual._wait import SLEEP_GRANULARITY, SLEEP_IDLE, wait_for_idle
+from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 from textual.message_pump import MessagePump
 from textual.pilot import Pilot, WaitForScreenTimeout
+
+from agenteval_tui.tui.terminal.stylesheet import RememberingStylesheet
+
+REMEMBERED = ("_asked", "_asked_outside", "_found", "_ids", "_kinds", "_numbers")
+"""All that a `RememberingStylesheet` makes of its rules."""
 
 
 @pytest.fixture
@@ -31,31 +43,55 @@ def styles_read_once() -> Iterator[None]:
 
     Within one app Textual keeps them just so, until its variables change; here these are part of the key.
     """
-    known: dict[object, object] = {}
+    known: dict[object, list[tuple[dict[str, str], object]]] = {}
     read = Stylesheet._parse_rules
 
     def parsed(self: Stylesheet, css: str, read_from: Any, *args: Any, **named: Any) -> Any:
-        variables = tuple(sorted(self._variables.items()))
-        key = (css, read_from, args, tuple(sorted(named.items())), variables)
-        if key not in known:
-            known[key] = read(self, css, read_from, *args, **named)
-        return known[key]
+        before = known.setdefault((css, read_from, args, tuple(named.items())), [])
+        for variables, rules in before:
+            if variables == self._variables:  # sooner found out than made a part of the key
+                return rules
+        rules = read(self, css, read_from, *args, **named)
+        before.append((dict(self._variables), rules))
+        return rules
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stylesheet, "_parse_rules", parsed)
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def styles_found_once() -> Iterator[None]:
+    """What an app's stylesheet has found is known to all later apps with the same rules (which are read once, see
+    above). And a rule, which is looked up by its identity a million times a minute, has the hash of any object."""
+    memory: dict[tuple[int, ...], dict[str, Any]] = {}
+    begin = RememberingStylesheet._begin
+
+    def begun(self: RememberingStylesheet, rules: list[RuleSet]) -> None:
+        key = tuple(map(id, rules))
+        if self._read is rules:  # it remembers too much
+            memory.pop(key, None)
+        begin(self, rules)
+        made = {name: vars(self)[name] for name in REMEMBERED}
+        kept = memory.setdefault(key, made | {"rules": rules})  # these live on, and their identities with them
+        vars(self).update({name: kept[name] for name in REMEMBERED})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RuleSet, "__hash__", object.__hash__)
+        patch.setattr(RememberingStylesheet, "_begin", begun)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def painted_when_looked_at(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An app without a terminal paints its screen when its pilot has waited for it, and not sixty times a second for
-    nobody: a fifth of what such a test costs. Layout, styles and messages are as ever.
+    """An app without a terminal paints its screen when its pilot has paused, once when it has settled, and not sixty
+    times a second for nobody: a third of what such a test costs. Layout, styles and messages are as ever.
 
     A test whose subject is what is painted on the way says `every_frame`.
     """
     if request.node.get_closest_marker("every_frame"):
         return
-    render, press, pause = Compositor.render_update, Pilot.press, Pilot.pause
+    render, pause = Compositor.render_update, Pilot.pause
     looking = False
 
     def render_update(self: Compositor, full: bool = False, *args: Any, **named: Any) -> Any:
@@ -74,16 +110,12 @@ def painted_when_looked_at(request: pytest.FixtureRequest, monkeypatch: pytest.M
             finally:
                 looking = False
 
-    async def pressed(self: Pilot[Any], *keys: str) -> None:
-        await press(self, *keys)
-        look(self)
-
     async def paused(self: Pilot[Any], delay: float | None = None) -> None:
         await pause(self, delay)
-        look(self)
+        if self.app not in SETTLING:
+            look(self)
 
     monkeypatch.setattr(Compositor, "render_update", render_update)
-    monkeypatch.setattr(Pilot, "press", pressed)
     monkeypatch.setattr(Pilot, "pause", paused)
 
 
@@ -126,4 +158,56 @@ def only_who_is_busy_is_waited_for() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Pilot, "_wait_for_screen", wait_for_screen)
+        yield
+
+
+BESIDE: WeakSet[asyncio.Future[Any]] = WeakSet()
+"""What is awaited of threads."""
+
+
+async def until_nothing_is_due(min_sleep: float = SLEEP_GRANULARITY, max_sleep: float = 1) -> None:
+    """As Textual's `wait_for_idle`: wait until 20 ms have passed in which the process had next to nothing to do. And
+    sooner, where it is certain that nothing will happen in them: nothing is to be done, no timer ends, and no thread is
+    waited for."""
+    loop: Any = asyncio.get_running_loop()
+    if min_sleep or not hasattr(loop, "_ready"):
+        await wait_for_idle(min_sleep, max_sleep)
+        return
+    last = loop.time() + max_sleep
+    while loop.time() < last:
+        spent, end = time.process_time(), loop.time() + SLEEP_GRANULARITY
+        while loop.time() < end:
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)  # what has arrived meanwhile has been seen
+            if loop._ready:
+                continue
+            due = min((timer._when for timer in loop._scheduled if not timer._cancelled), default=end)
+            awaited = [future for future in BESIDE if future.get_loop() is loop]
+            if awaited:
+                await asyncio.wait(awaited, timeout=min(due, end) - loop.time(), return_when=asyncio.FIRST_COMPLETED)
+            elif due < end:
+                await asyncio.sleep(due - loop.time())
+            else:
+                return
+        if time.process_time() - spent < SLEEP_IDLE:
+            return
+
+
+@pytest.fixture(scope="session", autouse=True)
+def idle_time_is_not_waited_for() -> Iterator[None]:
+    """A pilot waits twice for 20 ms after each key, and once in each pause: most of the time of a test."""
+    wrap = asyncio.futures.wrap_future
+
+    def wrapped(future: Any, **named: Any) -> asyncio.Future[Any]:
+        awaited: asyncio.Future[Any] = wrap(future, **named)
+        if not awaited.done():
+            BESIDE.add(awaited)
+            awaited.add_done_callback(BESIDE.discard)
+        return awaited
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (asyncio, asyncio.futures):
+            patch.setattr(module, "wrap_future", wrapped)
+        for user in (textual_app, textual_pilot):
+            patch.setattr(user, "wait_for_idle", until_nothing_is_due)
         yield

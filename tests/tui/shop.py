@@ -6,7 +6,10 @@ import asyncio
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from weakref import WeakSet
 
+from textual.app import App
 from textual.pilot import Pilot
 
 from agenteval_tui.cli.start import AppStart
@@ -57,17 +60,26 @@ def app_on(suites: Path, db: Path, **options: str) -> AgentevalApp:
     return AgentevalApp(AppStart(paths=(suites,), db=db, **options))
 
 
+SETTLING: WeakSet[App[Any]] = WeakSet()
+"""Apps that are painted when they have settled (conftest.py)."""
+
+
 async def settle(pilot: Pilot[int], *groups: str) -> None:
     """Wait until the screen has what it asked for (watchers that never end are left alone)."""
     endless = {"files", "watch", "running"}
-    for _ in range(400):
-        await pilot.pause()
-        waiting = [w for w in pilot.app.workers if w.is_running and w.group not in endless]
-        if not waiting:
+    SETTLING.add(pilot.app)
+    try:
+        for _ in range(400):
             await pilot.pause()
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError(f"still waiting for {[w.group for w in pilot.app.workers if w.is_running]}")
+            waiting = [w for w in pilot.app.workers if w.is_running and w.group not in endless]
+            if not waiting:
+                break
+            await asyncio.sleep(0.01)
+        else:
+            raise AssertionError(f"still waiting for {[w.group for w in pilot.app.workers if w.is_running]}")
+    finally:
+        SETTLING.discard(pilot.app)
+    await pilot.pause()
 
 
 async def until(pilot: Pilot[int], condition: Callable[[], bool]) -> None:
