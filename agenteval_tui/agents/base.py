@@ -62,7 +62,8 @@ class AgentRequest(Struct, frozen=True):
     (Power UI's `sample_system_prompt`, `sample_tools`, ...), or, where the agent plays a simulated user, that user's
     brief under `simulated_user`. `repetition` counts from 1; `seed` is derived from
     test, row and repetition, so that an agent that varies can do so reproducibly. `variables` are the test's, with the
-    row's of its dataset; the messages have them filled in already.
+    row's of its dataset; the messages have them filled in already. `paid`: what this run paid for before it was cut
+    off, and keeps as it goes; None: nothing is kept.
     """
 
     messages: tuple[Message, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 
 from agenteval_tui.agents.base import (
     SIMULATED_USER,
@@ -53,7 +53,8 @@ class DemoAgent:
 
     What was called earlier in the conversation is done again in that database before anything else: an order that was
     cancelled two turns ago is cancelled. A conversation that ends with the results of tools is taken up there: those
-    results stand, and no tool is called a second time.
+    results stand, and no tool is called a second time. A tool that the context takes away is not called; the program
+    is told that there is none.
     The request's seed decides what differs between repetitions. Usage is counted in words, so it is approximate;
     the cost is 0. `sleep` and `clock` are there for recordings, whose times must not depend on the machine.
     """

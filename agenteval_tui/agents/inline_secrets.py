@@ -29,7 +29,7 @@ def without_keys(config: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Place
 
 
 def put_back(config: Mapping[str, Any], taken: tuple[Place, ...], source: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The configuration with what `source` has at these places; None where it has nothing at one of them."""
+    """The configuration with what `source` has at these places; None where it has nothing at one of these places."""
     made: Any = _copied(config)
     for path in taken:
         found: Any = source

@@ -229,7 +229,7 @@ def _is_this_machine(url: httpx.URL) -> bool:
 
 
 def is_secure_or_local(address: str) -> bool:
-    """Whether nobody else reads what an address gives: https, or plain http on this machine. False for no address."""
+    """Whether no one else reads what an address gives: https, or plain http on this machine. False for no address."""
     url = _read_address(address)
     return url is not None and (url.scheme == "https" or _is_this_machine(url))
 

@@ -142,7 +142,7 @@ NOTHING: Final[Permission] = Permission(_KEY)
 class Use(Struct, frozen=True):
     """Something that is about to be used: whose word it is, and what it would do. `agent` is its `agent_hash`, "" for
     a function or a file. With nothing in `what` it is the user's own, and needs no question. `files` are those that its
-    commands name; those of them that are only `written` may change from one start to the next."""
+    commands name; those that are only `written` may change from one start to the next."""
 
     folder: Path
     what: tuple[str, ...]

@@ -242,7 +242,7 @@ def _parse_json(text: str, place: str) -> NewPrices:
 def litellm_price(entry: Mapping[str, Any]) -> Price | None:
     """The price in an entry of LiteLLM's list; None where it has none by token (two zeros stand for "not by token").
 
-    Raises `AgentevalError` where a price is no number of dollars.
+    Raises `AgentevalError` where a price is not a number of dollars.
     """
     if entry.get("mode") not in _MODES:
         return None

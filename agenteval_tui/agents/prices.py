@@ -198,7 +198,7 @@ def split(text: str) -> tuple[str, str]:
 
 
 def _updated_prices(text: str, path: Path, lines: int) -> dict[str, Price]:
-    """The prices below the line `UPDATED`, which follows so many lines."""
+    """The prices below the line `UPDATED`, which follows this many lines."""
     try:
         data = json.loads(text) if text.strip() else {}  # 40 times as fast as the reader that knows places
         return {name: price_of(one) for name, one in data.items()}

@@ -188,7 +188,7 @@ class Recorder:
         self._ended, self._finish = None, ""
 
     def end_with(self, message: Message) -> None:
-        """The user's last words: nobody answers them, and the final output stays what it is."""
+        """The user's last words: they get no answer, and the final output stays what it is."""
         self._farewell = message
 
     def note(self, note: Note) -> None:

@@ -26,7 +26,10 @@ class ReplayOptions(AgentOptions):
     @property
     def prefix_problem(self) -> tuple[str, str]:
         """It has only what was recorded."""
-        return "repeats recordings, and answers nothing new"
+        return (
+            "repeats recordings, and answers nothing new",
+            "`agenteval run --agent NAME` runs the test with an agent that answers: use that run",
+        )
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:

@@ -257,7 +257,7 @@ async def test_an_event_that_is_no_json_where_json_is_due(run_agent: Any) -> Non
         ({"url": "http://{{ prompt }}/x"}, "the host in `url` can't be a template"),
         ({"url": "ftp://h/x"}, "`url` must begin with http:// or https:// and a host"),
         ({"body": {"a": "{{ promt }}"}}, '`body.a`: the variable "promt" is not known (did you mean `prompt`?)'),
-        ({"body": {"a": "{{ prompt "}}, "`body.a`: this template has a mistake"),
+        ({"body": {"a": "{{ prompt "}}, "`body.a`: this template has an error"),
         ({"answer": "a["}, "`answer`: not a JMESPath expression"),
         ({"answer": "a" * 2000}, "`answer` is longer than 1000 characters"),
         ({"tool_call": {"name": "]"}}, "`tool_call.name`: not a JMESPath expression"),

@@ -109,7 +109,7 @@ async def test_a_server_that_refuses_to_stream(dialect: Dialect, tmp_path: Path)
         (Answer(400, '{"error": {"message": "tools are not supported"}}'), "tools are not supported"),
         (None, "answered in words"),
         ([Call("p", "pong")], "called the tool 'pong'"),
-        ([Call("p", "ping", ["{not"])], "no JSON object"),
+        ([Call("p", "ping", ["{not"])], "not a JSON object"),
     ],
 )
 async def test_a_server_that_calls_no_tools(dialect: Dialect, tmp_path: Path, called: Any, said: str) -> None:

@@ -52,7 +52,10 @@ WAYS_IN = {
     },
     # What hands out a permission.
     "Permission": {"agents/permission.py"},
-    "permission_for": {"runs/trust_check.py"},
+    "permission_for": {
+        "cli/mcp_shim.py",  # a program that the user typed
+        "runs/trust_check.py",
+    },
     "permission_from_json": {"runs/executors/task_codec.py"},
     "check_trust": {
         "api/recordings.py",
@@ -61,6 +64,7 @@ WAYS_IN = {
         "runs/plan/planner.py",
         "runs/recorded_program.py",
         "runs/resume.py",
+        "tui/recordings.py",
         "tui/workspace.py",
     },
     "check_asking": {"api/grading.py", "cli/commands/grade.py", "cli/commands/judge_report.py"},

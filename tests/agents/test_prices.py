@@ -138,7 +138,7 @@ def test_the_script_that_makes_the_list(tmp_path: Path, capsys: pytest.CaptureFi
         ("b: 5", "1:1", 'the price of "b" must be an object'),
         ("- b", "1:1", "prices must be an object"),
         ("a: {input: 1", "1:4", "not closed"),
-        ("a: {input: 1, output: 1}\na: {input: 1, output: 1}", "2:1", "there twice"),
+        ("a: {input: 1, output: 1}\na: {input: 1, output: 1}", "2:1", "appears twice"),
     ],
 )
 def test_a_wrong_file_is_said_with_its_place(tmp_path: Path, text: str, place: str, message: str) -> None:

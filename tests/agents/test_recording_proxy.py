@@ -279,7 +279,7 @@ async def test_a_program_that_goes_away_leaves_an_answer_that_was_not_waited_for
 async def test_a_port_in_use_is_said() -> None:
     one = Proxy({})
     await one.start()
-    with pytest.raises(InfrastructureError, match=r"can't be had.*--port"):
+    with pytest.raises(InfrastructureError, match=r"can't be had: address already in use \(choose another with --port"):
         await Proxy({}).start(one.port)
     await one.close()
 

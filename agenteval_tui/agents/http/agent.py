@@ -281,7 +281,7 @@ def _content(options: HttpOptions, variables: Mapping[str, Any]) -> tuple[bytes 
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace"), "application/json"
     except (TypeError, ValueError, RecursionError) as error:
-        raise AgentevalError(f"`body` is no JSON: {error}", where="body", mend="check its templates") from None
+        raise AgentevalError(f"`body` is not JSON: {error}", where="body", mend="check its templates") from None
 
 
 def _value(place: str, value: Any, variables: Mapping[str, Any]) -> Any:

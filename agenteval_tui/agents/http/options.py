@@ -127,7 +127,7 @@ class HttpOptions(AgentOptions):
     stream: Literal["none", "sse", "jsonl"] = Field("none", description="Whether the reply comes in pieces, and how.")
     delta: str | None = Field(
         None,
-        description="JMESPath of more text in each event of a stream. Without it, an event that is no JSON is text.",
+        description="JMESPath of more text in each event of a stream. Without it, an event that is not JSON is text.",
     )
     done: str = Field("[DONE]", description="The data, or the name, of the event that ends a stream.")
     capture: Capture

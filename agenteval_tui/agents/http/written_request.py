@@ -13,8 +13,8 @@ from agenteval_tui.suites.environment import Reference, pieces
 
 
 class WrittenRequest(Struct, frozen=True):
-    """A POST of JSON. `headers` have `KEY` where the key is; `key_env` names the variable that holds it ("": the server
-    wants none). `note`: what has to be known before it is sent."""
+    """A POST of JSON. In the values of `headers` `${NAME}` stands for an environment variable, as in a suite; no value
+    of one is in it. `note`: what has to be known before it is sent, in words."""
 
     url: str
     headers: Mapping[str, str]

@@ -195,7 +195,7 @@ async def _call_a_tool(
     elif calls[0].name != _PING.name:
         findings.add("tools", False, f"the model called the tool {calls[0].name[:40]!r}, not ping", tried.total_ms)
     elif arguments_object(calls[0].arguments_text) is None:
-        findings.add("tools", False, "the arguments of the model's call are no JSON object", tried.total_ms)
+        findings.add("tools", False, "the arguments of the model's call are not a JSON object", tried.total_ms)
     else:
         findings.add("tools", True, "the model calls a tool", tried.total_ms)
     if options.tools and findings.steps[-1].ok is False:

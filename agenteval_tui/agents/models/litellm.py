@@ -288,7 +288,7 @@ def _cost(litellm: Any, reply: Any, model: str) -> float | None:
 
 
 def _failure(litellm: Any, server: ErrorMapper, error: Exception) -> Failed:
-    """The failure for an exception of litellm: what the connection or the server's reply was, if it stands behind."""
+    """The failure for an exception of litellm: what the connection or the server's reply was, if it is known."""
     chain = _chain(error)
     for one in chain[1:]:
         if isinstance(one, httpx.TransportError | httpx.InvalidURL | httpx.DecodingError):

@@ -81,7 +81,8 @@ class ModelAgent(ABC, Generic[Options]):
             return toolbox.specs()
 
     async def written_request(self, request: AgentRequest) -> WrittenRequest:
-        """The first request of a run, without the key."""
+        """The first request of a run, without keys: what the headers have of the environment is named, no value of it
+        is there; of other headers and parameters the note says that they are missing."""
         options = options_for(request, self._setup, self._options)
         tools = await self.offered_tools(request)
         protocol = self._protocol(options)

@@ -42,7 +42,7 @@ class ReusedHosts:
             raise
 
     def ready(self) -> None:
-        """One of them has imported its function. Who waited for that waits no longer than for a call."""
+        """A child has imported its function. Whoever waited for that waits no longer than for a call."""
         if not self._seen_ready:
             self._seen_ready = True
             for one in self._waiting:

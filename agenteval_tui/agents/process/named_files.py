@@ -28,7 +28,7 @@ _MODULE_PLACES = ("PYTHONPATH", "NODE_PATH", "PERL5LIB", "RUBYLIB", "CLASSPATH",
 
 
 class NamedFiles(Struct, frozen=True):
-    """Files that programs are named by, absolute, links followed, once each. `written`: those of them that every
+    """Files that programs are named by, absolute, links followed, once each. `written`: those that every
     command which names them only writes to (see `written_files`)."""
 
     files: tuple[Path, ...]

@@ -160,7 +160,7 @@ class Pieces:
 
 
 def _result(key: Any, name: Any, response: Any, note: Any) -> Any:
-    """A tool's result: ADK puts what is no dict under `result`."""
+    """A tool's result: ADK puts what is not a dict under `result`."""
     failed = isinstance(response, dict) and bool(response.get("error"))
     if isinstance(response, dict) and len(response) == 1:
         response = response.get("result", response)

@@ -74,7 +74,7 @@ def parse(text: str, where: str) -> Cassette:
 def read(path: Path) -> Cassette:
     """The cassette in a file. Raises `AgentevalError`."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise AgentevalError(
             "there is no such cassette",
@@ -126,7 +126,7 @@ def journal_path(path: Path) -> Path:
 
 
 def write(path: Path, cassette: Cassette) -> None:
-    """Write a cassette, in place of one that is there. Raises `AgentevalError`."""
+    """Write a cassette, in place of an existing one. Raises `AgentevalError`."""
     write_pieces(path, lines(cassette), force=True)
 
 

@@ -26,7 +26,7 @@ _Message = dict[str, Any]
 
 
 class Asked(Struct, frozen=True):
-    """A request of a model with its answer. Times are milliseconds since the run began; `first_ms`: when the answer
+    """A request of a model with its answer. Times are milliseconds since the run started; `first_ms`: when the answer
     began."""
 
     started_ms: float
@@ -37,7 +37,7 @@ class Asked(Struct, frozen=True):
 
 
 class UsedTool(Struct, frozen=True):
-    """A call of a tool that no model made. `result`: None where it is not known."""
+    """A call of a tool that no model made. `result`: None where it is not known; `took_ms` likewise."""
 
     started_ms: float
     id: str

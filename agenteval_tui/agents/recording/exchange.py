@@ -65,7 +65,7 @@ class Answer(Struct, frozen=True):
 
 class Exchange(Struct, frozen=True):
     """A request and its answer. `session` says which run of a program asked ("": the only one). `started_ms` and
-    `ended_ms` are milliseconds since that run began; a cassette does not keep them. `live`: a server was asked for
+    `ended_ms` are milliseconds since that run started; a cassette does not keep them. `live`: a server was asked for
     this answer, it is not from a recording."""
 
     question: Question

@@ -74,7 +74,7 @@ class Difference(Struct, frozen=True):
         if self.recorded is None:
             return f"{self.at}: new: {after}"
         if self.now is None:
-            return f"{self.at}: not there any more: {before}"
+            return f"{self.at}: now missing: {before}"
         return f"{self.at}: recorded {before}, now {after}"
 
 
@@ -293,7 +293,7 @@ def _differences(one: Any, other: Any, at: str) -> Iterator[Difference]:
 
 
 def _weight(difference: Difference) -> int:
-    """A message that is there on one side only weighs more than a changed text."""
+    """A message on one side only weighs more than a changed text."""
     return 3 if difference.recorded is None or difference.now is None else 1
 
 

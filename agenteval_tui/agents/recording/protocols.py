@@ -52,7 +52,7 @@ class Reply(Struct, frozen=True):
 
 
 def protocol_of(question: Question) -> Name:
-    """Which protocol a request speaks; "": none of them, it is passed on unread."""
+    """Which protocol a request speaks; "": none, it is passed on unread."""
     path = question.path.rstrip("/")
     if question.method != "POST":
         return ""

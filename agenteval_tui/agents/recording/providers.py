@@ -13,7 +13,7 @@ from agenteval_tui.core.phrasing import listed
 
 
 class Provider(Struct, frozen=True):
-    """A server that programs know by environment variables. `prefix` stands in the proxy's addresses for the server's
+    """A server that programs know by environment variables. `prefix` is in the proxy's addresses for the server's
     own; `usual` is its address where nothing says another ("": only where a variable says one)."""
 
     name: str

@@ -1,6 +1,6 @@
 """A proxy on loopback: programs ask model servers through it, and it keeps what they ask and get.
 
-A stream goes on chunk by chunk as it comes. The program's key goes through in the request's headers, and is kept
+A stream is passed on chunk by chunk as it comes. The program's key goes through in the request's headers, and is kept
 nowhere. Each run of a program has an address of its own, with a secret in it.
 """
 
@@ -233,7 +233,7 @@ async def play(client: ServerConnection, answer: Answer, pace: float) -> None:
 
 
 class _Pieces:
-    """The answer of a server, as far as it has come."""
+    """The answer of a server, as far as it has come. `news` is called with each piece of a stream."""
 
     def __init__(self, news: Callable[[], None]) -> None:
         self._news = news

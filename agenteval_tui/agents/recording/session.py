@@ -51,7 +51,8 @@ class Session:
     "error", or "live": it and all that follow go to the servers. `max_cost`: US dollars that those may cost; `cost`
     says what one did. `keys`: what must not be stored of what is known beforehand; those in requests are found.
     `pace`: recorded answers come as fast as they did (1), or at once (0). `keep` gets each answer of a server as soon
-    as it is there, without keys.
+    as it is there, without keys. `paid` has the answers that servers gave before the recording was cut off: they count
+    as theirs, and nobody is asked again.
     """
 
     def __init__(
@@ -178,7 +179,7 @@ class Session:
 
     @property
     def now_ms(self) -> float:
-        """Milliseconds since the run began."""
+        """Milliseconds since the run started."""
         return (time.perf_counter() - self._began) * 1000
 
     @property

@@ -1,4 +1,4 @@
-"""Recording the bundled agent: the second sample suite is made by `python -m agenteval_tui.agents.shop.record`.
+"""Recording the bundled agent: the recordings of the samples are made by `python -m agenteval_tui.agents.shop.record`.
 
 The times in the recordings are those at pace 1 on a clock of their own, so that the same files come out everywhere.
 """
@@ -54,7 +54,8 @@ def recorded_suite() -> Path:
 
 
 def record_suite(path: Path) -> dict[str, str]:
-    """The recordings of every test of a suite with each version: file name -> JSON lines. Writes nothing."""
+    """The recordings of every test of a suite with each version, and runs of the first suite that a person labelled:
+    file name -> JSON lines. Writes nothing."""
     suite = load_suite(path).suite
     if suite is None:
         raise AgentevalError("this suite can't be read", where=str(path), mend="see `agenteval validate`")

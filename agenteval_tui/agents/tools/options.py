@@ -25,7 +25,7 @@ class _Named(BaseModel):
     model_config = _EXACT
 
     name: str = Field(min_length=1, description="What the model calls it by.")
-    description: str | None = Field(None, description="What the model is told of it.")
+    description: str | None = Field(None, description="Its description for the model.")
     parameters: dict[str, Any] | None = Field(None, description="JSON Schema of the arguments.")
     type: str | None = Field(None, description="As OpenAI writes it; means nothing here.")
     strict: bool | None = Field(None, description="As OpenAI writes it; means nothing here.")
@@ -152,9 +152,7 @@ def read_entry(raw: Mapping[str, Any], *, mock: bool = False) -> Entry:
             mend="a context has mock tools only; put the tool into the agent's `tools`",
         )
     if len(kinds) > 1:
-        raise AgentevalError(
-            f"tool {name!r} has {' and '.join(f'`{kind}`' for kind in kinds)}", mend="keep one of them"
-        )
+        raise AgentevalError(f"tool {name!r} has {' and '.join(f'`{kind}`' for kind in kinds)}", mend="keep only one")
     model = _KINDS[kinds[0]] if kinds else MockEntry
     problems = option_problems(model, raw)
     if problems:

@@ -86,7 +86,8 @@ class _ShutAtEnd(Struct, frozen=True):
 class Toolbox(Struct):
     """The tools of one run, by name: `async with toolbox:` around the run starts what must run and gives it back.
 
-    Entering raises `AgentevalError` when something can't be started; then nothing is left running.
+    Entering raises `AgentevalError` when something can't be started, or when `changes` name a tool that is not there;
+    then nothing is left running.
     """
 
     tools: dict[str, Tool] = field(default_factory=dict)
@@ -189,7 +190,8 @@ def make_toolbox(
     run: str = "",
     turn: int = 1,
 ) -> Toolbox:
-    """The tools of an agent's configuration, with those of the test's context (`sample_tools`) in their place or added.
+    """The tools of an agent's configuration, with those of the test's context (`sample_tools`) in their place or added,
+    less what the context takes away (`without_tools`).
 
     `tools` is a list, the name of a file with one, or "builtin:" and the name of a toolset (entry point group
     `agenteval.toolsets`). Programs get `env`, from which `${VAR}` in a file of tools is expanded too. `permission` (of
