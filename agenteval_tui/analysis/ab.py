@@ -277,7 +277,7 @@ def _conclusion(
     recommended: str,
 ) -> str:
     if difference is None or interval is None:
-        return "Nothing can be said: no case was decided under both arms."
+        return "No conclusion: no case has a verdict in both arms."
     labels = [arm_label(arm, name) if arm != name else name for arm, name in zip(ARMS, names, strict=True)]
     counted_cases = f"{cases} case{'s' * (cases != 1)}"
     low, high = numbers.points_interval(*interval)

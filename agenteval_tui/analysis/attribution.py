@@ -116,7 +116,7 @@ class _Stored:
 
 
 def attribute(store: Store, pairs: Sequence[tuple[str, str]], *, most: int = PAIRS) -> Attributed | None:
-    """Who changed the verdicts of these pairs of runs (before, after); None when none of them can be read.
+    """Who changed the verdicts of these pairs of runs (before, after); None when none can be read.
 
     Where pairs say different things the most frequent one is taken, and the reason says how many there were.
     """
@@ -144,7 +144,7 @@ def attribute(store: Store, pairs: Sequence[tuple[str, str]], *, most: int = PAI
 
 
 def attribute_pair(store: Store, before: str, after: str) -> Flip:
-    """Who changed the verdict between two runs. Raises `AgentevalError` when one of them can't be read."""
+    """Who changed the verdict between two runs. Raises `AgentevalError` when a run can't be read."""
     old, new = _Stored(store, before), _Stored(store, after)
     criteria = tuple(_of_criteria(store, old, new))
     changed = first_change(old.transcript, new.transcript)
@@ -282,7 +282,7 @@ def _question(request: Mapping[str, Any]) -> str:
 
 
 def _of_test(old: _Stored, new: _Stored, criteria: Sequence[Attribution]) -> Attribution:
-    """Of the criteria that changed as the test did, what all of them say."""
+    """Of the criteria that changed as the test did, what all say."""
     was, now = old.row.status, new.row.status
     made = Attribution("unknown", Reason("same_end"), "", was, now)
     if was == now:

@@ -112,7 +112,9 @@ def _audit_test(loaded: LoadedSuite, test: Test, store: Store, *, runs: int = RU
     ]
     asking = {number for number, one in enumerate(checkers) if one.asks}
     for number in asking:
-        audit.criteria[number].note = "it asks somebody else, who would have to be asked for each mutation: not audited"
+        audit.criteria[
+            number
+        ].note = "not audited: it asks a judge or another service, which each mutation would have to ask again"
     own = [(number, one) for number, one in enumerate(checkers) if number not in asking]
     table = _graded(audit, own, samples)
     audit.findings = [*_alone(audit, own), *_pairs(audit, own, table)]
@@ -214,7 +216,7 @@ def _alone(audit: TestAudit, checkers: Sequence[tuple[int, Checker]]) -> Iterato
         kind: FindingKind
         if seen[Outcome.FAILED] == seen[Outcome.PASSED] == 0:
             kind = "always-error"
-            message = "it never came to a verdict"
+            message = "it never had a verdict"
         elif not seen[Outcome.FAILED]:
             kind = "never-fails"
             message = f"it passed on all {_said(audit)}: {_kinds(one)} changed nothing"

@@ -179,7 +179,7 @@ def _by_case(runs: Iterable[ComparedRun], by_variation: bool, renamed: Mapping[s
 
 
 def _checks_not_made(side: Side, results: Results) -> int:
-    """How many checks of a side could not be made although its runs have a verdict."""
+    """How many checks of a side could not run although its runs have a verdict."""
     decided = (run.rowid for run in side.runs if run.status in DECIDED)
     return sum(one.outcome == "error" for run in decided for one in results.get(run, ()))
 

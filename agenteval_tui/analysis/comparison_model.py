@@ -32,7 +32,7 @@ class Side(Struct, frozen=True):
     """One of the two sides. `kind`: execution, baseline, agent, variation, version (of a criterion).
 
     `name` is what people read, `reference` what names it on the command line. `executions` are those that the runs come
-    from, `started_ms` when the newest of them started.
+    from, `started_ms` when the newest one started.
     """
 
     kind: str
@@ -70,7 +70,7 @@ class Tally(Struct, frozen=True):
 
 
 class MetricChange(Struct, frozen=True):
-    """A metric of a criterion: on each side how many results, how many of them passed, the mean score."""
+    """A metric of a criterion: on each side how many results, how many passed, the mean score."""
 
     name: str
     type: str

@@ -54,7 +54,7 @@ def sides_of(store: Store, wanted: Sides, projects: Sequence[str] = ()) -> tuple
     """
     for names, what in ((wanted.agents, "agents"), (wanted.variations, "variations")):
         if len(names) > 2:
-            raise AgentevalError(f"only two {what} can be compared", mend="name two of them")
+            raise AgentevalError(f"only two {what} can be compared", mend="name two")
     if projects and not wanted.b and not (wanted.a and wanted.within):
         wanted = replace(wanted, b=References(store, tuple(projects)).execution().id)
     wanted = _with_arms(store, wanted)
@@ -71,7 +71,7 @@ def sides_of(store: Store, wanted: Sides, projects: Sequence[str] = ()) -> tuple
             kind = AgentevalError if wanted.a else NothingBeforeError
             raise kind(
                 f"no test of execution {short_id(right.reference)} has a baseline"
-                + ("" if wanted.a else ", and none of them ran before"),
+                + ("" if wanted.a else ", and none has earlier runs"),
                 mend=f"set one with agenteval baseline set EXECUTION, or name two: agenteval compare A"
                 f" {short_id(right.reference)}",
             )
@@ -109,7 +109,7 @@ def execution_side(store: Store, execution: ExecutionRow) -> Side:
 
 
 def baseline_side(store: Store, runs: Iterable[ComparedRun]) -> Side | None:
-    """The baselines of the tests that these runs belong to; None when none of them has one."""
+    """The baselines of the tests that these runs belong to; None when none has one."""
     tests = {(run.suite_key, run.test_id) for run in runs}
     ids = baselines.baseline_runs(store, tests)
     if not ids:

@@ -55,7 +55,7 @@ class Versions(Struct, frozen=True):
         if len(found) == 1:
             return found[0]
         there = ", ".join(short_hash(version.hash) for version in self.versions)
-        what = "fits more than one version" if found else "is not a version"
+        what = "matches more than one version" if found else "is not a version"
         raise AgentevalError(f"{reference!r} {what} of {self.criterion}", mend=f"its versions are {there}")
 
 
@@ -64,7 +64,7 @@ def versions(store: Store, suite_key: str, test_id: str, criterion: str) -> Vers
     found = store.read(lambda connection: versions_of(connection, suite_key, test_id, criterion))
     if not found:
         raise AgentevalError(
-            f"no version of criterion {criterion!r} of {test_id} has judged a run", mend="run the test first"
+            f"no version of criterion {criterion!r} of {test_id} has graded a run", mend="run the test first"
         )
     current, names = "", tuple[str, ...]()
     try:
@@ -83,7 +83,7 @@ def versions(store: Store, suite_key: str, test_id: str, criterion: str) -> Vers
 def load(suite_key: str) -> LoadedSuite:
     """The suite's file as it is now. Raises `AgentevalError`."""
     if suite_key.startswith("import:"):
-        raise AgentevalError("these runs were imported: they have no suite's file here")
+        raise AgentevalError("these runs were imported: they have no suite file here")
     return load_suite(Path(suite_key))
 
 

@@ -63,9 +63,7 @@ def _twice(loaded: LoadedSuite, test_id: str, after: LoadedSuite, test: Node | N
     if test is None or not ids & others:
         return []
     message = f'there is another test with the id "{min(ids & others)}"'
-    return [
-        FieldProblem(after.problem("duplicate-id", test.start, test.start, message, "give it an id of its own"), "id")
-    ]
+    return [FieldProblem(after.problem("duplicate-id", test.start, test.start, message, "give it another id"), "id")]
 
 
 def _dataset(problem: Problem) -> FieldProblem:

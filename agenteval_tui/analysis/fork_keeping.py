@@ -89,12 +89,12 @@ def save_system_prompt(source: Source, edits: Sequence[AnyEdit]) -> Path:
     text = next((one.text for one in edits if isinstance(one, System)), None)
     agent, row = source.agent, source.row
     if text is None:
-        raise AgentevalError("this fork has no other system prompt", mend="give one with --system")
+        raise AgentevalError("this fork did not change the system prompt", mend="give one with --system")
     model = options_model(str(agent.config.get("kind", "")))
     if model is None or SYSTEM not in model.model_fields:
         raise AgentevalError(
             f"agent {agent.name!r} of kind {agent.config.get('kind')} has no system prompt in its configuration",
-            mend="change it where the agent has it",
+            mend="change it in the agent itself",
         )
     stored = source.stored.run
     if stored.context.get("sample_system_prompt") or any(one.role in PROMPTS for one in stored.messages):
@@ -117,7 +117,7 @@ def _suite_of(source: Source) -> Path:
     path = Path(source.row.suite_key)
     if not path.is_file():
         raise AgentevalError(
-            f"the suite of run {short_id(source.row.id)} is not there any more", where=str(path), mend="name a suite"
+            f"the suite of run {short_id(source.row.id)} no longer exists", where=str(path), mend="name a suite"
         )
     return path
 

@@ -45,7 +45,7 @@ def give_label(store: Store, label: Label) -> LabelSaved:
 
 
 def give_labels(store: Store, labels: Sequence[Label]) -> None:
-    """Keep many labels, all of them or none. Blocks. Raises as `give_label`."""
+    """Keep many labels, all or none. Blocks. Raises as `give_label`."""
     store.write(AddLabels(labels)).result()
     resolve_review(store, (label.run_id for label in labels))
 

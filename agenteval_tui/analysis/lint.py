@@ -204,7 +204,7 @@ def _test(
         owner = variations[number] if number < len(variations) else node
         yield from _agent_named(loaded, owner, variation.agent, suite, user_agents)
     if not suite.agent and not test.agent:
-        message = f'test "{test.id}" names no agent, and neither does its suite'
+        message = f'test "{test.id}" has no agent, and neither does its suite'
         yield _at(loaded, node, "no-agent", message, "write `agent: NAME` at the top, or run with --agent", "warning")
     threshold = test.pass_threshold if test.pass_threshold is not None else suite.defaults.pass_threshold
     if not threshold and not any(criterion.severity == "error" for criterion in test.criteria):
@@ -305,7 +305,7 @@ def _same_names(loaded: LoadedSuite, test: Test) -> Iterator[Problem]:
             message = (
                 f"test {quoted(test.id)} has {what}: its position tells it apart, and it is called {quoted(unique)}"
             )
-            fix = "give it a name of its own: labels, versions, quarantines and trends go by the name"
+            fix = "give it another name: labels, versions, quarantines and trends use the name"
             yield _at(loaded, _child(node, "name") or node, "same-name", message, fix, "warning")
 
 
@@ -381,7 +381,7 @@ def user_problems(
     unknown = list(_agent_named(loaded, owner, name, suite, user_agents))
     yield from unknown
     if not unknown and resolve_agent(name, suite, user_agents).options.get("tools"):
-        message = f'agent "{name}" plays the user of test "{test.id}" and has tools: users have none'
+        message = f'agent "{name}" plays the user of test "{test.id}", but has tools, which users do not have'
         fix = "let an agent without `tools` play the user"
         yield _at(loaded, _child(owner, "agent") or owner, "user-has-tools", message, fix, "warning")
 
@@ -401,7 +401,7 @@ def attachment_problems(loaded: LoadedSuite, test: Test, datasets: Datasets) -> 
         try:
             if not is_address(given) and datasets.leads_outside(given) and not datasets.trusts(given):
                 mend = "copy it beside the suite, or trust this folder"
-                raise AgentevalError(f"{given} is outside of the suite's folder", mend=mend)
+                raise AgentevalError(f"{given} is outside the suite's folder", mend=mend)
             kind = "image" if part.image else "file"
             attached(datasets.folder, kind, given, media_type=part.media_type or "")
         except AgentevalError as error:
@@ -629,5 +629,5 @@ def _unknown(
         kind = str(found.as_dict().get("kind", ""))
         if entry_points.find(EMBEDDERS, kind) is None:
             listed = ", ".join(entry_points.names(EMBEDDERS))
-            return AgentevalError(f'agent "{name}" (kind {kind}) gives no embeddings', mend=f"kinds that do: {listed}")
+            return AgentevalError(f'agent "{name}" (kind {kind}) gives no embeddings', mend=f"these kinds do: {listed}")
     return None

@@ -161,7 +161,7 @@ def _tool_check(
         # That it was never called is what is wanted; that it is hardly the name of a tool is not.
         known = facts.tools()
         if isinstance(name, str) and name and name not in known and (near := closest(name, known)):
-            message = f"{quoted(name)} was never seen{_declared_words(facts)}, but {near} was: did you mean {near}?"
+            message = f"{quoted(name)} was never called{_declared_words(facts)}, but {near} was: did you mean {near}?"
             yield "unknown-tool", (*at, "forbidden_tools", number), message, f"write {near}", "warning"
 
 
@@ -213,7 +213,9 @@ def _arguments(
         expected = {name for _, name, _ in named}
         for name, one in tool.arguments.items():
             if one.required and name not in expected:
-                message = f"{tool.name} declares {name} as required: each call has it, but it is not expected here"
+                message = (
+                    f"{tool.name} declares {name} as required: each call has it, but this criterion does not expect it"
+                )
                 remedy = f"add {name}, or allow_additional_arguments"
                 yield "missing-argument", (*place, "arguments", _NAME), message, remedy, "warning"
 

@@ -1,6 +1,6 @@
 """Paired differences: the same cases under A and under B, one number (B minus A) a case.
 
-What a bootstrap alone can't do with few cases, or where all of them agree. Standard library only.
+What a bootstrap alone can't do with few cases, or where all agree. Standard library only.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def least_flips(back: int = 0) -> int:
 def detectable_paired(pairs: int, back: float = 0.0) -> float | None:
     """The smallest drop of the pass rate that McNemar's exact test on this many pairs shows four times in five.
 
-    `back` is the share of pairs that gets better by chance all the same; each of them costs power. None: so few pairs
+    `back` is the share of pairs that gets better by chance all the same; each costs power. None: so few pairs
     show no drop, not even one of 100 %.
     Exact up to 1,000 pairs: the pairs that flip are binomial(pairs, drop + 2 back), of those the ones that get worse
     binomial(flips, (drop + back) / (drop + 2 back)), and the power is the chance of all outcomes at which the test says
@@ -107,7 +107,7 @@ def _power_exact(pairs: int, drop: float, back: float) -> float:
 
 @lru_cache(maxsize=32)
 def _needed(pairs: int) -> tuple[int, ...]:
-    """For each number of flips how many of them must be for the worse; more than there are: not any number will do."""
+    """For each number of flips how many must be for the worse; more than there are: not any number will do."""
     found: list[int] = []
     worse = 0
     for flips in range(pairs + 1):

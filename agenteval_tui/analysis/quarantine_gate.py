@@ -49,7 +49,7 @@ class GatedRuns(Struct, frozen=True):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many of them ended how."""
+        """How many runs ended in each way."""
         return dict(Counter(run.status for run in self.runs))
 
     @property

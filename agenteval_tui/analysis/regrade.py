@@ -58,7 +58,7 @@ def rules_of_suites(
 ) -> Callable[[RunRow], CriteriaSource | None]:
     """The rules for a run: those of the test with the same id, ignoring case, of the suite that the run came from.
 
-    `rows` are all runs that the suites are to be used for. A suite that some of them came from, or that has the name
+    `rows` are all runs that the suites are to be used for. A suite that some runs came from, or that has the name
     of one (it was moved or copied), has rules for these runs only. Any other suite has rules for every run, where it is
     the only one with a test of that id. None for the rest: the rules of another suite's test don't apply to a run.
     """
@@ -161,7 +161,7 @@ def _variables(row: RunRow, rules: CriteriaSource) -> dict[str, Any]:
 def with_labels(store: Store, row: RunRow) -> str:
     """Grade the criteria of a stored run that wait for a person again, now that it has labels; gives the new status.
 
-    "" when none of them asks a person, or nothing changed. The other results stay as they are.
+    "" when none asks a person, or nothing changed. The other results stay as they are.
     """
 
     results, transcript = store.results(row.id), store.transcript(row.id)

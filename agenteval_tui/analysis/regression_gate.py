@@ -86,7 +86,7 @@ def with_cached_comparison(execution: str, result: BaselineResult | None) -> Ite
 def compare_to_baseline(
     store: Store, execution: ExecutionRow, *, quarantined: Quarantined | None = None, at_ms: int | None = None
 ) -> BaselineResult | None:
-    """Compare an execution with the baseline of its tests; None where none of them has one that is older than it.
+    """Compare an execution with the baseline of its tests; None where none has one that is older than it.
 
     None of an A/B execution, too: the runs of two agents together say nothing against those of one.
     """

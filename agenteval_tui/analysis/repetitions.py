@@ -37,7 +37,8 @@ class Divergence(Struct, frozen=True):
 
 
 def repetitions(store: Store, run: RunRow, *, everywhere: bool, most: int = MOST) -> list[RunRow]:
-    """The ended runs of the same test, row and variation, newest first; `everywhere` false: of its execution."""
+    """The ended runs of the same test, row and variation, newest first; `everywhere` false: of its execution. Programs
+    that were recorded without a test repeat each other where they were asked the same."""
     case = (run.suite_key, run.test_id, run.variation, row_case(run.row, run.row_key))
     if not everywhere:
         rows = store.repetitions(*case, most, run.execution_id)
@@ -57,7 +58,7 @@ def divergence_of(
     with_arguments: bool | None = None,
     most: int = MOST,
 ) -> Divergence:
-    """Where the repetitions of a run's test part. Reads their transcripts: a second for a thousand of them.
+    """Where the repetitions of a run's test part. Reads their transcripts: a second for a thousand.
 
     `everywhere` None: its own execution where that has passing and failing runs, else all. `with_arguments` None:
     with them, else without where that tells more.

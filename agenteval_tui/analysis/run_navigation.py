@@ -14,7 +14,7 @@ from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 
 AROUND = 500
-"""Runs of a list that are known: half of them before the open one, half behind it."""
+"""Known runs of a list: half before the open one, half after it."""
 OF_TEST = 200
 """Runs of the same test, where no list was given."""
 

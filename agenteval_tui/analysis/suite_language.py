@@ -356,7 +356,7 @@ def _as_key(one: Completion) -> str:
 
 
 def _as_value(one: Completion, style: str, alone: bool) -> str:
-    """A value as YAML. `style`: of the quotes that are there already; `alone`: it has the line for itself."""
+    """A value as YAML. `style`: of the quotes that are already used; `alone`: it has the line for itself."""
     if style:
         return json.dumps(one.label, ensure_ascii=False)[1:-1] if style == '"' else one.label.replace("'", "''")
     value = parse("".join(edit.text for edit in one.edits)).value

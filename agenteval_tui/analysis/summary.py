@@ -67,7 +67,7 @@ def execution_stats(
 
 
 def _ids(keys: Sequence[TestKey]) -> dict[TestKey, str]:
-    """What tells each test from the others: its id; with variation, row and suite only where there are several of them.
+    """What tells each test from the others: its id; with variation, row and suite only where there are several.
 
     A suite is named by its file, and by as many of its folders as tell it from the others. Ids of imports may hold
     anything: what is still alike is numbered.

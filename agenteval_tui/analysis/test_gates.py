@@ -64,7 +64,7 @@ class GateVerdict(Struct, frozen=True):
 
     @property
     def fails(self) -> bool:
-        """Whether the exit code says that something failed: it was missed, or nobody has judged any of its runs yet."""
+        """Whether the exit code says that something failed: it was missed, or no one has judged any of its runs yet."""
         return self.outcome == "missed" or (self.outcome == "undecided" and self.waiting > 0)
 
     @property

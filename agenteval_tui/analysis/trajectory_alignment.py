@@ -1,4 +1,4 @@
-"""Two transcripts side by side: which step of one is which step of the other, and which steps only one of them has.
+"""Two transcripts side by side: which step of one is which step of the other, and which steps only one has.
 
 Turns are matched first (a turn is a user's message and all that follows it), then the steps within a turn; the result
 of a tool goes with its call. Ids and times do not count.
@@ -46,7 +46,7 @@ class Pair(Struct, frozen=True):
 
     @property
     def step(self) -> Step:
-        """Either of them: the left one where there are both."""
+        """The left step, or the right one if there is no left one."""
         found = self.left or self.right
         assert found is not None
         return found

@@ -47,7 +47,7 @@ class Regrading(Struct, frozen=True):
 
 
 def regrade_history(store: Store, wanted: TrendQuery) -> Regrading:
-    """Grade the newest of the runs that are asked for. Blocks, for thousands of them seconds. Raises AgentevalError."""
+    """Grade the newest of the runs that are asked for. Blocks, seconds for thousands. Raises AgentevalError."""
 
     def read(connection: Connection) -> tuple[list[int], int, bool, dict[tuple[str, str], int]]:
         picked = select_runs(connection, wanted)

@@ -60,7 +60,7 @@ class Scores(NamedTuple):
 
     @property
     def errors(self) -> int:
-        """How many could not be made."""
+        """How many could not run."""
         return int(self.counts[2])
 
     @property

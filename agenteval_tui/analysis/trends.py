@@ -71,7 +71,7 @@ class OutcomeRates(Struct, frozen=True):
 
     @property
     def runs(self) -> int:
-        """All of them, with and without a verdict."""
+        """All runs, with and without a verdict."""
         return self.passed + self.failed + self.errors + self.review
 
 
@@ -96,7 +96,8 @@ class OtherTests(Struct, frozen=True):
 
 
 class Series(Struct, frozen=True):
-    """One group over time: its figures for each bin (None: no run), and over all of them."""
+    """One group over time: its figures for each bin (None: no run), and over all. `other_tests`: by the bins
+    that are not to be compared with those before them."""
 
     key: str
     name: str
@@ -225,14 +226,14 @@ def _chosen(wanted: TrendQuery, known: Iterable[TestName]) -> tuple[int, ...]:
         ]
         if not found:
             raise AgentevalError(
-                "no test of these suites was ever run", where=", ".join(map(str, wanted.paths)), mend="agenteval run"
+                "no test of these suites has ever run", where=", ".join(map(str, wanted.paths)), mend="agenteval run"
             )
     if wanted.suites:
         names = {suite.casefold() for suite in wanted.suites}
         keys = {str(Path(suite).resolve()) for suite in wanted.suites} | set(wanted.suites)
         found = [one for one in found if one.suite.casefold() in names or one.suite_key in keys]
         if not found:
-            raise AgentevalError("the history knows no such suite", where=", ".join(wanted.suites))
+            raise AgentevalError("the history has no such suite", where=", ".join(wanted.suites))
     if wanted.tests:
         ids = set(wanted.tests)
         chosen = [one for one in found if one.test_id in ids or one.test in ids]
@@ -242,7 +243,7 @@ def _chosen(wanted: TrendQuery, known: Iterable[TestName]) -> tuple[int, ...]:
 
             near = get_close_matches(min(missing), [one.test_id for one in found], n=1)
             raise AgentevalError(
-                f"the history knows no run of the test {min(missing)!r}",
+                f"the history has no run of the test {min(missing)!r}",
                 mend=f"did you mean {near[0]}?" if near else "see agenteval stats",
             )
         found = chosen

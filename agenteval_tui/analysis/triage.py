@@ -2,7 +2,7 @@
 
 A decision is open again (it "no longer holds"):
 
-- when its date is over: `until` of any decision; of a quarantine also when a test's quarantine ended or was taken away;
+- when its date has passed: `until` of any decision; for a quarantine also when it ended or was removed;
 - accept, fix, label, ignore: when runs that started after the decision have the cause with a version of the criterion
 that did not exist at that time. For `fix` that means that the fix did not work;
 - every decision: when runs that started after it have the cause in tests that it was not decided for;
@@ -103,12 +103,12 @@ def open_reason(group: CauseGroup, decision: Decision, later: Recurrence, held: 
     """Why a decision no longer holds, in a few words; "" while it does. The rules are this module's docstring."""
     kind, context = decision.decision, decision.context
     if decision.until_ms is not None and now >= decision.until_ms:
-        return "its date is over"
+        return "its date has passed"
     if kind == "quarantine" and group.trend != "gone":
         name = group.cause.criterion
         free = [key for key in context.tests if key in group.tests and held.criterion(*key, name) is None]
         if free:
-            return f"{free[0][1]} is in quarantine no more"
+            return f"{free[0][1]} is no longer in quarantine"
     fresh = [one for one in later.versions if one not in context.versions]
     if kind in _BY_VERSION and context.versions and fresh:
         return "the criterion was changed" if kind != "fix" else "the criterion was changed, and it still fails"
@@ -193,12 +193,13 @@ def decide(
 ) -> DecisionResult:
     """Decide about a cause, and carry it out. Blocks.
 
-    accept: the runs of `execution_id` become the baseline of its tests. quarantine: its tests (of a criterion's cause:
+    accept: the runs of `execution_id` ("": of each test's newest execution with the cause) become the baseline of its
+    tests. quarantine: its tests (of a criterion's cause:
     that criterion of them) are in quarantine until `until_ms` (14 days). label: its unlabelled runs are labelled
     failed, or passed with `passed`. Raises AgentevalError when that is impossible; then nothing is written.
     """
     if group.trend == "gone" and decision in ("accept", "quarantine", "label"):
-        raise AgentevalError("this cause is gone: there is nothing to do about it", mend="choose one that has runs")
+        raise AgentevalError("this cause is gone: there is nothing to decide", mend="choose one that has runs")
     said = SAID.get(decision, "")
     if decision == "accept":
         said = _accept(store, group, execution_id, who)
@@ -262,4 +263,4 @@ def _label(store: Store, group: CauseGroup, passed: bool, note: str, who: str) -
         give_labels(store, given[start : start + _AT_ONCE])
     verdict = "passed" if passed else "failed"
     many = count(len(given), "run")
-    return f"{many} labelled {verdict}" if given else "every run had a label already"
+    return f"{many} labelled {verdict}" if given else "every run already had a label"

@@ -33,7 +33,7 @@ Step = Literal["", "regression", "improvement"]
 
 class Part(NamedTuple):
     """The runs of one configuration of an agent (`version`; "": not known, then the name says which) that one version
-    of the criteria judged (`criteria`: a text or number of it). `last_ms`: when the last of them started."""
+    of the criteria judged (`criteria`: a text or number of it). `last_ms`: when the last one started."""
 
     agent: str
     passed: int

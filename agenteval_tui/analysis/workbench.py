@@ -145,7 +145,7 @@ class Workbench:
         if all(criterion.derived for criterion in criteria):
             spec = CriterionSpec(name="scratch", prototype_class="TextResponse", config=SCRATCH_CONFIG)
             criteria = (*criteria, WorkCriterion(spec, SCRATCH_CONFIG, None, scratch=True))
-            note = note or "It has no criteria of its own: try one here on every run of this execution."
+            note = note or "It has no criteria yet: try one here on every run of this execution."
         return cls(store, run, transcript, stored, criteria, loaded, note)
 
     def with_changes(self, *, run_id: str = "", criteria: tuple[WorkCriterion, ...] = ()) -> Workbench:
@@ -173,7 +173,7 @@ class Workbench:
                 weight=spec.weight,
                 prototype_class=spec.prototype,
                 criterion_hash=spec.hash,
-                message="The agent failed on this run, so there is nothing to judge.",
+                message="The agent failed on this run, so there is nothing to grade.",
             )
         variables = self.variables(self.run.variables, spec)
         replies = self._replies(self.run.id, self.transcript, variables, spec)
@@ -388,17 +388,17 @@ def _suite_of(run: RunRow) -> tuple[LoadedSuite | None, str]:
     try:
         return load_suite(path), ""
     except AgentevalError as error:
-        return None, f"The suite's file can't be read ({error.what}): shown are the criteria as they were stored."
+        return None, f"The suite's file can't be read ({error.what}): these are the stored criteria."
 
 
 def _not_in_file(loaded: LoadedSuite, run: RunRow) -> str:
     """Why the criteria of a test do not come from the suite's file, which can be read."""
     errors = [problem for problem in loaded.problems if problem.severity == "error"]
-    why = f"test {run.test_id} is not in {loaded.path.name} any more"
+    why = f"test {run.test_id} is no longer in {loaded.path.name}"
     if errors:
         first = errors[0]
         why = f"{loaded.path.name}:{first.line}:{first.column}: {first.message}"
-    return f"Shown are the criteria as they were stored: {why}."
+    return f"These are the stored criteria: {why}."
 
 
 def _from_file(loaded: LoadedSuite, run: RunRow) -> tuple[WorkCriterion, ...]:

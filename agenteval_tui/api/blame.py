@@ -64,11 +64,12 @@ def blame(
     trust: bool = False,
     db: File | None = None,
 ) -> Blame:
-    """Which step a stored run was lost at, and whose fault that is. "": the newest run that failed.
+    """Which step a stored run was lost at, and whose fault that is. A test's id is its newest run that failed; "": the
+    newest of all.
 
-    Without `samples` nobody is asked. With `samples` (8 is a good start) the run is also continued from some of its
-    steps, at most so many times from each; that may cost money, `max_cost` US dollars at most. What was asked before is
-    not asked again. `trust`: programs and functions of the suite's folder may run.
+    Without `samples` no agent is called. With `samples` (8 is a good start) the run is also continued from some of its
+    steps, at most this many times from each; that may cost money, `max_cost` US dollars at most. What was asked before
+    is not asked again. `trust`: programs and functions of the suite's folder may run.
 
     Works where an event loop runs already, as in a notebook. Raises `AgentevalError`: no such run, a run that passed,
     or, with `samples`, an agent that can't continue a conversation.

@@ -41,12 +41,12 @@ class Branch(Struct, frozen=True, eq=False):
 
     @property
     def passed(self) -> int:
-        """How many of them passed."""
+        """How many passed."""
         return self.outcomes.passed
 
     @property
     def decided(self) -> int:
-        """How many of them passed or failed."""
+        """How many passed or failed."""
         return self.outcomes.decided
 
     @property
@@ -109,12 +109,12 @@ def fork(
     """Continue a stored run from step `at` (a message's number, from 1, as `agenteval show` prints it), `n` times.
 
     `tool_result`, `tool_error`, `arguments`, `text`, `insert` (role and text of a message behind the step) and `drop`
-    change the step; `system` is another system prompt. `sweep`: several changes, a branch each, with these names, `at`
-    and `label`. Each continuation is graded by the run's criteria and stored; forks count in no rate, trend, baseline
-    or gate. What was asked before is not asked again. `max_cost`: US dollars, judges included. `trust`: programs and
-    functions of the suite's folder may run.
+    change the step; `system` is another system prompt; `without_tools` are tools that the agent is not given. `sweep`:
+    several changes, a branch each, with these names, `at` and `label`. Each continuation is graded by the run's
+    criteria and stored; forks count in no rate, trend, baseline or gate. What was asked before is not asked again.
+    `max_cost`: US dollars, judges included. `trust`: programs and functions of the suite's folder may run.
 
-    Works where an event loop runs already, as in a notebook. Ctrl+C cancels, and keeps what ended. Raises
+    Works where an event loop runs already, as in a notebook. Ctrl+C cancels, and keeps what has finished. Raises
     `AgentevalError`: no such run or step, nothing that the agent could answer, or an agent that can't continue a
     conversation.
     """

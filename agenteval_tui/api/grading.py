@@ -50,7 +50,7 @@ class Grade(Shown, Struct, frozen=True, eq=False):
 
     @property
     def status(self) -> str:
-        """passed, failed, error (a check could not be made), needs_review or skipped."""
+        """passed, failed, error (a check could not run), needs_review or skipped."""
         return str(self.verdict.outcome)
 
     @property

@@ -23,7 +23,7 @@ _LISTED = 20
 
 class History(Shown):
     """What ran, as it is stored: in `db` (None: your own history), of the current folder's project, or with
-    `all_projects` of all of them."""
+    `all_projects` of all."""
 
     def __init__(self, db: File | None = None, *, all_projects: bool = False) -> None:
         self.db = directories.history_file(db)

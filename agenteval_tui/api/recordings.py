@@ -46,7 +46,8 @@ def record(
     of `suites` whose criteria grade it; "": nothing does. `cassette`: where requests and answers are kept; with
     `replay` it answers them, and no server is asked, but with `live_after_miss` from the first request on that is not
     in it, until `max_cost` US dollars are spent. `calibrate`: the program runs a second time on the recorded answers,
-    to find what varies. `trust`: functions of the suite's folder may grade.
+    to find what varies. `mcp_config`: the file in which a word of `program` names its MCP servers; they are recorded,
+    too. `trust`: functions of the suite's folder may grade.
 
     Raises `AgentevalError`: the program can't be started, there is no such test, a cassette can't be read.
     """

@@ -77,11 +77,13 @@ def shrink(
     trust: bool = False,
     db: File | None = None,
 ) -> Shrunk:
-    """Take parts out of what a failed run's agent was told while it still fails for the same cause.
+    """Take parts out of what a failed run's agent was told while it still fails for the same cause. A test's id is its
+    newest run that failed.
 
     `at`: the last message that is told (a number from 1, as `agenteval show` prints it); None: the one before the step
     that is to blame. `criterion`: whose failure is meant ("": the first). `rate`: how often it must come back.
-    `keep_calls`: no call is taken out, only parts of what calls and results say. `max_cost`: US dollars, judges
+    `keep_calls`: no call is taken out, only parts of what calls and results say. `keep_tools`: the list of tools stays
+    as it is. `max_cost`: US dollars, judges
     included. What was asked before is not asked again. Raises `AgentevalError`: the run did not fail, or its agent
     can't continue a conversation.
     """

@@ -170,7 +170,7 @@ def test_nothing_in_common() -> None:
         None,
         "",
     )
-    assert found.conclusion.startswith("Nothing can be said")
+    assert found.conclusion.startswith("No conclusion")
 
 
 def test_an_execution_without_arms_is_refused() -> None:

@@ -58,7 +58,7 @@ def test_agent_criterion_both_and_judge_noise(store: Store) -> None:
     assert set(found.by_criterion) == {"cites the policy", "looks it up"}
     assert attribute(store, [("OLD-gone-0-1", "nowhere")]) is None
     # Errors are not verdicts.
-    assert who(store, "broken") == ("unknown", "a run ended as error, which is not a verdict")
+    assert who(store, "broken") == ("unknown", "a run ended as error, without a verdict")
 
 
 def test_only_together_and_what_can_not_be_judged_crosswise(store: Store) -> None:
@@ -84,9 +84,9 @@ def test_only_together_and_what_can_not_be_judged_crosswise(store: Store) -> Non
     assert who(store, "together") == ("both", "the criterion and the output changed, and only together it fails")
     said, reason = who(store, "asked")
     assert said == "unknown"
-    assert "gives no verdict" in reason
-    assert who(store, "new-criterion") == ("criterion", "criterion 'more' is new, and fails")
-    assert who(store, "threshold") == ("unknown", "both ended alike")
+    assert "has no verdict" in reason
+    assert who(store, "new-criterion") == ("criterion", "criterion 'more' is new and fails")
+    assert who(store, "threshold") == ("unknown", "both ended the same way")
     assert who(store, "values")[0] == "criterion", "the same output: other expected values of the row"
     assert who(store, "broken-before")[0] == "unknown"
 

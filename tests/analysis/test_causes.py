@@ -70,7 +70,7 @@ def test_failures_are_grouped_worst_first_and_compared_with_the_execution_before
     assert down.address() == "E2-005"
     assert (gone.count, gone.trend, gone.before) == (0, "gone", 1)
     assert [one.title for one in failure_causes(store, ["E2-000", "E2-002"])["E2-000"]] == [text.cause.title]
-    # One test of it, the newest runs of each test, and everything that was ever run.
+    # One test of it, the newest runs of each test, and everything that has ever run.
     assert causes_text(group_failures(store, execution_scope(store, "E2", ["SMOKE"]))) == "2 failures = 1 cause"
     assert causes_text(group_failures(store, newest_scope(store, [SUITE]))) == causes_text(causes)
     assert causes_text(group_failures(store, newest_scope(store, [SUITE], ["refund"]))) == "3 failures = 2 causes"
@@ -155,9 +155,9 @@ def test_each_decision_does_what_it_says(store: Store, ran: Made) -> None:
     ((held,),) = (tuple(quarantines.active(store)),)
     assert (held.test_id, held.criterion, held.who) == ("smoke", "The filter", "kim")
     assert open_again(store) == ""
-    assert open_again(store, at_ms=now_ms() + 60_000) == "its date is over"
+    assert open_again(store, at_ms=now_ms() + 60_000) == "its date has passed"
     quarantines.end(store, SUITE, "smoke", "The filter").result()
-    assert open_again(store) == "smoke is in quarantine no more"
+    assert open_again(store) == "smoke is no longer in quarantine"
     assert decided(store, "quarantine", "timeout").said == "1 test in quarantine"
 
     assert decided(store, "accept").said == "execution E1 is the baseline of 1 test"
@@ -169,7 +169,7 @@ def test_each_decision_does_what_it_says(store: Store, ran: Made) -> None:
     assert (label.passed, label.criterion_hash, label.comment, label.who) == (
         False, specs_of("v1")[0].hash, "really wrong", "kim",
     )  # fmt: skip
-    assert decided(store, "label").said == "every run had a label already"
+    assert decided(store, "label").said == "every run already had a label"
     with pytest.raises(HistoryError, match="no run GONE"):
         give_labels(store, [Label("E1-000", 1), Label("GONE", 1)])
     assert len(store.labels()) == 2, "all of them, or none"
@@ -194,7 +194,7 @@ def test_each_test_gets_the_newest_execution_that_has_the_cause_as_its_baseline(
 def test_runs_whose_agent_failed_are_labelled_as_a_whole(store: Store, ran: Made) -> None:
     ran("E1", smoke=["text", ""], refund=["down"])
     assert decided(store, "label", "timeout").said == "1 run labelled failed"
-    assert decided(store, "label", "timeout").said == "every run had a label already"
+    assert decided(store, "label", "timeout").said == "every run already had a label"
     assert [(one.run_id, one.whole) for one in store.labels()] == [("E1-002", True)]
 
 

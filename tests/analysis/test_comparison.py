@@ -61,7 +61,7 @@ def test_every_kind_of_change_regressions_first(store: Store) -> None:
         ("better", "customers-germany"), ("score", "keywords"), ("undecided", "broken"), ("added", "fresh"),
         ("removed", "gone"), ("same", "top-products"),
     ]  # fmt: skip
-    assert counts_text(found).startswith("3 tests worse, 1 test better, 1 other score, 1 not decided")
+    assert counts_text(found).startswith("3 tests worse, 1 test better, 1 other score, 1 without a verdict")
     by_name = {one.test: one for one in found.tests}
     refund = by_name["refund-policy"]
     assert refund.was is not None
@@ -100,7 +100,7 @@ def test_single_runs_are_pairs_for_mcnemars_test_and_the_power_is_said() -> None
     assert one.p_value == pytest.approx(scipy.stats.binomtest(1, 7).pvalue)
     assert rate_text(one).startswith("95 % to 70 %, -25 points (95 % interval ")
     assert significance_text(one) == "McNemar's exact test on 20 pairs: p = 0.12"
-    assert power_text(one).startswith("20 pairs show a drop of ")
+    assert power_text(one).startswith("20 pairs detect a drop of ")
     assert "too few to tell a smaller one" in power_text(one)
     few = of([("passed", "failed")] * 3).overall
     assert power_text(few) == "3 pairs could not have shown any drop"
@@ -150,7 +150,7 @@ def test_rows_of_a_dataset_are_cases_and_variations_are_told_apart_where_both_si
     )
     assert not found.by_variation
     assert [(one.label, one.state) for one in found.tests] == [("t", "worse")]
-    assert "variations are not told apart" in notes(found)[0]
+    assert "variations are merged" in notes(found)[0]
 
 
 def test_a_suite_that_lies_elsewhere_now_is_the_same_by_its_name() -> None:

@@ -59,7 +59,7 @@ def test_no_column_serves_as_the_prompt(tmp_path: Path) -> None:
     (found,) = problems(tmp_path, "# x\ntext,b\n1,2\n")
     assert found.severity == "error"
     assert said([found]) == [
-        ("rows.csv", 1, 1, "no column serves as the prompt, and the test has none; the columns are text, b")
+        ("rows.csv", 1, 1, "the test has no prompt, and no column can be its prompt; the columns are text, b")
     ]
     assert said(problems(tmp_path, "input,b\nx,2\n,3\n")) == [("rows.csv", 3, 1, "this row has no prompt")]
 
@@ -96,7 +96,7 @@ def test_a_dataset_elsewhere_needs_trust(tmp_path: Path) -> None:
     path = suite / "s.suite.yaml"
     path.write_text(SUITE.replace("PROMPT", "description: d").replace("rows.csv", "data/rows.csv"))
     (found,) = said(check_suites([path])[1])
-    assert "outside of the suite's folder" in found[3]
+    assert "outside the suite's folder" in found[3]
     Trust.load().trust(suite)
     assert check_suites([path])[1] == []
 

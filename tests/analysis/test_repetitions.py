@@ -99,7 +99,7 @@ def test_where_they_part(store: Store) -> None:
     )
     assert (
         divergence_text(divergence_of(store, other))
-        == "this test has no other run that ended, with this row and variation"
+        == "this test has no other finished run with this row and variation"
     )
     assert parting_text(divergence_beside(store, other)) == ""
     assert parting_text(divergence_beside(store, replace(first, status="running"))) == ""
@@ -120,7 +120,7 @@ def test_where_arguments_tell_nothing_the_tools_alone_may(
     assert divergence_text(found) == "step 1: 3 of 6 call look (3/3 pass), 3 call guess (0/3 pass)"
     assert (
         divergence_text(divergence_of(store, run, with_arguments=True))
-        == "no step tells the passing runs from the failing ones"
+        == "no step separates the passing runs from the failing ones"
     )
 
 

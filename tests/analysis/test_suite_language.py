@@ -155,7 +155,7 @@ def test_what_is_offered_in_a_text_config_is_the_apps_and_is_written_as_the_text
         ('pattern\\"', "pattern", "PHP style"),
         ('max_words"', "max_words", "At most"),
         ("contains: x", "contains", "stands somewhere"),
-        ("dataset: {", "dataset", "file of rows"),
+        ("dataset: {", "dataset", "file with rows"),
     ],
 )
 def test_what_is_explained(at: str, title: str, said: str) -> None:

@@ -80,7 +80,7 @@ def test_n_is_too_small_while_the_interval_holds_the_gate() -> None:
     assert few.needed == 16
     assert verdict_text(few) == (
         "gate 80 % missed: 3 of 5 runs passed (60 %, 95 % interval 23 % to 88 %); "
-        "5 runs are too few to decide, at this rate it takes 16"
+        "5 runs are too few to decide (at this rate it takes 16)"
     )
     # The number is right: with as many runs at this rate the interval is on one side, with one run less it is not.
     for pass_rate, passed, n in ((0.8, 3, 5), (0.5, 3, 4), (0.9, 1, 2)):
@@ -93,7 +93,7 @@ def test_n_is_too_small_while_the_interval_holds_the_gate() -> None:
     at_the_gate, _ = judged("+++xx", 0.6)
     assert (at_the_gate.sure, at_the_gate.needed) == (False, None), "at the gate itself no number of runs decides"
     assert certainty_text(at_the_gate) == "5 runs are too few to decide"
-    assert certainty_text(judged("+", 0.5)[0]) == "1 run is too few to decide, at this rate it takes 4"
+    assert certainty_text(judged("+", 0.5)[0]) == "1 run is too few to decide (at this rate it takes 4)"
     for signs, pass_rate in (("+" * 16, 0.8), ("x" * 9, 0.8), ("+++x", 1.0), ("++++", 1.0)):
         assert judged(signs, pass_rate)[0].sure, (signs, pass_rate)
 

@@ -172,7 +172,7 @@ def test_what_is_wanted_is_all_that_counts(store: Store) -> None:
     for wrong, said in (
         ({"tests": ("order",)}, "did you mean orders"),
         ({"suites": ("nothing",)}, "no such suite"),
-        ({"paths": (Path("/elsewhere"),)}, "was ever run"),
+        ({"paths": (Path("/elsewhere"),)}, "has ever run"),
     ):
         with pytest.raises(AgentevalError, match=said):
             runs(**wrong)

@@ -86,9 +86,9 @@ def test_a_warning_that_came_or_went_is_no_reason(store: Store) -> None:
         Planned("went", [answered("Paris")], [old]),
         Planned("weighs", [answered("Paris")], [old, new]),
     ], at_ms=NOON + 5)  # fmt: skip
-    assert who(store, "came") == ("criterion", "criterion 'second' is new, and fails")
-    assert who(store, "went") == ("criterion", "criterion 'second', which failed, is gone")
-    assert who(store, "weighs") == ("criterion", "criterion 'second' counts differently than before")
+    assert who(store, "came") == ("criterion", "criterion 'second' is new and fails")
+    assert who(store, "went") == ("criterion", "criterion 'second', which failed, was removed")
+    assert who(store, "weighs") == ("criterion", "criterion 'second' has another weight or severity")
 
 
 def test_of_pairs_that_say_different_things_the_most_frequent_counts_and_of_equals_the_first() -> None:
@@ -99,7 +99,7 @@ def test_of_pairs_that_say_different_things_the_most_frequent_counts_and_of_equa
     assert _most_frequent([agent, criterion, criterion]).who == "criterion"
     assert _most_frequent([noise, agent]).who == "judge noise"
     said = reason_text(_most_frequent([agent, criterion, criterion, noise]).reason)
-    assert said == "criterion 'criterion' is new, and fails (2 of 4 pairs of runs; agent in 1, judge noise in 1)"
+    assert said == "criterion 'criterion' is new and fails (2 of 4 pairs of runs; agent in 1, judge noise in 1)"
 
 
 def test_the_first_pairs_are_looked_at_and_no_more(store: Store) -> None:
@@ -364,7 +364,7 @@ def why(decision: str = "ignore", later: Recurrence = NOTHING_LATER, now: int = 
 
 
 def test_a_decision_is_open_again_at_its_date() -> None:
-    assert [why(until_ms=at) for at in (100, 99, 98)] == ["", "its date is over", "its date is over"]
+    assert [why(until_ms=at) for at in (100, 99, 98)] == ["", "its date has passed", "its date has passed"]
     assert why() == ""
 
 
@@ -385,7 +385,7 @@ def test_what_opens_a_decision_again_depends_on_it() -> None:
     assert why(later=Recurrence(failed=2, runs=20)) == ""
     assert why(later=Recurrence(failed=3, runs=20)) == "", "by chance"
     # The weightier reason is said.
-    assert why(later=Recurrence(("v2",), (("/s/y.yaml", "u"),), 9, 20), until_ms=1) == "its date is over"
+    assert why(later=Recurrence(("v2",), (("/s/y.yaml", "u"),), 9, 20), until_ms=1) == "its date has passed"
     assert why(later=Recurrence(("v2",), (("/s/y.yaml", "u"),), 9, 20)) == "the criterion was changed"
 
 

@@ -162,7 +162,7 @@ def test_a_suite_that_is_gone_leaves_the_criteria_as_they_were_stored(made: Made
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (SUITE.replace("id: germany", "id: deutschland"), "test germany is not in made.suite.yaml any more"),
+        (SUITE.replace("id: germany", "id: deutschland"), "test germany is no longer in made.suite.yaml"),
         ("name: [", "made.suite.yaml:1:"),
         (
             SUITE.replace("prompt: All customers of {{country}}\n    variables: {country: Germany}", "promt: x"),
@@ -175,7 +175,7 @@ def test_a_test_that_the_file_does_not_hold_any_more_is_said_so(made: Made, text
     bench = Workbench.open(made[1], run_of(made[1], 1))
     assert [one.index for one in bench.criteria] == [None, None]
     assert said in bench.note
-    assert "as they were stored" in bench.note
+    assert "These are the stored criteria" in bench.note
 
 
 def test_no_such_run(made: Made) -> None:

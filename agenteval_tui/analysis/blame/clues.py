@@ -226,7 +226,7 @@ class _Walk:
 
 
 def _form(text: str) -> re.Pattern[str] | None:
-    """Which numbers have the form of an expected text: as many digits, or as many decimals; None: it is no number."""
+    """Which numbers have the form of an expected text: as many digits or decimals; None: it is not a number."""
     plain = text.strip().lstrip("$€£#").replace(",", "")
     whole, point, decimals = plain.partition(".")
     if not whole.isdecimal() or (point and not decimals.isdecimal()):

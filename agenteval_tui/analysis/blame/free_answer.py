@@ -1,4 +1,4 @@
-"""The four questions, answered from what is stored: nobody is asked, and nothing is paid."""
+"""The four questions, answered from what is stored: no agent is called, and nothing is paid."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _NEVER = 0.3  # an upper end of the interval below which "never" is said: from 9
 
 
 class NothingToBlameError(AgentevalError):
-    """The run did not fail, or it is a run that nobody has judged."""
+    """The run did not fail, or it is a run that no one has judged."""
 
 
 class Repetitions(Struct, frozen=True):
     """The stored runs of the same test, this one included: those of its own agent, and how many of other agents passed.
 
-    `tree`: all of them as one tree, None where there is one run only; `parting`: where passing and failing ones part.
+    `tree`: all as one tree, None where there is one run only; `parting`: where passing and failing ones part.
     `with_arguments`: as in `Divergence`.
     """
 
@@ -59,7 +59,7 @@ def free_answer(
     called_good: bool = False,
 ) -> Blame:
     """The free answer on a run that did not pass. `specs` by hash; `called_good`: a person said that the run, or what
-    failed in it, is good. It reads nothing and asks nobody."""
+    failed in it, is good. It reads nothing and calls no agent."""
     stored = stored or Repetitions()
     reproduces = _reproduces(stored)
     suspects = suspects_of(clues_in(run, transcript, results, specs, stored))
@@ -142,7 +142,7 @@ def blame_of(store: Store, row: RunRow, given: Given = NOTHING) -> Blame:
     Raises `NothingToBlameError` where the run passed, was not judged, or has no transcript.
     """
     if row.status not in ("failed", "error"):
-        said = {"passed": "it passed", "needs_review": "a person is to judge it"}
+        said = {"passed": "it passed", "needs_review": "it waits for a person"}
         raise NothingToBlameError(
             f"there is nothing to blame: {said.get(row.status, f'it is {row.status}')}",
             where=f"run {row.id}",

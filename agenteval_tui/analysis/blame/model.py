@@ -19,7 +19,7 @@ Reproduces = Literal["always", "mostly", "luck", "once"]
 """always: no repetition passed. mostly: some passed, at most half. luck: more than half passed. once: the only run."""
 
 Possible = Literal["yes", "never", "unknown"]
-"""yes: a run that began in the same way passed. never: none of many did. unknown: too few runs to say."""
+"""yes: a run that started in the same way passed. never: none of many did. unknown: too few runs to say."""
 
 
 class ClueCode(StrEnum):
@@ -62,7 +62,7 @@ class ClueCode(StrEnum):
     BROKE_OFF = "broke_off"
     """The run ended here in an error, with no sign of trouble before: `kind` where it is known."""
     FIRST_RESULT = "first_result"
-    """The first thing that `name` brought in, on which all others rest. The weakest clue: nothing else was found."""
+    """The first thing that `name` brought in, on which all others rest. A weak clue: nothing stronger was found."""
     ANSWER = "answer"
     """The answer itself: what failed is said of it, and nothing before it points to it."""
     WRONG_TEXT = "wrong_text"
@@ -112,7 +112,7 @@ class Clue(Struct, frozen=True):
 
 
 class PrefixCount(Struct, frozen=True):
-    """How many stored runs did the same up to and with a step, and how many of them passed."""
+    """How many stored runs did the same up to and with a step, and how many passed."""
 
     step: int
     runs: int
@@ -173,4 +173,4 @@ class Blame(Struct, frozen=True):
     steps: int = 0
     """How many messages the transcript has."""
     sampled: Sampled | None = None
-    """What sampling found, if it was asked for: `decisive` is then its answer, unless it could not decide."""
+    """What sampling found, now or before: `decisive` is then its answer, unless it could not decide."""

@@ -35,8 +35,8 @@ class Sampling:
         self.questions = [Question(conversation, step - 1) for step, conversation in again]
         if not self.steps:
             raise AgentevalError(
-                "the run has no step that the agent could do anew",
-                mend="agenteval blame without --samples says what its transcript tells",
+                "the run has no step that the agent could repeat",
+                mend="agenteval blame without --samples uses only its transcript",
             )
         self._look = Search(len(self.steps), samples=samples)
         self.newest = self.steps[0]

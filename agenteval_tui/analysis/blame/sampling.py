@@ -68,7 +68,7 @@ class Rate(Struct, frozen=True):
 
 class Found(Struct, frozen=True):
     """What sampling says. `step` (from 0) is the decisive one, None where none is or it is not decided. `weights`: for
-    each step how much of the evidence points to it, and `none` for none of them; together 1. `rates` by length of the
+    each step how much of the evidence points to it, and `none` for none; together 1. `rates` by length of the
     prefix; `asked` counts all answers."""
 
     answer: Answer

@@ -1,7 +1,8 @@
-"""A conversation taken apart: messages, calls, sentences, members of JSON, words. Parts can be taken out of it.
+"""A conversation taken apart: messages, calls, tools, sentences, members of JSON, words. Parts can be taken out of it.
 
 The parts are a tree. What is taken out takes its parts with it, and what can't be without it: a call goes with its
-result. `conversation` puts the rest together; None where that is no conversation that an agent could be asked.
+result, and a tool stays while a call of it does. `conversation` puts the rest together; None where that is no
+conversation that an agent could be asked.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from agenteval_tui.runs.fork.edits import PROMPTS, complete
 from agenteval_tui.runs.plan.conversation import Conversation
 from agenteval_tui.transcripts.model import Message, ToolCall
 
-Kind = Literal["message", "text", "call", "arguments", "result", "member", "item", "sentence", "word", "value"]
+Kind = Literal[
+    "message", "text", "call", "arguments", "result", "member", "item", "sentence", "word", "value", "tool", "property"
+]
 _SENTENCE = re.compile(r".*?(?:[.!?]+[\"')\]]*(?:\s+|$)|\n+|$)", re.DOTALL)
 _WORD = re.compile(r"\s*\S+\s*")
 OBJECT = "{}"
@@ -41,7 +44,7 @@ class Part(Struct):
     key: str = ""
     parts: list[Part] = []
     index: int = 0
-    """Of a message or a call: which one of the conversation."""
+    """Of a message, a call or a tool: which one of the conversation."""
     scalar: Any = None
     array: bool = False
 
@@ -76,7 +79,7 @@ class Case:
         self._keep_prompts = keep_prompts
         self._keep_calls = keep_calls
         self.parts: list[Part] = []
-        """All of them, by id."""
+        """All parts, by id."""
         self.messages = self._take_apart()
         self.tools = [] if keep_tools else [self._tool(index, spec) for index, spec in enumerate(self.specs)]
 
@@ -140,7 +143,7 @@ class Case:
             return None
 
     def size(self, removed: Collection[int]) -> int:
-        """Characters that are left: texts, arguments, results."""
+        """Characters that are left: texts, arguments, results, and what is told of tools."""
         found = self.conversation(removed)
         if found is None:
             return 0
@@ -296,7 +299,7 @@ def _whole(part: Part, gone: Collection[int]) -> bool:
 
 
 def _text(part: Part, gone: Collection[int]) -> str:
-    """The text of sentences and words that are there."""
+    """The text of the present sentences and words."""
     if part.id in gone:
         return ""
     if not part.parts:

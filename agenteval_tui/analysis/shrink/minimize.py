@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def smallest(parts: Sequence[T], holds: Callable[[Sequence[T]], bool]) -> list[T]:
-    """A small selection of `parts`, in their order, for which `holds` is true. It is true of all of them.
+    """A small selection of `parts`, in their order, for which `holds` is true. It is true of `parts` as a whole.
 
     `holds` is asked for the empty selection first. Equal questions may come again: the caller remembers answers.
     """
@@ -36,5 +36,5 @@ def smallest(parts: Sequence[T], holds: Callable[[Sequence[T]], bool]) -> list[T
 
 
 def _chosen(parts: Sequence[T], first: int, kept: Sequence[int]) -> list[T]:
-    """The first so many of them, and those that are known to matter."""
+    """The first parts, and those known to matter."""
     return [*parts[:first], *(parts[number] for number in sorted(kept))]

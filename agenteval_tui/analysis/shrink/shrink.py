@@ -39,7 +39,7 @@ Ask = Callable[[Conversation, int], Count]
 
 
 class Progress(Struct, frozen=True):
-    """How far it is. `size` and `smallest` in characters; `questions` different conversations were asked."""
+    """How far it is. `size`, `smallest` and `whole` in characters; `questions` different conversations were asked."""
 
     stage: Stage
     size: int
@@ -55,7 +55,7 @@ class Shrunk(Struct, frozen=True):
     smallest that was found until then.
 
     `first` and `last`: how often the cause came back for the whole case and for the small one. `minimal`: no single
-    part can go, each was tried."""
+    part can go, each was tried. `tools_stay`: why the list of tools was left as it is; "": it was not."""
 
     case: Case
     removed: Removed
@@ -89,7 +89,7 @@ class StoppedError(Exception):
 
 
 class Shrinker:
-    """Shrinks one case. `rate`: how often the cause must come back (0..1). `keep_calls`: see `Case`."""
+    """Shrinks one case. `rate`: how often the cause must come back (0..1). The others: see `Case`."""
 
     def __init__(
         self,

@@ -59,7 +59,7 @@ def question_of(store: Store, row: RunRow, *, step: int | None = None, criterion
         failed = ", ".join(dict.fromkeys(filter(None, names))) or "none"
         raise ShrinkError(f"criterion {criterion!r} did not fail in this run", mend=f"criteria that failed: {failed}")
     if not failures:
-        raise ShrinkError("it is not known why this run failed", where=f"run {row.id}", mend="agenteval why has more")
+        raise ShrinkError("it is not known why this run failed", where=f"run {row.id}", mend="agenteval why shows more")
     found = (meant or failures)[0]
     transcript = store.transcript(row.id)
     if step is None:
@@ -125,7 +125,7 @@ class ShrinkPrice(Struct, frozen=True):
 
 
 def price_of(oracle: Oracle, question: ShrinkQuestion, rate: float = RATE) -> ShrinkPrice:
-    """What was measured on planted triggers (`benchmarks/accuracy/shrink.py`): 8 to 40 times the sure question."""
+    """What was measured on planted triggers (`benchmarks/accuracy/shrink.py`): 8 to 60 times the sure question."""
     sure = fewest(0, 0, rate)
     low, high = 8 * sure, 60 * sure
     takes = oracle.price([example(question)], high)
@@ -154,5 +154,5 @@ def _last_given(transcript: Transcript, blamed: int) -> int:
             return step
     given = [step for step, one in enumerate(transcript.messages) if one.role in ANSWERED]
     if not given:
-        raise ShrinkError("the run has no message that an agent could answer", mend="agenteval show prints it")
+        raise ShrinkError("the run has no message for an agent to answer", mend="agenteval show prints it")
     return given[0]

@@ -103,7 +103,8 @@ class Suggestions(Struct, frozen=True):
 
     `good` and `bad` labels of `runs` runs. `label_next`: the run without a label on which the criteria that agree
     differ most; "" where none do. `unseen`: with good runs only, the share of good runs that may not have what these
-    share, at 95 % confidence; None with bad ones.
+    share, at 95 % confidence; None with bad ones. `contradictions`: pairs of a good and a bad run in which the same was
+    said and done, so that no criterion agrees with both.
     """
 
     suggestions: tuple[Suggestion, ...]
@@ -122,6 +123,8 @@ class Suggestions(Struct, frozen=True):
 
 def suggest(examples: Examples, most: int = MOST, *, spent: bool = True) -> Suggestions:
     """The smallest criteria that agree with the labels of `examples`; with good runs only, what these share.
+
+    `spent`: bounds of time, money and tokens are criteria, too.
 
     Raises AgentevalError without a good run.
     """
@@ -218,9 +221,10 @@ def criteria_of_good_runs(
     transcripts: Sequence[Transcript], variables: Mapping[str, Any] | None = None, most: int = 3
 ) -> tuple[CriterionSpec, ...]:
     """Criteria for a new test, of what these good runs share: their tool calls with arguments, then what they say of
-    what they were told, then their form. All of them pass. One run will do; () where nothing can be said of it.
+    what they were told, then their form. They all pass. One run will do; () where nothing can be said of it.
+    Time, money and tokens differ between good runs: no criterion is made of them.
 
-    `variables`: the row that all of them are of.
+    `variables`: the row that all are of.
     """
     examples = Examples(
         [Example(str(number), transcript, variables or {}, True) for number, transcript in enumerate(transcripts)]

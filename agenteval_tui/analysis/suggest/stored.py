@@ -90,7 +90,9 @@ def _examples(
         said = _labelled(store, rows, criterion)
     said = {**said, **more}
     if missing := sorted(set(more) - {row.id for row in rows}):
-        raise AgentevalError(f"run {missing[0]} is none of these runs, or has no answer", mend="label runs of one test")
+        raise AgentevalError(
+            f"run {missing[0]} is not one of these runs, or has no answer", mend="label runs of one test"
+        )
     labelled = [row for row in rows if row.id in said][:_MOST_LABELLED]
     others = [row for row in rows if row.id not in said][: max(0, MOST_RUNS - len(labelled))]
     transcripts = dict(store.transcripts([row.id for row in labelled]))
@@ -140,7 +142,7 @@ def _judged(store: Store, rows: Sequence[RunRow], criterion: str) -> tuple[str, 
             if is_judged(result) and result.outcome in (Outcome.PASSED, Outcome.FAILED):
                 verdicts.setdefault(result.criterion, {})[row.id] = result.outcome is Outcome.PASSED
     if not verdicts:
-        raise AgentevalError("no judge gave a verdict on a run of this test", mend="leave --from-judge out")
+        raise AgentevalError("no judge gave a verdict on a run of this test", mend="leave out --from-judge")
     if not criterion and len(verdicts) > 1:
         names = listed([f'"{name}"' for name in verdicts])
         raise AgentevalError(f"several criteria of this test ask a judge: {names}", mend="name one: TEST/CRITERION")
@@ -157,5 +159,5 @@ def named(names: Iterable[str] | Mapping[str, object], wanted: str) -> str:
     alike = alike or [name for name in known if name.casefold().startswith(wanted.casefold())]
     if len(alike) != 1:
         listing = ", ".join(f"{number} {name}" for number, name in enumerate(known, 1))
-        raise AgentevalError(f"there is no criterion {wanted!r}", mend=f"there are: {listing}" if known else "")
+        raise AgentevalError(f"there is no criterion {wanted!r}", mend=f"one of: {listing}" if known else "")
     return alike[0]
