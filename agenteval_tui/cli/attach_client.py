@@ -104,7 +104,7 @@ def handle_interrupt(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) 
 
 
 def print_view(every: list[Live]) -> list[ExecutionView | None]:
-    """How each of them is now; None for one that says nothing in time, or has just ended."""
+    """The state of each execution; None for one that does not answer in time, or has just ended."""
 
     async def all_of_them() -> list[ExecutionView | None]:
         return list(await asyncio.gather(*(_look(live) for live in every)))
@@ -171,7 +171,7 @@ async def _steer(live: Live, command: Command, reached: Callable[[ExecutionView]
         return view
     waited = time.monotonic() - began
     raise InfrastructureError(
-        f"the execution did not say that it did so within {waited:.0f} s",
+        f"the execution did not confirm it within {waited:.0f} s",
         where=f"execution {live.execution}",
-        mend="agenteval ps shows how it is",
+        mend="agenteval ps shows its state",
     )

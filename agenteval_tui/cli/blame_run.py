@@ -71,7 +71,7 @@ def blame_sampled(invocation: Invocation, reference: str, options: SampleOptions
             ):  # fmt: skip
                 return 0
         elif options.price:
-            invocation.out.line("nothing has to be asked: these continuations are known")
+            invocation.out.line("nothing to ask: these continuations are already stored")
             return 0
         sampled, interrupted = run_to_end(_ask(invocation, sampling, silent=options.as_json))
         blame = with_sampling(blame, sampled)

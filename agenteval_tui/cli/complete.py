@@ -2,7 +2,7 @@
 
 The scripts in `completions/` call `agenteval __complete WORD...` with the words up to the cursor, the last one being
 the one that is completed ("" for a new one). The answer is a line a candidate, its description behind a tab, and a last
-line that says what else may stand there: `:files`, `:folders` or `:none`.
+line that says what else may follow: `:files`, `:folders` or `:none`.
 
 Neither click nor a verb is imported: a shell waits for the answer at each press of a key. What the verbs take stands in
 `completion_table.json`, which `docs/make_command_line.py` makes of the verbs themselves.

@@ -20,13 +20,13 @@ def run_samples(invocation: Invocation, samples: Path) -> int:
     if done.interrupted:
         return INTERRUPTED
     if done.execution.status != "finished":
-        raise InfrastructureError(f"the samples could not be run to their end: {done.execution.message}")
+        raise InfrastructureError(f"the samples did not run to the end: {done.execution.message}")
     if done.counts["error"]:
-        raise InfrastructureError("a sample ended in an error, and none should", mend="agenteval doctor")
+        raise InfrastructureError("a sample ended in an error, which should not happen", mend="agenteval doctor")
     invocation.out.line(
         (
             "Some samples fail on purpose: find out why with `agenteval demo` on a terminal, or with"
-            f" `agenteval why --db {shlex.quote(str(invocation.db))}`.",
+            f" `agenteval why --db {shlex.quote(str(invocation.db))}`; `agenteval docs tour` continues from here.",
             "dim",
         )
     )

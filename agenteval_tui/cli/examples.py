@@ -1,6 +1,6 @@
 """An example or two for every verb, for its help and for the page of the command line.
 
-Each is a whole command line that works in a folder with suites and a history; tests parse all of them.
+Each is a whole command line that works in a folder with suites and a history; tests parse every one.
 """
 
 from __future__ import annotations
@@ -15,15 +15,19 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     ),
     "run": (
         ("agenteval run", "the suites of this folder"),
-        ("agenteval run evals --tag smoke --repeat 5 --fail-under-test 0.8", "each smoke test must pass 4 times of 5"),
-        ("agenteval run evals --failed", "only what failed last"),
-        ("agenteval run evals --plan", "what would be run, and what it may cost"),
-        ('agenteval run evals --notify "$SLACK_WEBHOOK"', "a chat is told how it ended"),
+        (
+            "agenteval run evals --tag smoke --repeat 5 --fail-under-test 0.8",
+            "each smoke test must pass 4 times out of 5",
+        ),
+        ("agenteval run evals --failed", "only the tests that failed last time"),
+        ("agenteval run evals --plan", "what would run, and what it may cost"),
+        ('agenteval run evals --notify "$SLACK_WEBHOOK"', "post the result to a chat"),
     ),
     "record": (
-        ("agenteval record -- python agent.py", "what it asks of models becomes a run in the history"),
+        ("agenteval record -- python agent.py", "its model calls become a run in the history"),
         ("agenteval record --suite shop.suite.yaml --test refunds -- node agent.js", "graded by that test"),
         ("agenteval record --cassette shop.jsonl --replay -- python agent.py", "from a recording, without a network"),
+        ("agenteval record --mcp-config mcp.json -- my-agent --mcp mcp.json", "with the MCP servers that it starts"),
     ),
     "replay": (
         (
@@ -33,32 +37,37 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ("agenteval replay 2f9c0a1b --max-cost 0.20 -- node agent.js", "a run by its id, within a limit"),
     ),
     "resume": (
-        ("agenteval resume", "what is missing of the newest execution"),
-        ("agenteval resume last --errors --max-cost 2", "also the runs in error, for at most $2 in all"),
+        ("agenteval resume", "the rest of the newest execution"),
+        ("agenteval resume last --errors --max-cost 2", "also the runs in error, for at most $2 in total"),
     ),
     "validate": (
         ("agenteval validate evals", "all problems of the suites in evals/"),
         ("agenteval validate --json -", "a suite on standard input, for a program"),
     ),
     "grade": (
-        ("agenteval grade evals --execution last", "stored runs by the criteria as they are written now"),
+        ("agenteval grade evals --execution last", "stored runs with the criteria as they are now"),
         ("agenteval grade --criteria c.yaml --transcript t.json --json", "one transcript, as JSON"),
     ),
     "shrink": (
-        ("agenteval shrink refunds", "what of the newest failed run of `refunds` is enough to fail"),
-        ("agenteval shrink refunds --save-test refunds-small --max-cost 1", "for at most $1, kept as a test"),
+        ("agenteval shrink refunds", "the smallest input with which `refunds` still fails"),
+        ("agenteval shrink refunds --save-test refunds-small --max-cost 1", "for at most $1, saved as a test"),
         ("agenteval shrink refunds --export curl", "as a request that runs without agenteval"),
     ),
     "fork": (
-        ("agenteval fork refunds --at 5 --set tool_result=@order.json", "had the tool said what the file says"),
-        ("agenteval fork refunds --at 4 --set 'arguments={\"id\": 7}' -n 10", "had it called the tool with this"),
+        ("agenteval fork refunds --at 5 --set tool_result=@order.json", "if the tool had returned this file"),
+        (
+            "agenteval fork refunds --at 4 --set 'arguments={\"id\": 7}' -n 10",
+            "if it had called the tool with these arguments",
+        ),
         ("agenteval fork refunds --system @prompt.md --max-cost 0.50", "with another system prompt, from the start"),
-        ("agenteval fork refunds", "the forks of the run that are stored"),
+        ("agenteval fork refunds --without-tool cancel_order", "if it had not had this tool"),
+        ("agenteval fork refunds", "the stored forks of the run"),
     ),
     "audit": (("agenteval audit evals", "would the criteria notice wrong answers?"),),
     "listen": (
-        ("agenteval listen", "store what programs send to port 4318, and watch it in the app"),
-        ("agenteval listen --criteria c.yaml --runs 20 --json", "grade 20 runs, a JSON document each"),
+        ("agenteval listen", "store the traces that programs send to port 4318"),
+        ("agenteval listen --save-test heard.suite.yaml", "and make a test from each question"),
+        ("agenteval listen --criteria c.yaml --runs 20 --json", "grade 20 runs, one JSON document per run"),
     ),
     "show": (
         ("agenteval show", "the newest execution"),
@@ -74,7 +83,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ("agenteval why refunds/1 --markdown", "the first criterion of a test, for a pull request"),
     ),
     "blame": (
-        ("agenteval blame", "the step where the newest failure was lost"),
+        ("agenteval blame", "the step where the newest failure went wrong"),
         ("agenteval blame refunds --json", "of the newest run of a test, with the evidence as codes and fields"),
     ),
     "causes": (
@@ -98,7 +107,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ("agenteval compare baseline last", "the newest execution against the baseline of its tests"),
         ("agenteval compare --agent shop/v1 --agent shop/v2", "two agents over the same tests"),
     ),
-    "judge-report": (("agenteval judge-report", "how far judges agree with people"),),
+    "judge-report": (("agenteval judge-report", "how often judges agree with people"),),
     "report": (("agenteval report last --html report.html --junit junit.xml", "two reports of the newest execution"),),
     "share": (
         ("agenteval share", "the newest execution as one HTML file in this folder"),
@@ -118,8 +127,6 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ("agenteval make-test 2f9c0a1b", "a run by its id: into its suite, or recorded.suite.yaml"),
         ("agenteval make-test 2f9c0a1b 77ab01cd --suite shop.suite.yaml", "from what two runs of one question share"),
     ),
-    "quarantine end": (("agenteval quarantine end refunds", "let it gate again"),),
-    "quarantine list": (("agenteval quarantine list --all", "with those that have ended"),),
     "label": (
         ("agenteval label refunds failed --comment 'wrong sum'", "your verdict on the newest run of a test"),
         ("agenteval label refunds/1 4", "on its first criterion, 4 of 5"),
@@ -132,7 +139,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     "baseline": (("agenteval baseline", "the baselines of this project"),),
     "baseline list": (("agenteval baseline list --json", "as one JSON document"),),
     "baseline set": (("agenteval baseline set last", "the newest execution, for all of its tests"),),
-    "baseline clear": (("agenteval baseline clear refunds --yes", "of one test, without a question"),),
+    "baseline clear": (("agenteval baseline clear refunds --yes", "of one test, without asking"),),
     "criterion": (
         ("agenteval criterion 'refunds/Names the order'", "its versions"),
         ("agenteval criterion refunds/1 --diff 1 2", "what changed from version 1 to version 2"),
@@ -140,13 +147,13 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     "ps": (("agenteval ps", "what is running on this machine"),),
     "attach": (
         ("agenteval attach", "the execution that is running"),
-        ("agenteval attach last --fail-under 0.9", "with a gate for its end"),
+        ("agenteval attach last --fail-under 0.9", "with a gate on its pass rate"),
     ),
     "pause": (("agenteval pause", "no new runs until `agenteval continue`"),),
     "continue": (("agenteval continue", "start runs again"),),
-    "cancel": (("agenteval cancel last", "runs that ended are kept"),),
+    "cancel": (("agenteval cancel last", "finished runs are kept"),),
     "import": (
-        ("agenteval import results.json", "the format is recognised"),
+        ("agenteval import results.json", "the format is detected"),
         ("agenteval import promptfooconfig.yaml --to evals/shop.suite.yaml", "tests of another tool, as a suite"),
     ),
     "export": (
@@ -154,16 +161,16 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ("agenteval export evals/shop.suite.yaml shop.json --format power-ui", "the tests of a suite"),
     ),
     "db": (("agenteval db", "where the history is, its size and its health"),),
-    "db check": (("agenteval db check", "read all of it, and compare"),),
-    "db vacuum": (("agenteval db vacuum", "give free space back"),),
-    "db export": (("agenteval db export backup.db", "a copy, also while runs are written"),),
-    "db import": (("agenteval db import other.db", "runs and decisions of another machine"),),
+    "db check": (("agenteval db check", "read and check all of it"),),
+    "db vacuum": (("agenteval db vacuum", "free unused space"),),
+    "db export": (("agenteval db export backup.db", "a copy, even while runs are being written"),),
+    "db import": (("agenteval db import other.db", "runs and decisions from another machine"),),
     "db move": (("agenteval db move /old/evals /new/evals", "suites that were moved keep their history"),),
     "db prune": (
         ("agenteval db prune --older-than 90d --dry-run", "what would be deleted"),
         ("agenteval db prune --older-than 90d --yes", "delete it"),
     ),
-    "db salvage": (("agenteval db salvage damaged.db --to saved.db", "what can be read of a damaged file"),),
+    "db salvage": (("agenteval db salvage damaged.db --to saved.db", "save what can be read of a damaged file"),),
     "agents": (
         ("agenteval agents", "the configured agents"),
         ("agenteval agents check evals", "do they respond?"),
@@ -171,7 +178,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     "demo": (("agenteval demo", "the sample suites, in a history of their own"),),
     "demo-server": (("agenteval demo-server --port 8137", "an OpenAI-compatible server to try"),),
     "serve": (("agenteval serve --port 8080", "the app in a browser on this machine"),),
-    "lsp": (("agenteval lsp", "what an editor starts; agenteval docs editors says how"),),
+    "lsp": (("agenteval lsp", "the command that an editor starts; see agenteval docs editors"),),
     "mcp": (
         ("agenteval mcp", "for a coding agent that only reads"),
         ("agenteval mcp --allow-edit --allow-run", "for one that may also edit suites and run them"),
@@ -188,8 +195,10 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ("agenteval trust", "the folders that may run programs"),
         ("agenteval trust evals", "let the suites in evals/ run programs"),
     ),
-    "prices": (("agenteval prices", "all models whose price is known"),),
-    "prices show": (("agenteval prices show gpt-4o openai/gpt-4o-mini", "what these cost, and which list says so"),),
+    "prices": (("agenteval prices", "all models with a known price"),),
+    "prices show": (
+        ("agenteval prices show gpt-4o openai/gpt-4o-mini", "what these cost, and according to which list"),
+    ),
     "prices update": (
         ("agenteval prices update model_prices_and_context_window.json", "the prices of LiteLLM's list, downloaded"),
         ("agenteval prices update --dry-run https://example.com/prices.yaml", "what another list would change"),
@@ -197,7 +206,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     "doctor": (("agenteval doctor", "terminal, history, configuration and agents"),),
     "help": (
         ("agenteval help run", "the same as `agenteval run --help`"),
-        ("agenteval help db prune", "of a part of a verb"),
+        ("agenteval help db prune", "the help of a subcommand"),
     ),
     "completion": (
         ('eval "$(agenteval completion bash)"', "in ~/.bashrc"),

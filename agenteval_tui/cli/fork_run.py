@@ -99,7 +99,7 @@ def fork_run(invocation: Invocation, reference: str, options: ForkOptions) -> in
             ):
                 return 0
         elif options.price:
-            invocation.out.line("nothing has to be asked: all of these continuations are known")
+            invocation.out.line("nothing to ask: all these continuations are already stored")
             return 0
         outcomes, interrupted = run_to_end(_ask(oracle, questions, options.count))
         forks = forks_asked(store, row, outcomes, execution=oracle.execution_id, asked=oracle.asked)
@@ -122,7 +122,7 @@ def _stored(invocation: Invocation, store: Store, row: RunRow, *, as_json: bool)
         return 0
     invocation.out.view(forks_view(forks))
     if not forks.branches:
-        invocation.note(f"nothing was forked yet: agenteval fork {short_id(row.id)} --at STEP --set NAME=VALUE")
+        invocation.note(f"there are no forks yet: agenteval fork {short_id(row.id)} --at STEP --set NAME=VALUE")
     return 0
 
 
@@ -147,7 +147,7 @@ def _title(row: RunRow, questions: Sequence[Question]) -> str:
 def _keep(invocation: Invocation, oracle: Oracle, questions: Sequence[Question], options: ForkOptions) -> None:
     if options.save_test:
         if len(questions) > 1:
-            raise AgentevalError("one branch can be saved as a test", mend="give its change instead of --sweep")
+            raise AgentevalError("only one branch can be saved as a test", mend="give its change instead of --sweep")
         loaded, test_id = save_as_test(oracle.source, questions[0].conversation, test_id=options.save_test)
         invocation.err.line(f"saved as test {test_id} of {loaded.path}")
     if options.save_system:

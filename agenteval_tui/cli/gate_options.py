@@ -19,7 +19,7 @@ FAIL_UNDER_OPTION = click.option(
 )  # fmt: skip
 FAIL_UNDER_TEST_OPTION = click.option(
     "--fail-under-test", metavar="RATE",
-    help="The gate of every test that has none in its suite: exit code 1 when less of its runs pass.",
+    help="The gate of every test without one in its suite: exit code 1 when fewer of its runs pass.",
 )  # fmt: skip
 
 
@@ -28,7 +28,8 @@ def gate_options(function: F) -> F:
     options = (
         click.option("--baseline", is_flag=True, help="Print the whole comparison with the baseline at the end."),
         click.option(
-            "--no-regressions", is_flag=True, help="Exit code 1 only when a test passes less often than its baseline."
+            "--no-regressions", is_flag=True, help="Exit code 1 only when a test passes less often than in its "
+                                                   "baseline."
         ),
         click.option(
             "--max-drop", metavar="RATE",

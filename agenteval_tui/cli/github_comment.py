@@ -62,7 +62,7 @@ def put_comment(text: str, number: int, environment: Mapping[str, str] = os.envi
             raise AgentevalError(f"a comment needs {name}", mend="the action sets it; elsewhere set it yourself")
     place = urlsplit(address)
     if place.scheme != "https" and place.hostname not in _LOCAL:
-        raise AgentevalError("a token is sent over https only", where=address, mend="correct GITHUB_API_URL")
+        raise AgentevalError("a token is only sent over https", where=address, mend="correct GITHUB_API_URL")
     headers = {"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"}
     base = f"{address.rstrip('/')}/repos/{repository}/issues"
     try:

@@ -57,7 +57,7 @@ class Invocation(Struct):
 
         path = directories.history_file(self.db)
         self.detail(f"history: {path}")
-        self.detail(f"project: {', '.join(self.projects) or 'all of them'}")
+        self.detail(f"project: {', '.join(self.projects) or 'all'}")
         store = Store.open_to_look(path) if to_look else Store.open(path)
         try:
             for notice in store.notices:
@@ -81,7 +81,7 @@ class Invocation(Struct):
 
     @property
     def projects(self) -> tuple[str, ...]:
-        """The projects whose runs a verb is about: that of the current folder; () for all of them. The demo's history
+        """The projects whose runs a verb is about: that of the current folder; () for all. The demo's history
         has no others."""
         everything = self.everywhere or shows_all() or self.db == directories.demo_history()
         return () if everything else projects_open()
@@ -139,7 +139,7 @@ def _set_verbose(context: click.Context, _: click.Parameter, value: bool) -> Non
 
 def _check_loudness(invocation: Invocation) -> None:
     if invocation.quiet and invocation.verbose:
-        raise AgentevalError("--quiet and --verbose do not go together", mend="give one of them")
+        raise AgentevalError("--quiet and --verbose do not go together", mend="give only one")
 
 
 def common_options(function: F) -> F:
@@ -164,7 +164,7 @@ def common_options(function: F) -> F:
         is_flag=True,
         expose_value=False,
         callback=_set_verbose,
-        help="Print more: every run, what is read, how long it took.",
+        help="Print more: every run, the files read, and the time taken.",
     )(function)
     return click.option(
         "-q",
@@ -172,7 +172,7 @@ def common_options(function: F) -> F:
         is_flag=True,
         expose_value=False,
         callback=_set_quiet,
-        help="Print less: what is wrong and the result, without progress, notes and hints.",
+        help="Print less: problems and the result, without progress, notes and hints.",
     )(function)
 
 
@@ -189,7 +189,7 @@ def all_projects(*names: str) -> Callable[[F], F]:
         is_flag=True,
         expose_value=False,
         callback=_set_everywhere,
-        help="Include all projects, not only that of the current folder.",
+        help="Include all projects, not only the current folder's.",
     )
 
 

@@ -121,9 +121,11 @@ def _print_end(invocation: Invocation, listener: Listener, receiver: Receiver) -
     for reason, times in listener.skipped.most_common():
         invocation.note(f"{count(times, 'trace')} left out: {reason}")
     if listener.late:
-        invocation.note(f"{count(listener.late, 'span')} came too late and were left out; raise --quiet-after")
+        invocation.note(f"{count(listener.late, 'span')} came too late and were left out; increase --quiet-after")
     if receiver.refused:
-        invocation.note(f"{count(receiver.refused, 'request')} could not be read; the last: {receiver.last_refusal}")
+        invocation.note(
+            f"{count(receiver.refused, 'request')} could not be read completely; the last one: {receiver.last_refusal}"
+        )
     if listener.runs:
         invocation.note(
             f"{count(listener.runs, 'run')} stored. `agenteval show {short_id(listener.execution)}` lists them."

@@ -66,7 +66,7 @@ class _Verbs(click.Group):
         if args and not is_own(args[0]) and find_verb(args[0]) is None:
             if Path(args[0]).exists():
                 if any(word.startswith("-") for word in args):
-                    raise AgentevalError("options stand before the paths", mend="agenteval [OPTIONS] PATH...")
+                    raise AgentevalError("put options before the paths", mend="agenteval [OPTIONS] PATH...")
                 missing = next(word for word in args if not Path(word).exists())
                 raise AgentevalError("there is no such file or folder", where=missing, mend="check the path")
             raise no_such_verb(args[0], ", and no such file or folder")
@@ -92,7 +92,7 @@ def _leading_paths(args: list[str]) -> list[str]:
 @common_options
 @click.pass_context
 def agenteval(context: click.Context, version: bool) -> int:
-    """The debugger for agent tests, in the terminal.
+    """The debugger for agent tests, in your terminal.
 
     It runs suites of tests against an agent, keeps every run, and shows why a criterion failed.
     """
@@ -106,7 +106,7 @@ def agenteval(context: click.Context, version: bool) -> int:
     if not on_a_terminal():
         invocation.out.line(context.get_help())
         raise AgentevalError(
-            "the app needs a terminal, and this is none", mend="give a verb, such as `agenteval run PATH`"
+            "the app needs a terminal, and this is not one", mend="give a verb, such as `agenteval run PATH`"
         )
     return invocation.launch_app(AppStart(paths=paths, db=invocation.db))
 
@@ -180,7 +180,7 @@ def _usage(wrong: click.ClickException, arguments: Sequence[str]) -> str:
         (argument for argument in arguments if argument in verbs), ""
     )  # click does not say whose option lacks its value
     where = context.command_path if context is not None else f"agenteval {verb}".rstrip()
-    return f"{said[:1].lower()}{said[1:]} (`{where} --help` shows what there is)"
+    return f"{said[:1].lower()}{said[1:]} (`{where} --help` shows the options)"
 
 
 def _trace(err: Output) -> None:

@@ -216,7 +216,7 @@ def _check(given: Mapping[str, Any]) -> None:
     if given["calibrate"] and given["replay"]:
         raise click.UsageError("--calibrate goes with a new recording, not with --replay")
     if given["new"] and given["test"] is not None:
-        raise click.UsageError("give --test for a test that is there, or --new for another one")
+        raise click.UsageError("give --test for an existing test, or --new for a new one")
     if given["suite"] is not None and not given["new"] and given["test"] is None:
         raise click.UsageError("--suite goes with --test or --new")
 
@@ -333,7 +333,7 @@ def _report_fork(out: Output, was: RunRow, run: RunRow, recording: Recording) ->
         out.line("nothing changed: every request was answered from the recording")
     else:
         changed = recording.misses[0]
-        out.line(f"request {recording.missed_at + 1} is another one: ", ("live from there", "bold"))
+        out.line(f"request {recording.missed_at + 1} is different: ", ("live from there", "bold"))
         for one in changed.differences[:_MISSES]:
             out.line("  ", one_line(one.said, 300))
         if len(changed.differences) > _MISSES:

@@ -58,7 +58,7 @@ def _check_overwriting(invocation: Invocation, reports: ReportFiles, kind: str, 
 
     if can_ask(invocation):
         if not confirm(invocation, f"{path} exists. Overwrite it?"):
-            raise AgentevalError("nothing was run, the file stays", where=str(path), mend="name another file")
+            raise AgentevalError("nothing ran, and the file stays", where=str(path), mend="name another file")
     elif not _is_ours(kind, path):
         raise AgentevalError(
             f"this file exists and is not an earlier --{kind} report",

@@ -80,7 +80,7 @@ class RunReport(Struct, frozen=True):
         if self.interrupted:
             return INTERRUPTED
         if row.status == "failed" or self.broke:
-            why = self.broke or row.message or "no reason was given"
+            why = self.broke or row.message or "no reason given"
             raise InfrastructureError(f"the execution broke off: {why}; {_kept(row)}", mend=_resume(row))
         if row.status in ("interrupted", "running"):
             raise InfrastructureError(
@@ -118,7 +118,7 @@ def finish(out: Output, store: Store, execution: str, progress: RunProgress, *, 
         ended = progress.view.ended
         how = ended.status if ended is not None else "its process died"
         raise AgentevalError(
-            f"the execution has ended ({how}), and how its runs did is in another history file",
+            f"the execution has ended ({how}), and its results are in another history file",
             where=f"execution {execution}",
             mend="name that file with --db",
         ) from error
@@ -269,7 +269,7 @@ def _print_comparison(out: Output, store: Store, result: BaselineResult | None) 
 def _print_gates(out: Output, result: BaselineResult | None, gates: GateOptions) -> bool:
     """Whether the gates are reached, in words; gives the answer. Without a baseline there is nothing to miss."""
     if result is None:
-        out.line(("gates: ", "bold"), "there is no baseline yet, nothing to measure against")
+        out.line(("gates: ", "bold"), "there is no baseline yet to compare with")
         return True
     out.view(gate_lines(result, gates))
     return not missed_gates(result, gates)
@@ -278,10 +278,10 @@ def _print_gates(out: Output, result: BaselineResult | None, gates: GateOptions)
 def _set_baseline(out: Output, store: Store, execution: ExecutionRow, *, success: bool) -> None:
     """Make a successful execution the baseline of its tests, and say so."""
     if not success:
-        out.line(("the baseline stays as it is: ", "warn"), "it is set after a success only")
+        out.line(("the baseline stays unchanged: ", "warn"), "it is only set after a success")
         out.line(("set it anyway: ", "dim"), "agenteval baseline set last")
         return
     made = set_baseline(store, execution.id, who=current_user())
     out.line(("baseline set ", "good"), f"for {count(len(made.tests), 'test')}: execution {short_id(execution.id)}")
     if made.left_out:
-        out.line((f"{count(len(made.left_out), 'test')} had only errors and kept what they had", "warn"))
+        out.line((f"{count(len(made.left_out), 'test')} had only errors and kept their old baseline", "warn"))

@@ -54,7 +54,7 @@ def limit_options(function: F) -> F:
         FAIL_UNDER_TEST_OPTION,
         click.option(
             "--executor", type=_ExecutorName((LOCAL, *entry_points.own(EXECUTORS))), default=None,
-            help="Where agents run: on this machine, or on the workers of a Dask cluster (extra `dask`).",
+            help="Where agents run: on this machine, or on a Dask cluster's workers (extra `dask`).",
         ),
         click.option(
             "--scheduler", metavar="ADDRESS",
@@ -76,12 +76,14 @@ def report_options(function: F) -> F:
     """`--json --junit --csv --md --html --force`; the function gets them as `report_files`, for `ReportFiles.taken`."""
     options = (
         click.option(
-            "--json", "json_file", metavar="FILE", help="Write the results as JSON; `-`: to stdout and nothing else."
+            "--json", "json_file", metavar="FILE", help="Write the results as JSON; `-` prints them and nothing else."
         ),
         click.option("--junit", "junit_file", metavar="FILE", help="Write a JUnit XML report."),
         click.option("--csv", "csv_file", metavar="FILE", help="Write a table with one line per run."),
         click.option("--md", "md_file", metavar="FILE", help="Write a Markdown report: figures, failures, conclusion."),
-        click.option("--html", "html_file", metavar="FILE", help="Write the same as one self-contained HTML file."),
+        click.option(
+            "--html", "html_file", metavar="FILE", help="Write the same report as one self-contained HTML file."
+        ),
         click.option("--force", is_flag=True, help="Overwrite existing files, whatever they contain."),
     )
     for option in reversed(options):
@@ -152,7 +154,8 @@ class Limits(Struct, frozen=True):
             )
         if self.notify is not None:
             raise AgentevalError(
-                "--detach ends before there is an end for --notify", mend="give --notify to `agenteval attach`"
+                "--detach exits before the execution ends, so --notify has nothing to send",
+                mend="give --notify to `agenteval attach`",
             )
         if self.gate is not None:
             raise AgentevalError(

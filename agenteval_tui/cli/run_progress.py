@@ -180,7 +180,7 @@ class RunProgress:
         elif limited and before is None:
             self._line(
                 ("  throttled ", "warn"),
-                f"{agent}: its server asks for less, concurrency {event.limit} instead of {event.wanted}",
+                f"{agent}: the server asks for less, concurrency {event.limit} instead of {event.wanted}",
             )
         elif not limited and before is not None:
             self._line(("  throttled ", "warn"), f"{agent}: over, concurrency {event.wanted} again")

@@ -127,7 +127,7 @@ def _check_baselines(store: Store, options: BaselineOptions, tests: list[tuple[s
         return
     if len(tests_without_baseline(store, tests)) == len(set(tests)):
         raise AgentevalError(
-            f"{options.first} has nothing to measure against: none of these tests has a baseline",
+            f"{options.first} has nothing to compare with: none of these tests has a baseline",
             mend="set one with `agenteval baseline set EXECUTION`, or give --set-baseline too",
         )
 
@@ -182,7 +182,7 @@ def load_for_run(invocation: Invocation, paths: Sequence[Path], tests: Sequence[
         print_problem(invocation.err, problem)
     if errors:
         many = f"{len(errors)} errors" if len(errors) > 1 else "an error"
-        raise AgentevalError(f"nothing was run: the suites have {many}", mend="fix the problems listed above")
+        raise AgentevalError(f"nothing ran: the suites have {many}", mend="fix the problems listed above")
     if not loaded:
         raise AgentevalError(
             "there are no suites",
@@ -211,7 +211,7 @@ def last_of(store: Store, loaded: Sequence[LoadedSuite]) -> str:
     )
     rows = store.execution_rows([newest]) if newest is not None else []
     if not rows:
-        raise AgentevalError("these suites were never run", where="--failed", mend="run them without --failed first")
+        raise AgentevalError("these suites have never run", where="--failed", mend="run them without --failed first")
     return rows[0].id
 
 

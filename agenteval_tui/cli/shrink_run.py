@@ -50,7 +50,7 @@ def shrink_run(invocation: Invocation, reference: str, options: ShrinkOptions) -
         question = question_of(store, row, step=step, criterion=options.criterion)
         oracle = Oracle(
             store, row, purpose="shrink", max_cost=options.max_cost, concurrency=options.concurrency,
-            trust=options.trust, title=one_line(f"shrink {row.test_name or row.test_id}", 120),
+            trust=options.trust, title=one_line(f"shrink of {row.test_name or row.test_id}", 120),
         )  # fmt: skip
         permit_oracle(invocation, oracle, [example(question)])
         shown = not options.as_json and options.export is None
@@ -132,4 +132,4 @@ def _keep(
         )
         invocation.err.line(f"saved as test {test_id} of {loaded.path}")
     elif options.save_test:
-        invocation.note("nothing is saved: there is no smaller case")
+        invocation.note("nothing was saved: there is no smaller case")

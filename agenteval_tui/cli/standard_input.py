@@ -30,7 +30,7 @@ def read_standard_input(invocation: Invocation, what: str, most: int = MAX_BYTES
     if len(data) > most:
         raise _too_large(most)
     if not data.strip():
-        raise AgentevalError(f"nothing came: {what} was expected", where=NAME)
+        raise AgentevalError(f"standard input is empty: expected {what}", where=NAME)
     return data
 
 
@@ -47,14 +47,14 @@ def standard_input_file(invocation: Invocation, what: str, most: int = LARGEST) 
                     raise _too_large(most)
                 file.write(chunk)
         if not size:
-            raise AgentevalError(f"nothing came: {what} was expected", where=NAME)
+            raise AgentevalError(f"standard input is empty: expected {what}", where=NAME)
         yield path
 
 
 def only_once(*given: Path | None) -> None:
     """Raises `AgentevalError` where `-` is named more than once: it can be read once only."""
     if sum(one == STDIN for one in given) > 1:
-        raise AgentevalError("standard input can be named once only", mend="give `-` for one file")
+        raise AgentevalError("standard input can be given only once", mend="give `-` for one file")
 
 
 def _stream(invocation: Invocation, what: str) -> IO[bytes]:
@@ -67,4 +67,6 @@ def _stream(invocation: Invocation, what: str) -> IO[bytes]:
 
 
 def _too_large(most: int) -> AgentevalError:
-    return AgentevalError(f"more than {most / 1e6:,.0f} MB came", where=NAME, mend="name a file instead of `-`")
+    return AgentevalError(
+        f"standard input has more than {most / 1e6:,.0f} MB", where=NAME, mend="name a file instead of `-`"
+    )

@@ -25,7 +25,7 @@ from textual_serve.server import Server
 
 from agenteval_tui.agents.http.loopback_server import why_not_listening
 from agenteval_tui.agents.http.proxies import is_local
-from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.errors import InfrastructureError
 
 PAGE = Path(__file__).with_name("page") / "index.html"
 SHUTDOWN_S = 2.0
@@ -72,7 +72,7 @@ def why_refused(host: str, origin: str, *, served: str, names: Iterable[str] = (
     if origin:
         parts = urlsplit(origin)
         if parts.scheme not in ("http", "https") or parts.netloc.lower() != host.lower():
-            return "another site's page asked"
+            return "a page of another site asked"
     return ""
 
 
@@ -137,7 +137,8 @@ def _refusal(status: int, text: str) -> web.Response:
 
 
 def serve(serving: ServerOptions, ready: Callable[[str], None]) -> None:
-    """Serve until SIGINT or SIGTERM. `ready` is told the address. Raises `AgentevalError` where it can't listen."""
+    """Serve until SIGINT or SIGTERM. `ready` is told the address. Raises `InfrastructureError` where
+    it can't listen."""
     # textual-serve logs what it does; a broken connection is not worth a message, an app that could not start is.
     logging.getLogger("textual-serve").setLevel(logging.ERROR)
     os.environ.update(_TERMINAL)

@@ -26,8 +26,8 @@ from agenteval_tui.views.agents import agents_lines
 @click.argument("verb", required=False, type=click.Choice(("list", "check")), default="list")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--agent", "names", multiple=True, metavar="A", help="Only this agent.")
-@click.option("--quick", is_flag=True, help="check: do not ask for an answer where it can be avoided.")
-@click.option("--trust", is_flag=True, help="check: let programs of the suites' folders run; look at them first.")
+@click.option("--quick", is_flag=True, help="check: do not ask for an answer unless necessary.")
+@click.option("--trust", is_flag=True, help="check: let programs in the suites' folders run; look at them first.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 @common_options
 @pass_invocation
@@ -40,10 +40,10 @@ def command(
     trust: bool,
     as_json: bool,
 ) -> int:
-    """List the agents of your agents.yaml and of the suites at PATHS; `check` asks each whether it is there.
+    """List the agents of your agents.yaml and of the suites at PATHS; `check` tests that each one works.
 
-    A check tries step by step whether an agent can be reached, takes the key, knows the model, streams and calls a
-    tool. That costs a few tokens; --quick leaves out what does. Exit code 3 when one that was checked can't be used.
+    A check tests step by step that an agent responds, accepts the key, knows the model, streams and calls a tool. That
+    costs a few tokens; --quick skips the steps that do. Exit code 3 when a checked agent does not work.
     """
     agents = configured_beside(paths)
     if names:
@@ -60,7 +60,7 @@ def command(
     elif agents:
         invocation.out.view(agents_lines(agents, reports))
     else:
-        invocation.out.line("no agents are configured; name a suite, or write some into:")
+        invocation.out.line("no agents are configured; name a suite, or add some to:")
         invocation.out.line(f"  {directories.config_dir() / 'agents.yaml'}")
     return INFRASTRUCTURE if any(not report.ok for report in reports.values()) else 0
 
@@ -96,7 +96,7 @@ def check_all(
 
 
 def _permission(invocation: Invocation, agents: Sequence[Configured], trust: bool) -> Permission | None:
-    """The permission for all of them, if the user at the terminal says yes; None: each needs its own."""
+    """The permission for all programs, if the user at the terminal says yes; None: each needs its own."""
     try:
         return ask_permission(invocation, lambda yes: check_agents(agents, trusted=trust or yes))
     except NotTrustedError:

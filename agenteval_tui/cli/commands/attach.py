@@ -38,11 +38,11 @@ def command(
     trust: bool,
     **given: Any,
 ) -> int:
-    """Show what execution ID did since its start, then what it does, until it has ended.
+    """Show what execution ID has done since its start, then follow it until it ends.
 
-    Without ID: the only one that runs; `last` is the newest. Ctrl-C ends the watching (exit code 0), and leaves the
-    execution as it is; `agenteval cancel` ends that. When it has ended, the exit code is that of `agenteval run`, with
-    the gates of tests that it was started with.
+    Without ID: the only one that is running; `last` is the newest. Ctrl-C stops watching (exit code 0) and leaves the
+    execution running; `agenteval cancel` stops it. When it ends, the exit code is that of `agenteval run`, with the
+    gates of the tests it was started with.
     """
 
     gate = read_rate(fail_under) if fail_under is not None else None
@@ -55,12 +55,14 @@ def command(
 
     with invocation.store(to_look=True) as store:
         if not _is_in(store, live.execution):
-            invocation.note("this execution is kept in another history file; name it with --db")
+            invocation.note("this execution is in another history file; name it with --db")
         done = watch_to_end(invocation, store, live, quiet=as_json, leaves=True, also=print_event if as_json else None)
         if done is None:
             if not as_json:
                 invocation.out.line(
-                    ("left; it continues: ", "dim"), f"agenteval attach {live.execution}", ("  to watch again", "dim")
+                    ("detached; it continues: ", "dim"),
+                    f"agenteval attach {live.execution}",
+                    ("  to watch again", "dim"),
                 )
             return 0
         code = apply_gates(invocation.err if as_json else invocation.out, store, done, gate, baseline)

@@ -42,11 +42,11 @@ _TITLES: dict[str, tuple[str, Style]] = {
 @common_options
 @pass_invocation
 def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, strict: bool, runs: int) -> int:
-    """Try whether the criteria of SUITE (files or folders; without one the suites of the current folder) would notice a
+    """Test whether the criteria of SUITE (files or folders; default: the suites of the current folder) would notice a
     wrong answer.
 
     The stored runs of each test are changed on purpose (a call dropped, an argument swapped, the answer emptied,
-    refused, cut off) and graded. No agent is called. Criteria that ask a judge are left out.
+    refused or cut off) and graded. No agent is called. Criteria that ask a judge are skipped.
     """
 
     files = discover(paths_given(paths))
@@ -81,7 +81,7 @@ def _print_test(out: Output, path: Path, test: TestAudit) -> None:
     for finding in test.findings:
         title, style = _TITLES[finding.kind]
         subject = f"{test.test_id}/{one_line(finding.criterion, 60)}" if finding.criterion else test.test_id
-        few = f" [only {count(finding.runs, 'run')}: run it more often to be sure]" if finding.few else ""
+        few = f" [only {count(finding.runs, 'run')}: run the test more often to be sure]" if finding.few else ""
         out.line(
             f"{path}:{finding.line}: ",
             (title, style),
@@ -107,4 +107,4 @@ def _print_end(out: Output, tests: list[TestAudit], findings: list[AuditFinding]
     )
     if left:
         shown = ", ".join(one_line(test_id, 40) for test_id in left[:8]) + (", …" if len(left) > 8 else "")
-        out.line((f"not audited, because there is no stored run: {shown}", "dim"))
+        out.line((f"not audited, for lack of stored runs: {shown}", "dim"))

@@ -31,9 +31,9 @@ from agenteval_tui.history.references import ALL, is_file
 @common_options
 @click.pass_context
 def command(context: click.Context, as_json: bool) -> int:
-    """Set, clear and list baselines: for a test the runs that later ones are measured against.
+    """Set, clear and list baselines: the runs of a test that later runs are compared with.
 
-    Without a verb they are listed.
+    Without a verb, list them.
     """
     if context.invoked_subcommand is not None:
         return 0
@@ -46,14 +46,14 @@ def command(context: click.Context, as_json: bool) -> int:
 @common_options
 @pass_invocation
 def listed(invocation: Invocation, as_json: bool) -> int:
-    """List the baselines of all tests: which execution or run, set by whom and when."""
+    """List the baselines of all tests: which execution or run, and who set it when."""
     return _listed(invocation, as_json)
 
 
 @command.command("set")
 @click.argument("reference", metavar="EXECUTION|RUN", default="last")
 @click.option("--test", "tests", multiple=True, metavar="ID", help="Only for this test; may be repeated.")
-@click.option("--who", metavar="NAME", help="Who decides this (default: AGENTEVAL_WHO, else your account).")
+@click.option("--who", metavar="NAME", help="Your name (default: AGENTEVAL_WHO, else your account).")
 @all_projects("--all")
 @common_options
 @pass_invocation
@@ -62,7 +62,7 @@ def set_(invocation: Invocation, reference: str, tests: tuple[str, ...], who: st
 
     The id of a test means its runs in the newest execution that has it.
 
-    A baseline that a test has is replaced. Tests whose runs all ended in errors keep what they have.
+    This replaces a test's current baseline. Tests with only errors keep theirs.
     """
     with invocation.store() as store:
         references = invocation.references(store)
@@ -76,7 +76,7 @@ def set_(invocation: Invocation, reference: str, tests: tuple[str, ...], who: st
             return 0
         chosen: list[TestKey] | None = [named] if named is not None else None
         if tests and named is not None:
-            raise AgentevalError(f"{reference} is a test already: --test can't be given", mend="leave it out")
+            raise AgentevalError(f"{reference} is already a test: --test can't be given", mend="leave it out")
         if tests:
             rows = store.runs_of_execution(execution.id)
             chosen = _chosen(
@@ -89,12 +89,12 @@ def set_(invocation: Invocation, reference: str, tests: tuple[str, ...], who: st
 
 @command.command("clear")
 @click.argument("tests", nargs=-1, metavar="[TEST]...")
-@click.option("--all", "everything", is_flag=True, help="The baselines of all tests of all projects.")
+@click.option("--all", "everything", is_flag=True, help="Clear the baselines of all tests in all projects.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @common_options
 @pass_invocation
 def clear(invocation: Invocation, tests: tuple[str, ...], everything: bool, yes: bool) -> int:
-    """Take the baselines of TESTs away (ids), or of all tests. Asks; the runs stay in the history."""
+    """Clear the baselines of TESTs (ids), or of all tests. Asks first; the runs stay in the history."""
     if bool(tests) == everything:
         raise AgentevalError("say which baselines", mend="name tests, or give --all")
     with invocation.store() as store:
@@ -143,7 +143,7 @@ def _say(out: Output, made: BaselineSet, what: str) -> None:
     out.line(("baseline set ", "good"), f"for {count(len(made.tests), 'test')}: {what}")
     if made.left_out:
         names = ", ".join(one_line(test, 40) for _, test in made.left_out[:5])
-        out.line((f"only errors, kept as it was: {names}", "warn"))
+        out.line((f"only errors, so the old baseline stays: {names}", "warn"))
 
 
 def _listed(invocation: Invocation, as_json: bool) -> int:

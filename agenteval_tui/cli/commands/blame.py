@@ -12,7 +12,7 @@ from agenteval_tui.cli.invocation import Invocation, all_projects, common_option
 @click.argument("reference", metavar="[RUN]", default="")
 @click.option(
     "--samples", type=click.IntRange(2, 200), metavar="N",
-    help="Also continue the run from its steps, at most N times from each (8 is a good start).",
+    help="Also continue the run from each step, at most N times (8 is a good start).",
 )  # fmt: skip
 @continuation_options(
     document="the four answers and the evidence", max_cost=f"{MAX_COST}; without --samples: sample, 8 times."
@@ -31,13 +31,15 @@ def command(
     sure: bool,
     as_json: bool,
 ) -> int:
-    """Say which step RUN was lost at; without RUN the newest run that failed.
+    """Find the step where RUN went wrong; without RUN, the newest run that failed.
 
-    Four questions, in this order: does it reproduce, could it pass, whose fault is it, and which step was it? The
-    answers come from the stored runs: nobody is asked, and nothing is paid. RUN is as in `agenteval why`.
+    It answers four questions, in this order: does it reproduce, could it pass, whose fault is it, and which step was
+    it? The answers come from the stored runs: no agent is called, and nothing is paid. RUN is as in `agenteval why`,
+    but for a test it is the newest run that failed, even if a newer one passed.
 
-    With --samples the run is continued from some of its steps, and the step is found from where on it can't pass any
-    more. What is asked is stored as forks: they count in no rate, and nothing is asked twice, also not after Ctrl-C.
+    With --samples, the run is continued from some of its steps, to find the step after which it can't pass any more.
+    These continuations are stored as forks: they do not count in rates, and nothing is asked twice, not even after
+    Ctrl-C.
     """
     # What executes is imported only where it is asked for.
     from agenteval_tui.cli.blame_run import SampleOptions, blame_free, blame_sampled

@@ -21,7 +21,7 @@ from agenteval_tui.views.markdown import markdown
 @click.command("causes")
 @click.argument("references", metavar="[EXECUTION | PATH...]", nargs=-1)
 @click.option("--test", "tests", multiple=True, metavar="ID", help="Only this test.")
-@click.option("--all", "everything", is_flag=True, help="Of every run in the history.")
+@click.option("--all", "everything", is_flag=True, help="All runs in the history.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--md", "as_markdown", is_flag=True, help="Print Markdown.")
 @all_projects()
@@ -35,11 +35,11 @@ def command(
     as_json: bool,
     as_markdown: bool,
 ) -> int:
-    """Group failures by their cause, worst first: "212 failures = 6 causes".
+    """Group failures by cause, worst first: "212 failures = 6 causes".
 
-    Of an execution (the default is the newest one), or of the suites at PATH: then of the newest runs of each of their
-    tests. Causes are compared with the baseline of each test, where one is set, else with the execution before: they
-    are new, known, or gone. `agenteval triage` decides about one.
+    They are those of an execution (default: the newest), or of the newest runs of each test in the suites at PATH.
+    Causes are compared with the baseline of each test, or with the previous execution if it has none: a cause is new,
+    known or gone. `agenteval triage` decides about one.
     """
 
     if as_json and as_markdown:
@@ -64,13 +64,13 @@ def scope_of(find: References, references: tuple[str, ...], tests: tuple[str, ..
     store = find.store
     if everything:
         if references or tests:
-            raise click.UsageError("--all is everything: name neither executions, suites nor tests with it")
+            raise click.UsageError("--all means everything: do not name executions, suites or tests with it")
         return filter_scope(store, RunFilter())
     paths = [reference for reference in references if Path(reference).exists()]
     if not paths:
         if len(references) > 1:
             raise AgentevalError(
-                "causes are of one execution, or of suites", where=" ".join(references), mend="name one execution"
+                "causes belong to one execution, or to suites", where=" ".join(references), mend="name one execution"
             )
         return execution_scope(store, find.execution(references[0] if references else "").id, tests)
     if len(paths) < len(references):
@@ -79,5 +79,5 @@ def scope_of(find: References, references: tuple[str, ...], tests: tuple[str, ..
     keys = [str(path.resolve()) for path in discover(paths)]
     scope = newest_scope(store, keys, tests) if keys else None
     if scope is None or not scope.runs:
-        raise AgentevalError("no stored run belongs to these suites", where=" ".join(paths), mend="run them first")
+        raise AgentevalError("these suites have no stored runs", where=" ".join(paths), mend="run them first")
     return scope

@@ -35,7 +35,7 @@ MOST = 100
     help="Only this variation (`default`: none); given twice, compare the two.",
 )
 @click.option("--all", "everything", is_flag=True, help="Show unchanged tests too.")
-@click.option("--quick", is_flag=True, help="Do not find out who changed what; read no transcript.")
+@click.option("--quick", is_flag=True, help="Do not find out what caused each change; read no transcripts.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--md", "as_markdown", is_flag=True, help="Print Markdown, to paste into a review.")
 @all_projects()
@@ -52,17 +52,17 @@ def command(
     as_json: bool,
     as_markdown: bool,
 ) -> int:
-    """Compare execution B (default: the newest) with A (default: the baseline of its tests, where there is none the
-    execution before).
+    """Compare execution B (default: the newest) with A (default: the baseline of its tests, or the previous execution
+    if there is none).
 
-    A and B are ids or their beginnings, a test's id (its newest execution), `last`, or `baseline` for A. Tests are
-    compared with themselves, row by row and repetition by repetition; errors are not verdicts.
-    For each test that changed, the old output is graded with the new criterion and the new output with the old one:
-    that says who changed it, the agent, the criterion, both, or the judge's noise. No agent and no judge is called.
-    """  # fmt: skip
+    A and B are ids or the start of one, a test's id (its newest execution), `last`, or `baseline` for A. Each test is
+    compared with itself, row by row and repetition by repetition; errors are not verdicts. For each test that changed,
+    the old output is graded with the new criterion and the new output with the old one: that shows what caused the
+    change, the agent, the criterion, both, or the judge's noise. No agent or judge is called.
+    """
 
     if as_json and as_markdown:
-        raise AgentevalError("--json and --md do not go together", mend="give one of them")
+        raise AgentevalError("--json and --md do not go together", mend="give only one")
     with invocation.store(to_look=True) as store:
         references = invocation.references(store)
         if not b and not (a and (len(agents) > 1 or len(variations) > 1)):

@@ -19,8 +19,8 @@ SCRIPTS = {"bash": "agenteval.bash", "zsh": "_agenteval", "fish": "agenteval.fis
 def command(invocation: Invocation, shell: str) -> int:
     """Print the completion script of SHELL, for `agenteval` and `agenteval-tui`.
 
-    It completes verbs, options and their values, and ids: of executions and runs from the history, of tests, agents,
-    variations and tags from the suites below the current folder and from the history. `last` is one of them.
+    It completes verbs, options and their values, and ids: executions and runs from the history; tests, agents,
+    variations and tags from the history and from the suites below the current folder. It also completes `last`.
     """
     path = directories.bundled("completions") / SCRIPTS[shell]
     try:

@@ -21,9 +21,10 @@ from agenteval_tui.runs.live_registry import Live
 @common_options
 @pass_invocation
 def cancel(invocation: Invocation, execution: str | None, everything: bool) -> int:
-    """End execution ID at once; without ID the only one that runs. What ended stays in the history.
+    """Cancel execution ID at once; without ID, the only one that is running. Finished runs stay in the history.
 
-    What was in flight is recorded as cancelled; `agenteval resume ID` runs it again. It has ended when this returns.
+    Runs in progress are recorded as cancelled; `agenteval resume ID` runs them again. The command returns when the
+    execution has ended.
     """
     if everything and execution is not None:
         raise AgentevalError("give an execution or --all, not both")
@@ -50,7 +51,7 @@ def _cancel(invocation: Invocation, live: Live) -> None:
         )
         return
     if status != "cancelled":
-        invocation.out.line(f"{one_line(live.title)}: it had ended already ({status})", (f"  {live.execution}", "dim"))
+        invocation.out.line(f"{one_line(live.title)}: it has already ended ({status})", (f"  {live.execution}", "dim"))
         return
     invocation.out.line(
         ("cancelled ", "warn"),
@@ -64,7 +65,7 @@ def _cancel(invocation: Invocation, live: Live) -> None:
 @common_options
 @pass_invocation
 def pause(invocation: Invocation, execution: str | None) -> int:
-    """Begin no new runs of execution ID until `agenteval continue`; what is in flight ends."""
+    """Start no new runs of execution ID until `agenteval continue`; runs in progress finish."""
     return _set_paused(invocation, execution, True)
 
 
@@ -73,7 +74,7 @@ def pause(invocation: Invocation, execution: str | None) -> int:
 @common_options
 @pass_invocation
 def resume(invocation: Invocation, execution: str | None) -> int:
-    """Go on with execution ID after `agenteval pause`."""
+    """Continue execution ID after `agenteval pause`."""
     return _set_paused(invocation, execution, False)
 
 
@@ -88,7 +89,7 @@ def _set_paused(invocation: Invocation, reference: str | None, wanted: bool) -> 
     )
     if view.listens:
         raise AgentevalError(
-            "this execution receives the runs of other programs: it can't be paused",
+            "this execution receives runs from other programs, so it can't be paused",
             where=live.execution,
             mend=f"agenteval cancel {live.execution} ends it",
         )

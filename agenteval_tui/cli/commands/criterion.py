@@ -31,13 +31,22 @@ from agenteval_tui.views.model import Difference, Paragraph, text
 
 @click.command("criterion")
 @click.argument("reference", metavar="TEST/CRITERION")
-@click.option("--suite", metavar="FILE", help="The suite's file, where several suites have such a test.")
+@click.option("--suite", metavar="FILE", help="The suite's file, if several suites have this test.")
 @click.option(
-    "--diff", nargs=2, metavar="A B", help="How version B differs from A; `current` is the one in the suite's file."
+    "--diff",
+    nargs=2,
+    metavar="A B",
+    help="Show how version B differs from A; `current` is the one in the suite's file.",
 )
-@click.option("--compare", "compared", nargs=2, metavar="A B", help="The test's stored runs under both versions.")
+@click.option(
+    "--compare",
+    "compared",
+    nargs=2,
+    metavar="A B",
+    help="Compare the verdicts of both versions on the test's stored runs.",
+)
 @click.option("--restore", metavar="V", help="Write this version into the suite's file; only its bytes change.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document (of the list, or of --compare).")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document (the list, or the comparison).")
 @common_options
 @pass_invocation
 def command(
@@ -49,13 +58,13 @@ def command(
     restore: str | None,
     as_json: bool,
 ) -> int:
-    """List the versions of a criterion that have judged runs, newest first. Every one is kept by its hash.
+    """List the versions of a criterion that have graded runs, newest first. Each version is kept by its hash.
 
-    CRITERION is its name, the beginning of it, or its number from 1. A version is named by the start of its hash, by
-    its number in the list, or as `current`.
+    CRITERION is its name, the start of its name, or its number from 1. Name a version by the start of its hash, by its
+    number in the list, or as `current`.
     """
     if sum(option is not None for option in (diff, compared, restore)) > 1:
-        raise AgentevalError("--diff, --compare and --restore do not go together", mend="give one of them")
+        raise AgentevalError("--diff, --compare and --restore do not go together", mend="give only one")
     if as_json and (diff or restore):
         raise AgentevalError("--json is for the list and for --compare", mend="leave it out")
     with invocation.store(to_look=True) as store:
@@ -92,14 +101,14 @@ def _find(store: Store, reference: str, suite: str | None) -> Versions:
     names = store.read(lambda connection: criteria_of_test(connection, key, test_id))
     listed = ", ".join(f"{number} {name}" for number, name in enumerate(names, 1)) or "it has none"
     if not slash or not wanted:
-        raise AgentevalError(f"say which criterion of {test_id}", mend=f"{test_id}/NAME; there are: {listed}")
+        raise AgentevalError(f"name a criterion of {test_id}", mend=f"{test_id}/NAME, one of: {listed}")
     if wanted.isdigit() and 1 <= int(wanted) <= len(names):
         return versions(store, key, test_id, names[int(wanted) - 1])
     alike = [name for name in names if name.casefold() == wanted.casefold()]
     alike = alike or [name for name in names if name.casefold().startswith(wanted.casefold())]
     if len(alike) != 1:
         what = "matches several criteria" if alike else "is not a criterion"
-        raise AgentevalError(f"{wanted!r} {what} of {test_id}", mend=f"there are: {listed}")
+        raise AgentevalError(f"{wanted!r} {what} of {test_id}", mend=f"one of: {listed}")
     return versions(store, key, test_id, alike[0])
 
 
@@ -118,9 +127,9 @@ def _list(out: Output, versions: Versions) -> None:
     if versions.was_named:
         out.line((f"renamed: it was {one_line(versions.was_named)} before", "dim"))
     if not versions.current:
-        out.line(("the criterion is not in the suite's file any more", "warn"))
+        out.line(("the criterion is no longer in the suite's file", "warn"))
     elif all(version.hash != versions.current for version in versions.versions):
-        out.line((f"the one in the file ({short_hash(versions.current)}) has judged no run yet", "dim"))
+        out.line((f"the one in the file ({short_hash(versions.current)}) has not graded a run yet", "dim"))
 
 
 def _diff(out: Output, versions: Versions, a: str, b: str) -> int:
@@ -145,7 +154,7 @@ def _compare(out: Output, store: Store, versions: Versions, names: tuple[str, st
 def _restore(out: Output, store: Store, versions: Versions, name: str) -> int:
     version = versions.named(name)
     if version.hash == versions.current:
-        out.line("this version is in the file already")
+        out.line("this version is already in the file")
         return 0
     own = own_spec(store, versions.suite_key, versions.test_id, versions.criterion, version.hash)
     loaded = restore(load(versions.suite_key), versions.test_id, versions.criterion, own)

@@ -45,10 +45,10 @@ class _Parts(click.Group):
 @common_options
 @click.pass_context
 def command(context: click.Context, as_json: bool) -> int:
-    """Show how the history file is: its size and health, what takes the space, versions, counts.
+    """Show the state of the history file: its size, its health, what takes the space, versions and counts.
 
-    `db check` looks thoroughly; `db prune` removes old runs; `db vacuum` gives unused space back to the disk; `db
-    export`, `db import` and `db move` are for another disk or machine; `db salvage` is for damaged files.
+    `db check` examines it thoroughly; `db prune` removes old runs; `db vacuum` frees unused disk space; `db export`,
+    `db import` and `db move` are for another disk or machine; `db salvage` is for damaged files.
     """
     if context.invoked_subcommand is not None:
         return 0
@@ -111,7 +111,7 @@ def _print(out: Output, state: HistoryHealth) -> None:
     if state.problems:
         health = ("damaged", "bad")
     elif state.wrong:
-        health = ("not as it should be", "warn")
+        health = ("needs repair", "warn")
     out.line(state.file)
     log = f" and {megabytes(state.log_size)} of its log" if state.log_size else ""
     out.line(f"  {megabytes(state.size)}{log}, ", health, f"; version {state.file_version}, SQLite {state.sqlite}")
@@ -126,7 +126,7 @@ def _print(out: Output, state: HistoryHealth) -> None:
     if state.network:
         out.line(("  on a network file system: reading waits while a run is written", "warn"))
     if state.file_version > state.newest_version:
-        out.line(("  made by a newer agenteval: read only here", "warn"))
+        out.line(("  made by a newer agenteval: read-only here", "warn"))
     counts = state.counts
     out.line(
         f"  {count(counts['executions'], 'execution')}, {count(counts['runs'], 'run')} of"
@@ -139,7 +139,7 @@ def _print(out: Output, state: HistoryHealth) -> None:
     for nearby in state.beside:
         out.line(("  kept beside it: ", "dim"), f"{nearby.file} ({megabytes(nearby.size)})")
     if state.unused > state.size / 4:
-        out.line(("  agenteval db vacuum gives the unused space back", "dim"))
+        out.line(("  agenteval db vacuum frees the unused space", "dim"))
 
 
 @click.command("check")
@@ -148,14 +148,14 @@ def _print(out: Output, state: HistoryHealth) -> None:
     "--fix",
     "fixing",
     is_flag=True,
-    help="Repair missing columns, totals, the search index, and rows that refer to nothing.",
+    help="Repair missing columns, totals, the search index and dangling rows.",
 )
 @click.option("--mend", "fixing", is_flag=True, hidden=True)  # its first name
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @common_options
 @pass_invocation
 def check_command(invocation: Invocation, deep: bool, fixing: bool, as_json: bool) -> int:
-    """Read the whole history file: every page, its tables, the search index, totals, and rows that name others.
+    """Read the whole history file: every page, its tables, the search index, totals and references between rows.
 
     Exit code 3 when something is wrong. What was lost with an earlier, damaged file is listed, but does not count as
     wrong. The next start saves what can be read of a damaged file.
@@ -191,23 +191,27 @@ def _print_check(out: Output, result: Any, mended: tuple[str, ...], seconds: flo
     for mistake in result.wrong:
         out.line(("! ", "warn"), mistake)
     for fixed in mended:
-        out.line(("✓ ", "good"), f"put right: {fixed}")
+        out.line(("✓ ", "good"), f"repaired: {fixed}")
     if result.lost:
-        out.line(("! ", "warn"), f"the transcripts of {count(result.lost, 'run')} are lost: they are listed without")
+        out.line(
+            ("! ", "warn"),
+            f"the transcripts of {count(result.lost, 'run')} are lost: the runs stay in the list without them",
+        )
     if result.lost_evidence:
         out.line(
-            ("! ", "warn"), f"the evidence of {count(result.lost_evidence, 'run')} is lost: only verdicts are left"
+            ("! ", "warn"),
+            f"the evidence of {count(result.lost_evidence, 'run')} is lost: only their verdicts are left",
         )
     if result.damage:
         out.line("start agenteval: it moves a damaged file aside and saves what can be read (or: agenteval db salvage)")
     elif not all(fixed.addable for fixed in result.shape):
         out.line("agenteval db salvage writes everything in it into a new history with the right tables")
     elif result.shape:
-        out.line("agenteval db check --fix adds what is missing (so does the next start), after a copy was made")
+        out.line("agenteval db check --fix adds what is missing after it made a copy (so does the next start)")
     elif result.wrong:
-        out.line("agenteval db check --fix repairs it: it counts again and removes what refers to nothing")
+        out.line("agenteval db check --fix repairs it: it counts again and removes dangling rows")
     else:
-        state = "sound, but for what is lost" if result.lost or result.lost_evidence else "whole"
+        state = "sound, except for what is lost" if result.lost or result.lost_evidence else "whole"
         out.line(("✓ ", "good"), f"the history is {state} ({moment(int(time.time() * 1000))}, {seconds:.1f} s)")
 
 
@@ -215,14 +219,12 @@ def _print_check(out: Output, result: Any, mended: tuple[str, ...], seconds: flo
 @common_options
 @pass_invocation
 def vacuum_command(invocation: Invocation) -> int:
-    """Write the history file anew without unused space. Needs room for it twice; not while an execution runs."""
+    """Rewrite the history file without unused space. This needs twice its size, and can't run during an execution."""
     existing(invocation)
     with invocation.store() as store:
         done = vacuum(store)
     freed = max(done.before - done.after, 0)
-    invocation.out.line(
-        f"{megabytes(done.before)} → {megabytes(done.after)}: {megabytes(freed)} given back to the disk"
-    )
+    invocation.out.line(f"{megabytes(done.before)} → {megabytes(done.after)}: {megabytes(freed)} freed")
     return 0
 
 
@@ -235,10 +237,10 @@ def vacuum_command(invocation: Invocation) -> int:
 @common_options
 @pass_invocation
 def export_command(invocation: Invocation, file: Path, force: bool) -> int:
-    """Copy the history to FILE, as it is at this moment, also while executions run.
+    """Copy the history to FILE as it is now, even while executions run.
 
-    The copy is a history like any other: use it with --db, or take it into another one with `db import`. What was
-    running is interrupted in it. (A history.db that is copied with cp while something is written may be broken.)
+    The copy is a complete history: use it with --db, or add it to another history with `db import`. Executions that are
+    running are interrupted in the copy. (If you copy history.db with cp during a write, the copy may be broken.)
     """
     path = existing(invocation)
     with invocation.store(to_look=True):
@@ -255,11 +257,11 @@ def export_command(invocation: Invocation, file: Path, force: bool) -> int:
 @common_options
 @pass_invocation
 def import_command(invocation: Invocation, files: tuple[Path, ...], as_json: bool) -> int:
-    """Take the runs of other history FILES in: from another machine, from CI, from before.
+    """Add the runs of other history FILES: from another machine, from CI, from a backup.
 
-    Executions and runs keep their ids, so that the same file a second time adds nothing; what was resumed elsewhere is
-    completed. Labels, baselines of tests that have none here, quarantines and triage decisions come too; labels and
-    decisions that were taken back, here or there, are gone.
+    Executions and runs keep their ids, so importing the same file again adds nothing, and executions that were resumed
+    elsewhere are completed. Labels, quarantines, triage decisions, and baselines of tests without one here come too.
+    Labels and decisions that were withdrawn on either side stay withdrawn.
     """
     from agenteval_tui.analysis.labels import resolve_review  # 105 ms, for which the other verbs of `db` would wait
 
@@ -299,9 +301,9 @@ def _print_merged(invocation: Invocation, merged: HistoryMerge) -> None:
     if merged.labels:
         parts.append(f"{count(merged.labels, 'label')} added")
     if merged.taken_back:
-        parts.append(f"{merged.taken_back} taken back there, and now here")
+        parts.append(f"{merged.taken_back} withdrawn there, and now here too")
     if merged.already:
-        parts.append(f"{count(merged.already, 'run')} known already")
+        parts.append(f"{count(merged.already, 'run')} already known")
     invocation.out.line(f"{merged.file}: {', '.join(parts)}")
     for said in merged.left_out:
         invocation.out.line(("  left out ", "warn"), said)
@@ -313,21 +315,21 @@ def _print_merged(invocation: Invocation, merged: HistoryMerge) -> None:
 @common_options
 @pass_invocation
 def move_command(invocation: Invocation, old: str, new: str) -> int:
-    """Suites that were in the folder (or file) OLD are in NEW now: their past goes with them.
+    """Tell the history that the suites in the folder (or file) OLD are now in NEW, so that they keep their runs.
 
-    The history knows suites by their absolute path. After a project was moved or renamed, or a history came from
-    another machine, this joins what was run there with what is run here. OLD need not exist any more.
+    The history knows suites by their absolute path. After you moved or renamed a project, or imported a history from
+    another machine, this joins the old runs with the new ones. OLD does not have to exist any more.
     """
     existing(invocation)
     there = Path(os.path.realpath(new))
     if not there.exists():
-        raise AgentevalError("there is no such file or folder", where=new, mend="name where the suites are now")
+        raise AgentevalError("there is no such file or folder", where=new, mend="name the new place of the suites")
     with invocation.store() as store:
         # Not resolved: it may be gone, and links in it lead elsewhere now.
         done = move_suites(store, os.path.abspath(Path(old).expanduser()), str(there))  # noqa: PTH100
     if not done.suites:
         raise AgentevalError(f"the history has no suite in {old}", mend="agenteval history --json lists the suites")
-    joined = f"; {count(done.merged, 'test')} had been run under both paths" if done.merged else ""
+    joined = f"; {count(done.merged, 'test')} had runs under both paths" if done.merged else ""
     invocation.out.line(f"{count(done.suites, 'suite')} moved to {there}{joined}")
     return 0
 
@@ -338,10 +340,10 @@ def move_command(invocation: Invocation, old: str, new: str) -> int:
 @common_options
 @pass_invocation
 def salvage_command(invocation: Invocation, file: Path | None, to: Path | None) -> int:
-    """Save everything that can still be read of a damaged history FILE (default: the history) into a new one.
+    """Save everything that can still be read of a damaged history FILE (default: the history) in a new file.
 
-    FILE stays as it is. A destroyed page costs only what was on it, and everything that is lost is listed. Totals, the
-    search index, tool calls and results of criteria are made anew from what is left.
+    FILE does not change. A destroyed page costs only its own content, and everything lost is listed. Totals, the search
+    index, tool calls and results of criteria are rebuilt from the rest.
     """
     source = file or existing(invocation)
     target = to or source.with_name(f"{source.name}.salvaged.db")
@@ -354,7 +356,7 @@ def salvage_command(invocation: Invocation, file: Path | None, to: Path | None) 
         invocation.out.line(("  lost ", "warn"), describe_loss(loss))
     if not saved.lost:
         invocation.out.line(("  nothing is lost", "dim"))
-    invocation.out.line((f"agenteval db import {target} takes them into the history", "dim"))
+    invocation.out.line((f"agenteval db import {target} adds them to the history", "dim"))
     return 0
 
 
@@ -383,7 +385,7 @@ def cutoff(text: str, now: int) -> int:
         return int(datetime.fromisoformat(text.strip()).timestamp() * 1000)
     except (ValueError, OverflowError, OSError):
         raise AgentevalError(
-            f"{text!r} is neither an age nor a day", mend="such as 90d, 12h, 2w, 6mo, 1y, or 2026-08-01"
+            f"{text!r} is not an age or a day", mend="such as 90d, 12h, 2w, 6mo, 1y, or 2026-08-01"
         ) from None
 
 
@@ -392,7 +394,7 @@ def cutoff(text: str, now: int) -> int:
 @click.option("--keep", type=click.IntRange(0), metavar="N", help="Keep the newest N runs of each test.")
 @click.option("--dry-run", is_flag=True, help="Show what would be removed; change nothing.")
 @click.option("--yes", "-y", "sure", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document; with it nothing is asked.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document, and do not ask.")
 @common_options
 @pass_invocation
 def prune_command(
@@ -400,9 +402,9 @@ def prune_command(
 ) -> int:
     """Remove old runs of all projects, with their transcripts and results.
 
-    With both options a run goes only when both allow it.
-    What always stays: baselines, labelled runs, tests in quarantine, examples of triage decisions, and what runs now.
-    The file does not shrink by itself: new runs take the space, or `agenteval db vacuum` gives it back.
+    With both options, a run is removed only if both allow it. These always stay: baselines, labelled runs, tests in
+    quarantine, examples of triage decisions, and running executions. The file does not shrink by itself: new runs use
+    the space, or `agenteval db vacuum` frees it.
     """
     existing(invocation)
     wanted = Pruning(None if older_than is None else cutoff(older_than, now_ms()), keep)
@@ -423,9 +425,9 @@ def prune_command(
     else:
         invocation.out.line(
             f"removed {count(done.runs, 'run')} and {count(done.executions, 'execution')};"
-            f" {megabytes(done.free_bytes)} of the file are unused now"
+            f" {megabytes(done.free_bytes)} of the file are now unused"
         )
-        invocation.out.line(("agenteval db vacuum gives them back to the disk", "dim"))
+        invocation.out.line(("agenteval db vacuum frees them", "dim"))
     return 0
 
 
@@ -445,12 +447,12 @@ def _sure(invocation: Invocation, prunable: Prunable, as_json: bool) -> bool:
 def _say(invocation: Invocation, prunable: Prunable) -> None:
     out = invocation.out
     if not prunable.runs and not prunable.executions:
-        out.line(f"nothing of {count(prunable.of_runs, 'run')} is old enough to go")
+        out.line(f"none of {count(prunable.of_runs, 'run')} is old enough to remove")
     else:
         out.line(
             f"{len(prunable.runs):,} of {count(prunable.of_runs, 'run')} and"
-            f" {prunable.executions:,} of {count(prunable.of_executions, 'execution')} would go,"
-            f" about {megabytes(prunable.bytes)} (all projects)"
+            f" {prunable.executions:,} of {count(prunable.of_executions, 'execution')} would be"
+            f" removed, about {megabytes(prunable.bytes)} (all projects)"
         )
     for why, number in prunable.kept.items():
         out.line(("  stays: ", "dim"), f"{count(number, 'run')}, {_REASONS.get(why, why)}")

@@ -17,11 +17,12 @@ from agenteval_tui.suites.samples import copied_samples
 def command(invocation: Invocation, headless: bool) -> int:
     """Open the app on the sample suites. Their agent is a small program of rules: no key, no network, no AI model.
 
-    The demo works on copies of the sample suites and has a history of its own, in the data folder. Your history stays
-    as it is. Where git is installed the copies are a repository: `git diff` in their folder shows what you changed.
+    The demo works on copies of the sample suites and has its own history, in the data folder. Your history does not
+    change. If git is installed, the copies are a repository: `git diff` in their folder shows your changes. The demo's
+    history starts with eight runs of `return-window`, three of which are labelled, for `agenteval suggest`.
 
-    Without a terminal the samples are run and the results printed. Some of them fail on purpose, which is expected
-    here; the exit code is 0 unless something is broken.
+    Without a terminal, the samples run and the results are printed. Some fail on purpose; the exit code is 0 unless
+    something is broken.
     """
     samples = copied_samples()
     if invocation.db is None:

@@ -9,14 +9,14 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
 
 @click.command("demo-server", short_help="Serve the bundled agent as an OpenAI-compatible server on this machine.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8137, metavar="N", help="Default 8137; 0: a free one.")
-@click.option("--version", "version", type=click.Choice(("v1", "v2")), default="v1", help="Of the agent.")
+@click.option("--version", "version", type=click.Choice(("v1", "v2")), default="v1", help="The agent's version.")
 @common_options
 @pass_invocation
 def command(invocation: Invocation, port: int, version: str) -> int:
     """Serve `demo-rules` (a program of rules, not an AI model) as an OpenAI-compatible streaming server.
 
-    It listens on this machine only and takes any key. Use it to try an agent of kind `openai` without an account.
-    Ctrl-C ends it.
+    It listens on this machine only and accepts any key. Use it to try an agent of kind `openai` without an account.
+    Ctrl-C stops it.
     """
     # Here and not above: the help of all verbs imports this module, and asyncio behind this takes 100 ms.
     from agenteval_tui.agents.demo_server import serve
@@ -25,7 +25,7 @@ def command(invocation: Invocation, port: int, version: str) -> int:
         out = invocation.out
         out.line(f"demo-rules {version} (rules, not an AI model) is served at {url}")
         out.line((f"an agent for it: {{kind: openai, base_url: {url}, model: demo-rules}}", "dim"))
-        out.line(("Ctrl-C ends the server", "dim"))
+        out.line(("Ctrl-C stops the server", "dim"))
         out.flush()
 
     try:

@@ -17,17 +17,17 @@ _WIDEST = 100  # columns of text; longer lines are hard to read
 @click.command("docs")
 @click.argument("page", default="")
 @click.option("--url", is_flag=True, help="Print the page's address for a browser instead of the page.")
-@click.option("--markdown", is_flag=True, help="Print the page as it is written, in Markdown.")
+@click.option("--markdown", is_flag=True, help="Print the page as Markdown.")
 @common_options
 @pass_invocation
 def command(invocation: Invocation, page: str, url: bool, markdown: bool) -> int:
-    """Read the documentation that came with this version. Without PAGE: list the pages.
+    """Read the documentation of this version. Without PAGE: list the pages.
 
-    The last part of a name will do: `agenteval docs TextMatch` is `agenteval docs metrics/TextMatch`. Long pages
-    go well into a pager: `agenteval docs keys | less`.
+    The last part of a name is enough: `agenteval docs TextMatch` is `agenteval docs metrics/TextMatch`. Use a pager for
+    long pages: `agenteval docs keys | less`.
 
-    With --url: the address of the page on the project's site, or of the file on this machine where the package names
-    no site.
+    With --url: print the page's address on the project's site, or the file on this machine if the package names no
+    site.
     """
     if not page and not url and not markdown:
         _list(invocation)

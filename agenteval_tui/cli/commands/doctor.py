@@ -37,7 +37,7 @@ from agenteval_tui.suites.trust import Trust
 State = Literal["ok", "warning", "error"]
 _MARKS: dict[State, tuple[str, Style]] = {"ok": ("✓", "good"), "warning": ("!", "warn"), "error": ("✗", "bad")}
 _SMALLEST = (80, 24)
-_OTHER_NAME = "agenteval-tui starts this program, and so does `python -m agenteval_tui`"
+_OTHER_NAME = "start this program with agenteval-tui, or with `python -m agenteval_tui`"
 _SEQUENCES = {
     "osc9": "sent to the terminal (OSC 9)",
     "osc777": "sent to the terminal (OSC 777)",
@@ -113,7 +113,7 @@ def _command() -> Iterator[DoctorCheck]:
     replaced = {one.name for one in states if not one.starts_ours}
     for package, name in owners:
         if name not in replaced:
-            said = f"{package} installs `{name}` too: an update of it replaces ours"
+            said = f"{package} installs `{name}` too: its next update replaces ours"
             yield DoctorCheck("command", "warning", said, f"keep them in two environments, or: {_OTHER_NAME}")
     if place := rival_packages.their_module():
         said = f"`import agenteval` gives another package's module: {place}"
@@ -138,7 +138,7 @@ def _terminal(out: Output) -> Iterator[DoctorCheck]:
     if term in ("", "dumb"):
         yield DoctorCheck("terminal", "warning", said, "the app needs a terminal that is not dumb; verbs work")
     elif (columns, lines) < _SMALLEST or lines < _SMALLEST[1]:
-        yield DoctorCheck("terminal", "warning", said, f"the app is made for {_SMALLEST[0]}x{_SMALLEST[1]} and more")
+        yield DoctorCheck("terminal", "warning", said, f"the app needs at least {_SMALLEST[0]}x{_SMALLEST[1]}")
     else:
         yield DoctorCheck("terminal", "ok", said)
     yield _clipboard()
@@ -152,11 +152,15 @@ def _clipboard() -> DoctorCheck:
     way = way_to_clipboard(os.environ)
     if way == "tmux":
         if shutil.which("tmux") is None:
-            return DoctorCheck("clipboard", "warning", "inside tmux, but there is no tmux here to copy with", _BY_MOUSE)
-        return DoctorCheck("clipboard", "ok", "copied into tmux's buffer; tmux passes it on to the terminal")
+            return DoctorCheck(
+                "clipboard", "warning", "inside tmux, but there is no tmux command to copy with", _BY_MOUSE
+            )
+        return DoctorCheck("clipboard", "ok", "copies go to tmux's buffer; tmux passes them on to the terminal")
     if way == "screen":
-        return DoctorCheck("clipboard", "ok", "sent through screen to the terminal (OSC 52), which may ignore it")
-    return DoctorCheck("clipboard", "ok", "sent to the terminal (OSC 52), which may ignore it")
+        return DoctorCheck(
+            "clipboard", "ok", "copies go through screen to the terminal (OSC 52), which may ignore them"
+        )
+    return DoctorCheck("clipboard", "ok", "copies go to the terminal (OSC 52), which may ignore them")
 
 
 def _surroundings() -> list[tuple[str, bool]]:
@@ -199,7 +203,7 @@ def _judged(path: Path, health: Health) -> DoctorCheck:
     if health.wrong:
         return DoctorCheck("history", "warning", f"{said}; {health.wrong[0]}", "agenteval db check says what to do")
     if health.version > health.newest_version:
-        return DoctorCheck("history", "warning", f"{said}, made by a newer agenteval: read only", "update agenteval")
+        return DoctorCheck("history", "warning", f"{said}, made by a newer agenteval: read-only", "update agenteval")
     if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
         return DoctorCheck(
             "history", "warning", f"{said}; it can't be written", "give yourself write permission, or use --db"
@@ -232,9 +236,7 @@ def _own_keys() -> DoctorCheck:
     try:
         text = read_small(path, "the list of keys")
         if text is None:
-            return DoctorCheck(
-                "keys", "ok", f"{path} is not there: the app's keys are those that `agenteval docs keys` lists"
-            )
+            return DoctorCheck("keys", "ok", f"there is no {path}: `agenteval docs keys` lists the default keys")
         keys = yaml.load(text, Loader=yaml.SafeLoader)
     except AgentevalError as error:
         return _refused("keys", error)
@@ -243,8 +245,12 @@ def _own_keys() -> DoctorCheck:
             "keys", "error", f"{path} can't be read: {error}", "write `action: keys`, as `suites.run: ctrl+r`"
         )
     if keys is not None and not isinstance(keys, dict):
-        return DoctorCheck("keys", "error", f"{path} is not a mapping", "write `action: keys`, as `suites.run: ctrl+r`")
-    return DoctorCheck("keys", "ok", f"{path}: {count(len(keys or {}), 'action')} with keys of your own")
+        return DoctorCheck(
+            "keys", "error", f"{path} does not map actions to keys", "write `action: keys`, as `suites.run: ctrl+r`"
+        )
+    return DoctorCheck(
+        "keys", "ok", f"{path}: {count(len(keys or {}), 'action')} in it; the app reports problems when it starts"
+    )
 
 
 def _notifications(out: Output) -> DoctorCheck:
@@ -259,7 +265,7 @@ def _notifications(out: Output) -> DoctorCheck:
     hook = f"; the app tells {host_of(settings.webhook)}" if settings.webhook else ""
     if not out.is_terminal:
         return DoctorCheck("notifications", "ok", f"none here (the output is not a terminal){hook}")
-    long = "" if sequence == "off" else f", when one took {settings.after:g} s or more"
+    long = "" if sequence == "off" else f", when an execution took {settings.after:g} s or more"
     return DoctorCheck("notifications", "ok", f"{_SEQUENCES[sequence]}{long}{hook}")
 
 
@@ -269,24 +275,24 @@ def _trusted() -> DoctorCheck:
         return DoctorCheck("trust", "error", trust.problem, f"remove {trust.path}, and trust again what you know")
     listed = trust.listed()
     if not listed:
-        return DoctorCheck("trust", "ok", "no folder is trusted: programs of suites are not run without --trust")
+        return DoctorCheck("trust", "ok", "no folder is trusted: programs of suites need --trust to run")
     changed = [entry for entry in listed if Path(entry.folder).is_dir() and trust.why_not(Path(entry.folder))]
     gone = [entry for entry in listed if not Path(entry.folder).is_dir()]
     said = f"{count(len(listed), 'folder')} trusted"
     if not changed and not gone:
         return DoctorCheck("trust", "ok", said)
     said += f", {len(changed)} changed since" if changed else ""
-    said += f", {len(gone)} not there any more" if gone else ""
+    said += f", {len(gone)} no longer there" if gone else ""
     first = (changed or gone)[0].folder
     verb = "agenteval trust" if changed else "agenteval trust --forget"
     return DoctorCheck("trust", "warning", said, f"look at what changed, then: {verb} {first}")
 
 
 def _extra_mcp() -> DoctorCheck:
-    """Whether tools of MCP servers can be used."""
+    """Whether agents can use tools of MCP servers."""
     if not _installed("mcp"):
         return DoctorCheck("mcp", "ok", "not installed: no tools of MCP servers (pip install 'agenteval-tui[mcp]')")
-    return DoctorCheck("mcp", "ok", f"version {_version('mcp')}: tools of MCP servers can be used")
+    return DoctorCheck("mcp", "ok", f"version {_version('mcp')}: agents can use tools of MCP servers")
 
 
 def _extra_keyring() -> DoctorCheck:
@@ -300,15 +306,15 @@ def _extra_keyring() -> DoctorCheck:
         backend = keyring.get_keyring()
         usable = float(backend.priority) > 0
     except Exception as error:  # backends are plug-ins of others
-        mend = "keys come from the environment or .env all the same"
-        return DoctorCheck("keyring", "warning", f"the system's keyring can't be asked: {error}", mend)
+        mend = "keys still come from the environment or .env"
+        return DoctorCheck("keyring", "warning", f"the system's keyring does not answer: {error}", mend)
     if not usable:
         return DoctorCheck(
-            "keyring", "ok", "installed, and there is no keyring here: keys come from the environment or .env"
+            "keyring", "ok", "installed, but this system has no keyring: keys come from the environment or .env"
         )
     kind = type(backend)
     return DoctorCheck(
-        "keyring", "ok", f"{kind.__module__}.{kind.__qualname__}: keys that the environment lacks come from it"
+        "keyring", "ok", f"{kind.__module__}.{kind.__qualname__}: it supplies the keys that the environment lacks"
     )
 
 
@@ -391,4 +397,4 @@ def _agents(paths: Sequence[Path]) -> Iterator[DoctorCheck]:
         state: State = "ok" if report.ok else "error"
         yield DoctorCheck("agent", state, f"{agent.name} ({agent.kind}): {report.message}{took}", report.mend)
     if not agents:
-        yield DoctorCheck("agents", "ok", "none are configured besides those of suites")
+        yield DoctorCheck("agents", "ok", "none configured, except in suites")

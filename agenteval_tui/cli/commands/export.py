@@ -24,7 +24,7 @@ POWER_UI = "power-ui"
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")  # occurs only in JSON's strings
 
 
-@click.command("export", epilog="\b\nWhat a format can't keep:\n" + listed())
+@click.command("export", epilog="\b\nWhat each format leaves out:\n" + listed())
 @click.argument("what", metavar="[WHAT]", default="last")
 @click.argument("file", default="-", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
@@ -40,10 +40,10 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")  # occurs only in JSON's strings
 @common_options
 @pass_invocation
 def command(invocation: Invocation, what: str, file: Path, format_name: str, force: bool) -> int:
-    """Export WHAT to FILE (`-`, the default: standard output).
+    """Export WHAT to FILE (default: `-`, standard output).
 
-    WHAT is an execution or a run, by id or a part of it, or a test by its id (its newest run); `last`, the default, is
-    the newest execution. For power-ui it is a suite's file.
+    WHAT is an execution or a run, by its id or a part of it, or a test by its id (its newest run); `last`, the default,
+    is the newest execution. For power-ui, it is a suite's file.
     """
     if format_name == POWER_UI:
         return _tests(invocation, what, file, force)
@@ -99,8 +99,8 @@ def _write(invocation: Invocation, file: Path, pieces: Iterator[str], force: boo
 
     if file.exists() and not force:
         if not can_ask(invocation):
-            raise AgentevalError("there is a file of this name already", where=str(file), mend="--force writes over it")
-        if not confirm(invocation, f"{file} is there already. Write over it?"):
+            raise AgentevalError("this file already exists", where=str(file), mend="--force overwrites it")
+        if not confirm(invocation, f"{file} already exists. Overwrite it?"):
             raise AgentevalError("nothing was written", where=str(file))
         force = True
     write_pieces(file, pieces, force=force)

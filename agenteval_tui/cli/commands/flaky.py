@@ -24,12 +24,12 @@ from agenteval_tui.views.flaky import flaky_view, reason_text, suggestions_view
 @click.option("--window", default="30d", metavar="TIME", help="Runs of this time: 24h, 30d (the default), 8w, all.")
 @click.option("--test", "tests", multiple=True, metavar="ID", help="Only this test; may be repeated.")
 @click.option(
-    "--tag", "tags", multiple=True, metavar="T", help="Only tests with this tag; if repeated, with all of them."
+    "--tag", "tags", multiple=True, metavar="T", help="Only tests with this tag; if repeated, with all these tags."
 )
 @click.option("--agent", "agents", multiple=True, metavar="A", help="Only runs of this agent; may be repeated.")
 @click.option("--all", "everything", is_flag=True, help="List all tests and criteria, steady ones too.")
 @click.option("--count-errors", is_flag=True, help="Count runs that ended in an error as not passed.")
-@click.option("--quarantine", is_flag=True, help="Quarantine what is suggested.")
+@click.option("--quarantine", is_flag=True, help="Quarantine the suggested tests and criteria.")
 @click.option("--until", "until_ms", type=Until(), help="With --quarantine: until when (default: 14d).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @all_projects()
@@ -48,12 +48,13 @@ def command(
     until_ms: int | None,
     as_json: bool,
 ) -> int:
-    """List the flaky tests of the suites at PATH (default: those of this project), the least predictable first.
+    """List the flaky tests of the suites at PATH (default: this project's), least predictable first.
 
-    A test is flaky when some of its runs passed and some did not, with one configuration of the agent and one version
-    of the criteria: one that passes with one configuration and fails with the next has changed, and is listed apart.
-    For each: how often it passed, Wilson's 95 % interval, pass@3 and pass^3, its flaky criteria, and whose doing it is:
-    the agent's, when its outputs differ, or the judge's, when it says different things of one output.
+    A test is flaky when some of its runs passed and others did not, with the same configuration of the agent and the
+    same version of the criteria. A test that passes with one configuration and fails with the next is not flaky but
+    changed, and is listed separately. For each flaky test you see how often it passed, Wilson's 95 % interval, pass@3
+    and pass^3, its flaky criteria, and the source: the agent, whose outputs differ, or the judge, which gives one
+    output different verdicts.
     """
 
     if until_ms is not None and not quarantine:

@@ -20,7 +20,7 @@ _ROLES = ("user", "assistant", "system")
 )
 @click.option(
     "--set", "sets", multiple=True, metavar="NAME=VALUE",
-    help="Change tool_result, tool_error, arguments (JSON) or text of the step; @FILE: what the file says.",
+    help="Change the step's tool_result, tool_error, arguments (JSON) or text; @FILE takes it from a file.",
 )  # fmt: skip
 @click.option("--drop", is_flag=True, help="Leave the step out, with the calls and results that belong to it.")
 @click.option("--insert", metavar="ROLE=TEXT", help="Add a message after the step; ROLE is user, assistant or system.")
@@ -46,15 +46,15 @@ _ROLES = ("user", "assistant", "system")
 @common_options
 @pass_invocation
 def command(invocation: Invocation, /, reference: str, **given: Any) -> int:
-    """Continue RUN from a step, with something changed, and see what becomes of it.
+    """Continue RUN from a step, with something changed, and see what happens.
 
-    RUN is the id of a run or a part of it, or a test's id (its newest run). What was said and called up to the step is
-    told to the agent again: no tool is called twice, recorded results stand. Each continuation is graded by the run's
-    criteria and stored as a run of its own; forks count in no rate, trend, baseline or gate. What was asked before is
-    not asked again: run the same command again after a crash or Ctrl-C. Without anything to change and without --at,
+    RUN is the id of a run or a part of it, or a test's id (its newest run). The agent is told again what was said and
+    called up to the step: no tool is called twice, and recorded results are reused. Each continuation is graded by the
+    run's criteria and stored as a run; forks do not count in rates, trends, baselines or gates. Stored answers are not
+    asked for again, so you can run the same command again after a crash or Ctrl-C. Without a change and without --at,
     the run's stored forks are shown.
 
-    The exit code is 0 if it was asked, whatever came out of it.
+    The exit code is 0 if the agent was asked, whatever the results are.
     """
     # The options are read without what executes, as in `run`.
     from agenteval_tui.cli.fork_run import ForkOptions, fork_run

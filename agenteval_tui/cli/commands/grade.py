@@ -68,13 +68,13 @@ _File = click.Path(path_type=Path, allow_dash=True)
     help="A transcript, chat messages, or a server's reply.",
 )
 @click.option("--transcripts", "lines_file", type=_File, metavar="FILE.jsonl", help="Transcripts, one per line.")
-@click.option("--execution", metavar="REF", help="The stored runs of this execution (an id, or `last`).")
-@click.option("--run", "run_ref", metavar="REF", help="One stored run.")
-@click.option("--test", "tests", multiple=True, metavar="ID", help="Of an execution: only runs of this test.")
+@click.option("--execution", metavar="REF", help="Grade the stored runs of this execution (an id, or `last`).")
+@click.option("--run", "run_ref", metavar="REF", help="Grade this stored run.")
+@click.option("--test", "tests", multiple=True, metavar="ID", help="With --execution: only runs of this test.")
 @click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="For {{NAME}} in the criteria.")
 @click.option("--judge", metavar="A", help="Ask this agent what judges have not answered yet.")
-@click.option("--trust", is_flag=True, help="Let Python functions of the criteria run; look at them first.")
-@click.option("--save", is_flag=True, help="Keep the verdicts as a new execution (with --execution).")
+@click.option("--trust", is_flag=True, help="Let the criteria's Python functions run; look at them first.")
+@click.option("--save", is_flag=True, help="With --execution: save the verdicts as a new execution.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (with --transcripts: one document per line).")
 @all_projects("--all")
 @common_options
@@ -96,11 +96,11 @@ def command(
 ) -> int:
     """Grade transcripts with criteria.
 
-    The criteria are those of --criteria FILE, for every transcript; or those of SUITES, for stored runs of tests with
-    the same id; a suite of the execution grades its own runs only. The transcripts are given (--transcript,
-    --transcripts) or stored (--execution, --run). Where another tool's verdict is stored with a run it is shown beside
-    ours. Judges and others are asked only with --judge or --trust; else what they said before counts, and what they
-    have not said yet is an error.
+    The criteria come from --criteria FILE, for every transcript, or from SUITES, for stored runs of tests with the same
+    id; a suite of the execution grades only its own runs. The transcripts are given (--transcript, --transcripts) or
+    stored (--execution, --run). If another tool's verdict is stored with a run, it is shown beside ours. Judges and
+    others are asked only with --judge or --trust; without that, their stored answers count, and a missing answer is an
+    error.
     """
     sources = [source for source in (transcript_file, lines_file, execution, run_ref) if source is not None]
     if len(sources) != 1:
@@ -113,7 +113,7 @@ def command(
     given = dict(_variable(variable) for variable in variables)
     if transcript_file is not None or lines_file is not None:
         if criteria_file is None:
-            raise click.UsageError("a given transcript belongs to no test: name the criteria with --criteria FILE")
+            raise click.UsageError("a transcript from a file has no test: name the criteria with --criteria FILE")
         specs = _read_criteria(invocation, criteria_file)
         ask = _asking(invocation, {"": specs}, judge, trust)
         if transcript_file is not None:
@@ -325,10 +325,10 @@ def _grade_stored(
         if not done:
             names = ", ".join(list(dict.fromkeys(regraded.test_id for regraded in every))[:8])
             raise AgentevalError(
-                "no stored run belongs to these criteria",
+                "no stored run matches these criteria",
                 where=f"execution {row.id}",
-                mend=f"the tests of its runs are called {names}; a suite's tests must have the same ids, "
-                "and a suite of this execution grades its own runs only",
+                mend=f"the tests of its runs are {names}; a suite's tests need the same ids, and a suite of "
+                "this execution grades only its own runs",
             )
         saved = ""
         if save:
@@ -345,7 +345,7 @@ def _grade_stored(
             why = "no test with the same id in their suite, or not ended"
             invocation.out.line((f"{count(left_out, 'run')} left out: {why}", "dim"))
         if saved:
-            invocation.out.line((f"kept as execution {saved}", "dim"))
+            invocation.out.line((f"saved as execution {saved}", "dim"))
     return exit_code(counts)
 
 
@@ -385,8 +385,8 @@ def _print_agreement(out: Output, done: Sequence[RegradeResult], alike: Mapping[
         return
     same = alike["both_passed"] + alike["both_failed"]
     out.line(
-        f"against {one_line(', '.join(names), 60)}: alike in {same} of {both} "
-        f"(both passed {alike['both_passed']}, both failed {alike['both_failed']}, "
+        f"against {one_line(', '.join(names), 60)}: the same verdict in {same} "
+        f"of {both} (both passed {alike['both_passed']}, both failed {alike['both_failed']}, "
         f"only ours passed {alike['only_ours_passed']}, only theirs passed {alike['only_theirs_passed']})"
     )
 

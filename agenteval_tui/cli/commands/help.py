@@ -14,9 +14,9 @@ from agenteval_tui.core.errors import AgentevalError
 @common_options
 @click.pass_context
 def command(context: click.Context, words: tuple[str, ...]) -> int:
-    """Show the help of VERB, with its examples, as `agenteval VERB --help` does. Without VERB: all verbs.
+    """Show the help of VERB with its examples, like `agenteval VERB --help`. Without VERB: all verbs.
 
-    Some verbs have parts: `agenteval help db prune`. `agenteval docs` has the pages about everything else.
+    Some verbs have subcommands: `agenteval help db prune`. `agenteval docs` has pages about everything else.
     """
     top = context.find_root()
     shown, seen = top, ""

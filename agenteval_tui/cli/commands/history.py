@@ -21,13 +21,14 @@ _OUTCOMES = ("passed", "failed", "error", "skipped", "needs_review", "cancelled"
 @click.command("history")
 @click.argument("searches", metavar="[SEARCH]...", nargs=-1)
 @click.option("--runs", is_flag=True, help="List runs, not executions.")
-@click.option(
-    "--outcome", "outcomes", multiple=True, type=click.Choice(_OUTCOMES), help="Only runs that ended like this."
-)
+@click.option("--outcome", "outcomes", multiple=True, type=click.Choice(_OUTCOMES), help="Only runs with this outcome.")
 @click.option("--test", "test_id", default="", metavar="ID", help="Only runs of this test.")
 @click.option("--agent", default="", metavar="A", help="Only runs of this agent.")
 @click.option(
-    "--kind", type=click.Choice(("run", "import", "fork")), default=None, help="Only what was run, imported or forked."
+    "--kind",
+    type=click.Choice(("run", "import", "fork")),
+    default=None,
+    help="Only executions that were run, imported or forked.",
 )
 @click.option("--limit", type=click.IntRange(1), default=20, metavar="N", help="At most N lines (default 20).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
@@ -45,13 +46,13 @@ def command(
     limit: int,
     as_json: bool,
 ) -> int:
-    """List what was run of this project, newest first; --all lists all projects, and where each is.
+    """List the executions of this project, newest first; --all lists all projects, and where each one is.
 
     SEARCH finds words in prompts, answers and tool calls, and knows the fields of the app's History screen:
     outcome:failed, agent:x, test:x, suite:x, tag:x, cause:x, since:7d, before:2026-11-01, kind:import, is:labelled,
     is:baseline.
 
-    With a search or a filter, executions that hold such a run are listed, or with --runs the runs themselves.
+    With a search or a filter, it lists the executions with matching runs, or with --runs the runs themselves.
     """
 
     search = " ".join(searches)
@@ -80,7 +81,7 @@ def command(
         return 0
     if not shown:
         empty = wanted == RunFilter(projects=wanted.projects)
-        invocation.out.line(elsewhere or ("nothing was run yet: try `agenteval demo`" if empty else "no run matches"))
+        invocation.out.line(elsewhere or ("nothing has run yet: try `agenteval demo`" if empty else "no run matches"))
         return 0
     suites = {row.suite_key for row in run_rows}
     projects = {row.project for row in executions}

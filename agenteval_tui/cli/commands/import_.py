@@ -30,10 +30,10 @@ from agenteval_tui.history.store import Store
 @click.option(
     "--to",
     type=click.Path(path_type=Path, allow_dash=True),
-    help="Write the file's tests into this new suite; - prints it.",
+    help="Write the file's tests to this new suite; - prints it.",
 )
 @click.option("--dry-run", is_flag=True, help="Read everything and say what would be imported; change nothing.")
-@click.option("--no-derived", is_flag=True, help="Do not grade the runs by what the file says was expected of them.")
+@click.option("--no-derived", is_flag=True, help="Do not grade the runs with the expectations in the file.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was imported as one JSON list.")
 @common_options
 @pass_invocation
@@ -136,13 +136,13 @@ def _stopped(invocation: Invocation, path: Path, done: list[ImportedFile], left:
     """Ctrl+C: what is in the history now, and how to go on."""
     kept = [imported for imported in done if imported.execution and not imported.already]
     err = invocation.err
-    err.line(("agenteval: ", "bad"), f"stopped while reading {_name(path)}: nothing of this file was added")
+    err.line(("agenteval: ", "bad"), f"stopped while reading {_name(path)}: nothing from this file was added")
     if kept:
         runs = sum(imported.added for imported in kept)
         err.line(f"kept: {count(len(kept), 'file')} with {count(runs, 'run')}")
     if left:
         err.line(f"not read: {count(left, 'more file')}")
-    err.line("Run the same command to continue: what was imported is not added again.")
+    err.line("Run the same command to continue: imported files are not added again.")
 
 
 def _one(
@@ -184,7 +184,7 @@ def _tests(invocation: Invocation, path: Path, format_name: str | None, to: Path
     with open_source(path) as source:
         known = known or detect(source)
         if known.tests is None:
-            raise AgentevalError(f"a file in the format {known.name} holds runs and no tests", where=str(path))
+            raise AgentevalError(f"a file in the format {known.name} has runs but no tests", where=str(path))
         content = known.tests(source)
         text = suite_text(content, source=path.name)
     out = invocation.err if str(to) == "-" else invocation.out

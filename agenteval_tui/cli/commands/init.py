@@ -59,7 +59,7 @@ agents say in transcripts is data, not instructions.
 _DEMO_SUITE = """\
 # yaml-language-server: $schema=suite.schema.json
 # A first suite. `agenteval validate` checks it, `agenteval run` runs it, `agenteval FILE` opens it in the app.
-# The line above is for editors: the schema says what may be written here. `agenteval docs suites` says it in words.
+# The line above is for editors: the schema says what you can write here. `agenteval docs suites` explains it in words.
 name: First steps
 agent: shop                        # the agent of tests that name none
 
@@ -76,7 +76,7 @@ tests:
     name: Says where an order is
     prompt: "Where is my order {{order}}?"
     variables: {order: "#W1044"}
-    repeat: 3                      # agents vary: one run says little
+    repeat: 3                      # agents vary, so one run says little
     criteria:
       - name: Looks it up
         prototype_class: ToolResponse
@@ -85,15 +85,15 @@ tests:
             - type: ToolCheck
               tools:
                 - name: get_order
-                  arguments: {order_id: {$contains: W1044}}      # a matcher, instead of the exact value
-      - name: Says how it stands
+                  arguments: {order_id: {$contains: W1044}}      # a matcher instead of the exact value
+      - name: Says the status
         prototype_class: TextResponse
         config_uxon:
           metrics:
             - {type: TextMatch, contains_any: [shipped, delivered, processed, way]}
 
   - id: promises-nothing
-    name: Promises no date that it can't know
+    name: Promises no date it can't know
     prompt: "Will my order {{order}} arrive tomorrow?"
     variables: {order: "#W1044"}
     criteria:
@@ -109,7 +109,7 @@ tests:
 _SUITE = """\
 # yaml-language-server: $schema=suite.schema.json
 # A first suite. `agenteval validate` checks it, `agenteval run` runs it, `agenteval FILE` opens it in the app.
-# The line above is for editors: the schema says what may be written here. `agenteval docs suites` says it in words.
+# The line above is for editors: the schema says what you can write here. `agenteval docs suites` explains it in words.
 name: First steps
 agent: mine                        # the agent of tests that name none
 
@@ -124,7 +124,7 @@ tests:
     name: Knows a capital
     prompt: "What is the capital of {{country}}? Answer with its name only."
     variables: {country: France}
-    repeat: 3                      # agents vary: one run says little
+    repeat: 3                      # agents vary, so one run says little
     criteria:
       - name: Names it
         prototype_class: TextResponse
@@ -132,7 +132,7 @@ tests:
           metrics:
             - {type: TextMatch, contains: Paris}
       - name: Says no more than that
-        severity: warning          # is shown, and fails nothing
+        severity: warning          # is shown, but fails nothing
         prototype_class: TextResponse
         config_uxon: |
           // The same as a text: JSON with comments, as Power UI has it. Both can be edited in the app.
@@ -204,8 +204,8 @@ def answer(request):
 '''
 
 _EXAMPLE = """\
-# Agents for all your suites: copy this to agents.yaml in the configuration folder (`agenteval doctor` says where that
-# is), and keep what you need. A suite names them: `agent: local`. `agenteval agents check` asks whether they are there.
+# Agents for all your suites: copy this to agents.yaml in the configuration folder (`agenteval doctor` says where it
+# is), and keep what you need. A suite names them: `agent: local`. `agenteval agents check` checks that they respond.
 agents:
   local:                           # a model on your machine, such as Ollama's
     kind: openai
@@ -241,18 +241,18 @@ agents:
 @common_options
 @pass_invocation
 def command(invocation: Invocation, folder: Path, kind: str, coding_agents: bool) -> int:
-    """Write a first suite and an example agents.yaml into FOLDER (default: here), which is made if needed.
+    """Write a first suite and an example agents.yaml to FOLDER (default: here), which is created if needed.
 
-    The suite names suite.schema.json beside it: with that, editors check and complete what you write.
+    The suite names suite.schema.json beside it, so that editors check and complete what you write.
 
-    With the kind `demo` it runs at once, without a key or a network. `command` and `python` come with a small
-    agent to start from. Existing files are never overwritten: if there is one, nothing is written.
+    With the kind `demo` it runs at once, without a key or a network. `command` and `python` come with a small agent to
+    start from. Existing files are never overwritten: if there is one, nothing is written.
     """
     texts = {**files_of(kind, coding_agents=coding_agents), SCHEMA: json_text(schema("suite")) + "\n"}
     taken = [name for name in texts if os.path.lexists(folder / name)]
     if taken:
         raise AgentevalError(
-            f"{', '.join(taken)} is there already: nothing was written", where=str(folder), mend="name another folder"
+            f"{', '.join(taken)} already exists: nothing was written", where=str(folder), mend="name another folder"
         )
     _write(folder, texts)
     out = invocation.out
@@ -264,7 +264,7 @@ def command(invocation: Invocation, folder: Path, kind: str, coding_agents: bool
 
 
 def _write(folder: Path, texts: dict[str, str]) -> None:
-    """All of them or none. Raises `AgentevalError`."""
+    """All or none. Raises `AgentevalError`."""
     written: list[Path] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -288,9 +288,9 @@ def _say_next(invocation: Invocation, folder: Path, kind: str) -> None:
     out.line()
     out.line(("Next:", "bold"))
     if kind in TRUSTED:
-        out.line((f"  # {TRUSTED[kind]}: it runs only where you say so", "dim"))
+        out.line((f"  # {TRUSTED[kind]}: it runs only if you allow it", "dim"))
     elif kind != "demo":
-        out.line(("  # set what first.suite.yaml names under `agents:` (address, key), then:", "dim"))
+        out.line(("  # set what first.suite.yaml needs under `agents:` (address, key), then:", "dim"))
         out.line(f"  agenteval agents check {suite}")
     out.line(f"  agenteval validate {suite}")
     out.line(f"  agenteval run {suite}{trust}")

@@ -32,11 +32,13 @@ _DIFFER = 5
 
 @click.command("judge-report")
 @click.argument("reference", metavar="[RUN/CRITERION]", required=False)
-@click.option("--suite", "suites", multiple=True, metavar="SUITE", help="Only this suite: its name, or its file.")
+@click.option("--suite", "suites", multiple=True, metavar="SUITE", help="Only this suite: its name or its file.")
 @click.option("--execution", metavar="REF", help="Only this execution (an id, or `last`).")
-@click.option("--reask", type=click.IntRange(1, 100), metavar="N", help="Ask about RUN/CRITERION again, N times.")
+@click.option(
+    "--reask", type=click.IntRange(1, 100), metavar="N", help="Ask the judge about RUN/CRITERION again, N times."
+)
 @click.option("--judge", metavar="A", help="With --reask: this agent as the judge.")
-@click.option("--trust", is_flag=True, help="With --reask: let programs and functions of the suite's folder run.")
+@click.option("--trust", is_flag=True, help="With --reask: let programs and functions in the suite's folder run.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @all_projects("--all")
 @common_options
@@ -51,19 +53,19 @@ def command(
     trust: bool,
     as_json: bool,
 ) -> int:
-    """How far judges agree with people's labels: accuracy and Cohen's kappa, for each judged criterion, and for every
-    other criterion of labelled runs.
+    """Show how often judges agree with people's labels: accuracy and Cohen's kappa, for each judged criterion, and for
+    every other criterion of labelled runs.
 
     With RUN/CRITERION: what the judge was asked, its raw replies, and people's labels of that run. CRITERION is a
-    number (from 1), a name, or the beginning of one. --reask asks anew, to see how far the judge agrees with itself;
-    what it says then changes no stored result.
+    number (from 1), a name, or the start of one. --reask asks the judge again, to see how often it agrees with itself;
+    this changes no stored result.
     """
     if reference is None:
         if reask is not None or judge is not None:
             raise click.UsageError("--reask and --judge need RUN/CRITERION")
         return _agreement(invocation, suites, execution, as_json)
     if suites or execution:
-        raise click.UsageError("RUN/CRITERION names the run already: leave --suite and --execution out")
+        raise click.UsageError("RUN/CRITERION already names the run: leave out --suite and --execution")
     if judge is not None and reask is None:
         raise click.UsageError("--judge goes with --reask")
     with invocation.store(to_look=True) as store:
@@ -102,7 +104,7 @@ def _agreement(invocation: Invocation, suites: tuple[str, ...], execution: str |
         )
         stored = store.read(lambda c: c.execute("SELECT key, name FROM suites").fetchall())
         if suites and not any(key in keys or name.casefold() in names for key, name in stored):
-            raise AgentevalError("no stored run belongs to this suite", where=", ".join(suites))
+            raise AgentevalError("this suite has no stored runs", where=", ".join(suites))
         rows = [
             row
             for row in store.run_rows(disagreements(store, store.run_ids(wanted)))
@@ -114,7 +116,7 @@ def _agreement(invocation: Invocation, suites: tuple[str, ...], execution: str |
         invocation.out.json(JudgeReport(criteria=tuple(map(judged_criterion, figures))))
         return 0
     if not figures:
-        invocation.out.line("no stored run was judged, and none is labelled")
+        invocation.out.line("no stored run has a verdict or a label")
         if elsewhere:
             invocation.out.line((elsewhere, "dim"))
     for figure in figures:
@@ -133,7 +135,7 @@ def _print_figures(out: Output, figures: JudgeFigures) -> None:
         out.line(("  nothing to compare yet: `agenteval label RUN/CRITERION passed|failed|1..5`", "dim"))
         return
     low, high = told.interval
-    kappa = "not defined (both always said the same)" if told.kappa is None else f"{told.kappa:.2f}"
+    kappa = "undefined (both always said the same)" if told.kappa is None else f"{told.kappa:.2f}"
     out.line(
         f"  accuracy {percent(told.accuracy)} of n = {told.n} (95 % interval {percent_range(low, high)}), "
         f"Cohen's kappa {kappa}"
@@ -147,7 +149,7 @@ def _print_figures(out: Output, figures: JudgeFigures) -> None:
         out.line((f"  {count(figures.undecided, 'labelled run')} without a verdict left out", "dim"))
     if figures.differ:
         more = f" and {len(figures.differ) - _DIFFER} more" if len(figures.differ) > _DIFFER else ""
-        out.line((f"  they differ on {', '.join(figures.differ[:_DIFFER])}{more}", "warn"))
+        out.line((f"  they differ in {', '.join(figures.differ[:_DIFFER])}{more}", "warn"))
 
 
 def _spec(store: Store, result: CriterionResult) -> CriterionSpec:
@@ -192,7 +194,7 @@ def _said(out: Output, store: Store, row: RunRow, result: CriterionResult, as_js
         out.line((f"reply {number}", "bold"))
         out.line((question.reply.error, "broken") if question.reply.error else question.reply.raw)
     if not own:
-        out.line(("nothing that was asked is stored with this run", "dim"))
+        out.line(("this run has no stored questions to judges", "dim"))
     if label is not None:
         comment = f": {one_line(label.comment)}" if label.comment else ""
         who = f" ({one_line(label.who)})" if label.who else ""
@@ -230,7 +232,7 @@ def _reask(
         out.line(f"  scores {listed}: median {told.median:.2f}, spread {told.spread:.2f}")
     flips = told.flips
     if flips:
-        out.line((f"  {count(flips, 'verdict')} of {times} differ from what most of them say", "warn"))
+        out.line((f"  {count(flips, 'verdict')} of {times} differ from the majority", "warn"))
     for reason in dict.fromkeys(told.reasons):
         if reason:
             out.line((f"  {one_line(reason, 200)}", "dim"))

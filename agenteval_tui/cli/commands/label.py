@@ -24,26 +24,26 @@ _SAYS = ("passed", "failed", "1", "2", "3", "4", "5")
 @click.argument("reference", metavar="RUN[/CRITERION]")
 @click.argument("says", metavar="passed|failed|1..5", type=click.Choice(_SAYS), nargs=-1)
 @click.option("--comment", "--note", default="", help="Why, in a few words.")
-@click.option("--who", default="", help="Who says so (default: AGENTEVAL_WHO, else your account).")
-@click.option("--remove", is_flag=True, help="Remove your last label of it, or with --who that of another person.")
+@click.option("--who", default="", help="Your name (default: AGENTEVAL_WHO, else your account).")
+@click.option("--remove", is_flag=True, help="Remove your last label, or with --who another person's.")
 @all_projects("--all")
 @common_options
 @pass_invocation
 def command(invocation: Invocation, reference: str, says: tuple[str, ...], comment: str, who: str, remove: bool) -> int:
-    """Say that RUN passed or failed, or rate it from 1 (bad) to 5 (good), or both; with /CRITERION (a number from 1, or
-    a name) only what that one looks at.
+    """Label RUN as passed or failed, rate it from 1 (bad) to 5 (good), or both; with /CRITERION (a number from 1, or a
+    name), label only that criterion.
 
     RUN is the id of a run or a part of it, a test's id (its newest run), or `last`, the newest run.
 
-    `passed` is good, `failed` is not; without either, 4 and 5 are good. Criteria that wait for a person get their
-    verdict from it; judges and criteria are compared with it by `agenteval judge-report`. A label of the run as a whole
-    counts for a criterion only where no other criterion decides the run.
+    Without `passed` or `failed`, a rating of 4 or 5 counts as passed. Criteria that wait for a person get their verdict
+    from the label; `agenteval judge-report` compares judges and criteria with it. A label of the run as a whole counts
+    for a criterion only if no other criterion decides the run.
     """
 
     if remove and (says or comment):
-        raise click.UsageError("--remove takes a label back: give no verdict and no comment with it")
+        raise click.UsageError("--remove removes a label: give no verdict or comment with it")
     if not says and not remove:
-        raise click.UsageError("say passed or failed, or a rating from 1 to 5; --remove takes a label back")
+        raise click.UsageError("say passed or failed, or a rating from 1 to 5; --remove removes a label")
     verdicts = [_VERDICTS[word] for word in says if word in _VERDICTS]
     ratings = [int(word) for word in says if word not in _VERDICTS]
     if len(verdicts) > 1 or len(ratings) > 1:
@@ -67,7 +67,7 @@ def command(invocation: Invocation, reference: str, says: tuple[str, ...], comme
         invocation.out.view((Paragraph(text(*label_given(label, status), (f"  {row.id}", "dim"))),))
         if not criterion and results and not sole_of_results(results):
             out_of = ", ".join(f"{row.id}/{number}" for number, _ in enumerate(results, 1))
-            invocation.out.line((f"it counts for no criterion of the run; to label one: {out_of}", "dim"))
+            invocation.out.line((f"this labels the run, not its criteria; to label a criterion: {out_of}", "dim"))
     return 0
 
 

@@ -11,9 +11,12 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
 
 
 @click.command("listen", short_help="Receive OpenTelemetry traces, and store each as a run, live.")
-@click.option("--port", type=click.IntRange(0, 65535), default=4318, show_default=True, help="0: any that is free.")
+@click.option("--port", type=click.IntRange(0, 65535), default=4318, show_default=True, help="0: any free port.")
 @click.option(
-    "--host", default="127.0.0.1", show_default=True, help="The address to listen at; others can send to any other."
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address to listen on; with any other address, other machines can send too.",
 )
 @click.option(
     "--criteria",
@@ -29,7 +32,7 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
     default=2.0,
     show_default=True,
     metavar="SECONDS",
-    help="A trace whose first span has come is complete after this time without news.",
+    help="A trace with its first span is complete after this time without new spans.",
 )
 @click.option(
     "--patience",
@@ -52,9 +55,9 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
 def command(invocation: Invocation, /, **given: Any) -> int:
     """Receive OpenTelemetry traces (OTLP over HTTP), and store each trace as a run. Needs the extra `otel`.
 
-    Point any program at it: OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318. Spans are read in the GenAI conventions,
+    Point any program at it: OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318. It reads spans in the GenAI conventions,
     as OpenInference and Traceloop send them, and as frameworks write them. The app shows the runs while they grow.
-    Spans that are not about a model, an agent or a tool are left out.
+    Spans that have nothing to do with a model, an agent or a tool are left out.
     """
     # The options are read without what executes, as in `fork`: the help lists this verb.
     from agenteval_tui.cli.listen_run import ListenArguments, listen_run

@@ -12,11 +12,11 @@ from agenteval_tui.core.errors import AgentevalError
 @common_options
 @pass_invocation
 def command(invocation: Invocation) -> int:
-    """Serve an editor on standard input and output, by the Language Server Protocol. Needs the extra `lsp`.
+    """Serve an editor on standard input and output, with the Language Server Protocol. Needs the extra `lsp`.
 
-    In suites it shows what `agenteval validate` finds while you type, completes keys, metrics, tools and their
-    arguments (inside config_uxon too), explains them, applies fixes, lays out configs and goes to agents and files that
-    are named. It runs nothing. `agenteval docs editors` has the settings of VS Code, Neovim, Helix, Zed and Emacs.
+    In suites it shows the problems that `agenteval validate` finds while you type; completes and explains keys,
+    metrics, tools and their arguments (in config_uxon too); applies fixes; formats configs; and goes to agents and
+    files. It runs nothing. `agenteval docs editors` has the settings of VS Code, Neovim, Helix, Zed and Emacs.
     """
     try:
         # Here, to say what is missing where the extra is not installed.

@@ -13,17 +13,17 @@ from agenteval_tui.core.errors import AgentevalError
 
 @click.command("mcp", short_help="Serve the history and the suites to a coding agent (MCP, stdio).")
 @click.argument("folder", required=False, type=click.Path(path_type=Path, exists=True, file_okay=False), default=".")
-@click.option("--allow-edit", is_flag=True, help="Let it write criteria's configs into suite files.")
+@click.option("--allow-edit", is_flag=True, help="Let it save criteria's configs in suite files.")
 @click.option("--allow-run", is_flag=True, help="Let it run suites; what needs trust runs only in folders you trusted.")
-@click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="The limit of each execution that it starts.")
+@click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="The cost limit of each execution it starts.")
 @common_options
 @pass_invocation
 def command(invocation: Invocation, folder: Path, allow_edit: bool, allow_run: bool, max_cost: float | None) -> int:
-    """Serve the history, and the suites in FOLDER (default: the current one), to a coding agent on standard input and
+    """Serve the history and the suites in FOLDER (default: the current folder) to a coding agent, on standard input and
     output. Needs the extra `mcp`.
 
-    Its tools list failures by cause, say why a run failed, show transcripts, try an edit of a criterion on every stored
-    run, grade and validate. Without --allow-edit and --allow-run it only reads.
+    Its tools list failures by cause, explain why a run failed, show transcripts, try an edit of a criterion on every
+    stored run, grade and validate. Without --allow-edit and --allow-run it only reads.
     """
     if max_cost is not None and not allow_run:
         raise AgentevalError("--max-cost limits what --allow-run runs", mend="give --allow-run too")

@@ -25,17 +25,17 @@ PAGES = (".html", ".htm")
 @common_options
 @pass_invocation
 def command(invocation: Invocation, address: str) -> int:
-    """Open the app at ADDRESS; without one at the newest run that failed.
+    """Open the app at ADDRESS; without one, at the newest run that failed.
 
-    ADDRESS is a run or an execution (an id or a part of it, or `last`), a test's id (its newest run; FILE::ID where
-    several suites have it), or RUN/CRITERION as `y` copies it on the Inspect screen. It may also be a FILE.html that
-    `agenteval share` wrote: its runs are imported (once), and the app opens at them.
+    ADDRESS is a run or an execution (an id or a part of it, or `last`), a test's id (its newest run; FILE::ID if
+    several suites have it), or RUN/CRITERION as `y` copies it on the Inspect screen. It can also be a FILE.html from
+    `agenteval share`: its runs are imported (once), and the app opens at them.
     """
     page = Path(address)
     start = _shared(invocation, page) if page.suffix.lower() in PAGES else _found(invocation, address)
     if not on_a_terminal():
         raise AgentevalError(
-            "the app needs a terminal, and this is none", mend=f"`agenteval show {start.target}` prints it"
+            "the app needs a terminal, and this is not one", mend=f"`agenteval show {start.target}` prints it"
         )
     return invocation.launch_app(start)
 

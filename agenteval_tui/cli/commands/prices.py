@@ -30,10 +30,10 @@ _HEAD = ("model", "input", "output", "cached", "cache write", "from")
 @common_options
 @click.pass_context
 def command(context: click.Context, as_json: bool) -> int:
-    """List all models whose price is known: US dollars per million tokens, and the list that says so.
+    """List all models with a known price: US dollars per million tokens, and the list it comes from.
 
     Your own prices.yaml in the configuration folder comes first: what you wrote by hand, then what `agenteval prices
-    update` wrote below it. The bundled list comes last. `price` of an agent wins over all of them.
+    update` wrote below it. The bundled list comes last. An agent's own `price` takes precedence over all of these.
     """
     if context.invoked_subcommand is not None:
         return 0
@@ -48,10 +48,10 @@ def command(context: click.Context, as_json: bool) -> int:
 @common_options
 @pass_invocation
 def show(invocation: Invocation, models: tuple[str, ...], as_json: bool) -> int:
-    """Show what each MODEL costs, by which name it was found, and in which list.
+    """Show what each MODEL costs, the name it was found by, and the list it was found in.
 
-    A name is looked for as it is, then without the provider before it (`openai/gpt-4o`), then without the date behind
-    it (`gpt-4o-2024-08-06`). Exit code 1 if a price is not known.
+    A name is looked up as it is, then without the provider before it (`openai/gpt-4o`), then without the date after it
+    (`gpt-4o-2024-08-06`). Exit code 1 if a price is not known.
     """
     prices = Prices.load(directories.config_dir())
     found = [(model, prices.find(model)) for model in models]
@@ -61,16 +61,16 @@ def show(invocation: Invocation, models: tuple[str, ...], as_json: bool) -> int:
 
 @command.command("update")
 @click.argument("source")
-@click.option("--dry-run", is_flag=True, help="Say what would change, and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would change; write nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @common_options
 @pass_invocation
 def update(invocation: Invocation, source: str, dry_run: bool, as_json: bool) -> int:
-    """Take prices from SOURCE, a file or an https:// address, into prices.yaml in your configuration folder.
+    """Copy prices from SOURCE, a file or an https:// address, to prices.yaml in your configuration folder.
 
-    SOURCE is LiteLLM's model_prices_and_context_window.json, or has the shape of prices.yaml. What you wrote into
-    prices.yaml by hand stays as it is, and counts before what is taken. Models of an earlier update that SOURCE does
-    not have stay. No key and nothing else of your environment is sent to the address.
+    SOURCE is LiteLLM's model_prices_and_context_window.json, or has the format of prices.yaml. What you wrote in
+    prices.yaml by hand stays and takes precedence. Models from an earlier update that SOURCE does not have stay too. No
+    key and nothing else from your environment is sent to the address.
     """
     # Here and not above: the help of all verbs imports this module, and httpx behind this takes 30 ms.
     from agenteval_tui.agents.price_update import update_prices
@@ -109,7 +109,7 @@ def update(invocation: Invocation, source: str, dry_run: bool, as_json: bool) ->
         names = ", ".join(one_line(name, 60) for name in done.yours[:3]) + (", ..." if len(done.yours) > 3 else "")
         out.line(f"your own price stays for {count(len(done.yours), 'model')}: {names}")
     if done.kept:
-        out.line(f"{count(done.kept, 'model')} of earlier updates stayed: this list does not have them")
+        out.line(f"{count(done.kept, 'model')} of earlier updates stayed, because this list does not have them")
     if done.left_out:
         entries = "entry has" if done.left_out == 1 else "entries have"
         out.line(f"left out: {done.left_out} {entries} no price by token")
@@ -141,7 +141,7 @@ def _print(invocation: Invocation, found: Sequence[tuple[str, KnownPrice | None]
 def _row(model: str, found: KnownPrice | None) -> tuple[str, ...]:
     name = one_line(model, 60)
     if found is None:
-        return (name, "?", "?", "", "", "no list has it")
+        return (name, "?", "?", "", "", "it is in no list")
     price = found.price
     figures = (price.input, price.output, price.cached, price.cache_write)
     named = "" if found.name == model else f", as {one_line(found.name, 60)}"

@@ -31,9 +31,9 @@ _SHOWN_MS = 86_400_000  # so long one whose process died is listed
 @common_options
 @pass_invocation
 def command(invocation: Invocation, as_json: bool) -> int:
-    """List your running executions, oldest first: their progress and their cost.
+    """List your running executions, oldest first, with their progress and cost.
 
-    Those whose process died within the last day come behind them, with what resumes them.
+    Executions whose process died within the last day follow, each with the command that resumes it.
     """
 
     every = live_executions()

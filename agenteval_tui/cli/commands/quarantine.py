@@ -29,10 +29,10 @@ from agenteval_tui.views.quarantine import begun_text, ended_text, listed_lines
 @common_options
 @click.pass_context
 def command(context: click.Context, everything: bool, as_json: bool) -> int:
-    """List the tests and criteria in quarantine: they run and are shown (`~`), and do not gate, until their day.
+    """List the tests and criteria in quarantine: until their end date they run and show up (`~`), but do not gate.
 
-    `agenteval run` leaves them out of `--fail-under` and of its exit code, and says so; so does an alert of
-    `agenteval trends`. `agenteval flaky` says which tests might need it.
+    `agenteval run` leaves them out of `--fail-under` and of its exit code, and says so; so does an alert of `agenteval
+    trends`. `agenteval flaky` suggests which tests may need it.
     """
     if context.invoked_subcommand is not None:
         return 0
@@ -45,11 +45,11 @@ def command(context: click.Context, everything: bool, as_json: bool) -> int:
 @click.option("--criterion", default="", metavar="NAME", help="Only this criterion of the test.")
 @click.option("--until", "until_ms", type=Until(), help="Until when: 14d (the default), 2w, or a day (2026-12-24).")
 @click.option("--reason", "--note", default="", help="Why, in a few words.")
-@click.option("--who", default="", help="Who says so (default: AGENTEVAL_WHO, else your account).")
+@click.option("--who", default="", help="Your name (default: AGENTEVAL_WHO, else your account).")
 @common_options
 @pass_invocation
 def add(invocation: Invocation, test: str, criterion: str, until_ms: int | None, reason: str, who: str) -> int:
-    """Put TEST (ID, or FILE::ID) in quarantine. One that is in quarantine already gets the new day and reason."""
+    """Quarantine TEST (ID, or FILE::ID). A test that is already in quarantine gets the new date and reason."""
     with invocation.store() as store:
         name = find_test(store, test)
         _check_criterion(store, name, criterion)
@@ -89,7 +89,7 @@ def end(invocation: Invocation, test: str, criterion: str) -> int:
 @common_options
 @pass_invocation
 def listing(invocation: Invocation, everything: bool, as_json: bool) -> int:
-    """List what is in quarantine, as `agenteval quarantine` does."""
+    """List the tests and criteria in quarantine, like `agenteval quarantine`."""
     return _list(invocation, everything, as_json)
 
 
@@ -131,7 +131,7 @@ def find_test(store: Store, reference: str) -> TestName:
 
         near = get_close_matches(reference, [name.test_id for name in known], n=1)
         raise AgentevalError(
-            f"the history knows no test {reference!r}",
+            f"the history has no test {reference!r}",
             mend=f"did you mean {near[0]}?" if near else "name one that never ran as FILE::ID",
         )
     keys = {file, str(Path(file).resolve())}

@@ -24,17 +24,19 @@ def _proxy_options(function: F) -> F:
         click.option(
             "--json", "as_json", is_flag=True, help="Print one JSON document; the program's output goes to stderr."
         ),
-        click.option("--trust", is_flag=True, help="Let programs and Python functions of the suite's folder grade."),
+        click.option(
+            "--trust", is_flag=True, help="Let programs and Python functions in the suite's folder grade the run."
+        ),
         click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port of the proxy."),
         click.option(
             "--upstream",
             multiple=True,
             metavar="NAME=URL",
-            help="The server of a provider (openai, anthropic, gemini, azure, groq), in place of what the environment "
-            "says.",
+            help="The server of a provider (openai, anthropic, gemini, azure, groq), instead of the one in the "
+            "environment.",
         ),
         click.option(
-            "--max-cost", type=click.FloatRange(0), metavar="USD", help="Ask no server once this much is spent."
+            "--max-cost", type=click.FloatRange(0), metavar="USD", help="Stop asking servers once this much is spent."
         ),
         click.option(
             "--pace",
@@ -65,21 +67,21 @@ def _proxy_options(function: F) -> F:
 @click.command("record")
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED, metavar=_PROGRAM)
 @click.option(
-    "--suite", type=click.Path(path_type=Path), metavar="FILE", help="The suite of --test, or for the test of --new."
+    "--suite", type=click.Path(path_type=Path), metavar="FILE", help="The suite that has --test, or that gets --new."
 )
-@click.option("--test", metavar="ID", help="Grade what it does with the criteria of this test.")
-@click.option("--new", is_flag=True, help="Make a test of it in --suite (default: recorded.suite.yaml).")
+@click.option("--test", metavar="ID", help="Grade the run with the criteria of this test.")
+@click.option("--new", is_flag=True, help="Make a test from it in --suite (default: recorded.suite.yaml).")
 @click.option(
     "--cassette", type=click.Path(path_type=Path), metavar="FILE", help="Keep requests and answers in this file."
 )
-@click.option("--replay", is_flag=True, help="Answer from --cassette; ask no server.")
+@click.option("--replay", is_flag=True, help="Answer from --cassette only; ask no server.")
 @click.option(
     "--live-after-miss",
     is_flag=True,
-    help="With --replay: from the first request that is not in it, ask servers, and add their answers to it.",
+    help="With --replay: from the first request that is not in the cassette, ask servers and add their answers.",
 )
 @click.option(
-    "--calibrate", is_flag=True, help="Run it a second time on the recorded answers, and find what varies by itself."
+    "--calibrate", is_flag=True, help="Run it a second time on the recorded answers, to find what varies by itself."
 )
 @click.option("--judge", metavar="A", help="Use this agent as the judge, instead of those that metrics name.")
 @click.option(
@@ -90,14 +92,17 @@ def _proxy_options(function: F) -> F:
 @common_options
 @pass_invocation
 def command(invocation: Invocation, /, **given: Any) -> int:
-    """Run PROGRAM behind a proxy on this machine, and keep what it asked of models: one run in the history.
+    """Run PROGRAM behind a proxy on this machine, and store its model calls as one run in the history.
 
-    The program gets OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL and others that lead to the proxy. It
-    passes everything on to where they led before. The program keeps its keys; none is stored. The transcript is made
-    of the requests: system prompts, answers, tool calls with their results, as the model saw them.
+    The program gets OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL and others that point to the proxy,
+    which passes everything on to the original servers. The program keeps its keys; none is stored. The transcript is
+    made from the requests: system prompts, answers, and tool calls with their results, as the model saw them.
 
-    With --cassette and --replay it is answered from a file, without a network. The exit code is 3 where a request is
-    not in the file, or the program failed; 1 where a criterion did.
+    With --cassette and --replay it is answered from a file, without a network. The exit code is 3 if a request is not
+    in the file or the program failed, and 1 if a criterion failed.
+
+    MCP servers that the program starts are recorded with --mcp-config FILE, or with a command like `agenteval record
+    --mcp -- SERVER` in its MCP configuration: their calls and results are in the transcript and in the replay.
     """
     if given["mcp"]:
         return _shim(given)
@@ -127,11 +132,11 @@ def _shim(given: Mapping[str, Any]) -> int:
 @common_options
 @pass_invocation
 def replay(invocation: Invocation, /, **given: Any) -> int:
-    """Run PROGRAM on the recording of RUN, up to the first request that is another one; ask servers from there.
+    """Run PROGRAM on the recording of RUN, up to the first request that differs; ask servers from there.
 
-    Change the code or the prompt of your agent, and see what becomes of a run, paying only for what changed. RUN was
-    made by `agenteval record`, or by an agent with `capture: model`. The result is a fork of it: graded by the same
-    criteria, and counted nowhere. The exit code is that of its outcome.
+    Change the code or the prompt of your agent and see the effect on a run, paying only for what changed. RUN was made
+    by `agenteval record`, or by an agent with `capture: model`. The result is a fork: it is graded by the same
+    criteria, but does not count in rates, trends or gates. The exit code is that of its outcome.
     """
     # As in `command`.
     from agenteval_tui.cli.record_program import replay_program

@@ -24,23 +24,23 @@ TITLES = {
 @click.argument("execution", required=False, default="last", metavar="[ID]")
 @report_options
 @click.option(
-    "--comment", is_flag=True, help="On GitHub: put the report into the pull request, as one comment that is edited."
+    "--comment", is_flag=True, help="On GitHub: post the report as a comment on the pull request, and update it there."
 )
 @all_projects("--all")
 @common_options
 @pass_invocation
 def command(invocation: Invocation, /, execution: str, comment: bool, **given: Any) -> int:
-    """Write reports of execution ID (`last`, the default, is the newest), as `run` would have.
+    """Write reports of execution ID (`last`, the default, is the newest), like those of `run`.
 
-    Without a file the Markdown report is printed. `--comment` finds its comment by a hidden marker. It needs
-    GITHUB_TOKEN, and does nothing in a job that is not about a pull request.
+    Without a file, the Markdown report is printed. `--comment` finds its comment by a hidden marker. It needs
+    GITHUB_TOKEN, and does nothing in a job that does not belong to a pull request.
     """
     reports = ReportFiles.taken(given)
     check_reports(invocation, reports)
     with invocation.store(to_look=True) as store:
         row = invocation.references(store).execution(execution)
         if row.status == "running" and not row.ended:
-            raise AgentevalError("nothing of this execution has ended yet", where=f"execution {row.id}")
+            raise AgentevalError("no run of this execution has ended yet", where=f"execution {row.id}")
         write_reports(invocation, store, reports, row)
         said = invocation.err if reports.on_stdout else invocation.out
         for kind, name in reports.files:
@@ -49,7 +49,7 @@ def command(invocation: Invocation, /, execution: str, comment: bool, **given: A
         if comment:
             number = pull_request()
             if number is None:
-                said.line("no comment: this job is not about a pull request")
+                said.line("no comment: this job does not belong to a pull request")
             else:
                 done = put_comment(comment_text(store, row), number)
                 said.line(f"the comment of pull request {number} was {done}")

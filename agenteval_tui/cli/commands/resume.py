@@ -12,18 +12,18 @@ from agenteval_tui.cli.run_options import execution_options, limit_options, repo
 
 @click.command("resume")
 @click.argument("execution", required=False, default="last", metavar="[ID]")
-@click.option("--errors", is_flag=True, help="Also run again runs that ended in an error of an agent or of grading.")
-@click.option("--trust", is_flag=True, help="Let programs and Python functions of the suites' folders run.")
+@click.option("--errors", is_flag=True, help="Also repeat runs that ended in an error of the agent or of grading.")
+@click.option("--trust", is_flag=True, help="Let programs and Python functions in the suites' folders run.")
 @limit_options
 @report_options
 @all_projects("--all")
 @common_options
 @pass_invocation
 def command(invocation: Invocation, /, execution: str, errors: bool, trust: bool, **given: Any) -> int:
-    """Run what is missing of execution ID (`last`, the default, is the newest): after a crash, a cancel or a limit.
+    """Run the rest of execution ID (`last`, the default, is the newest) after a crash, a cancel or a limit.
 
-    What has an outcome is neither run nor paid for again. Everything is run as it was planned; a limit that is given
-    here is for the whole execution, with what it has used before. Progress, reports and exit codes are those of `run`.
+    Finished runs are not repeated or paid for again. The others run as planned; a limit given here covers the whole
+    execution, including what it has already used. Progress, reports and exit codes are those of `run`.
     """
     limits, reports = execution_options(given)
 

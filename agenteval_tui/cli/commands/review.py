@@ -29,9 +29,9 @@ def command(
     seed: int,
     as_json: bool,
 ) -> int:
-    """List what waits for a person: criteria that ask one, and what else is wanted.
+    """List the runs that wait for a person: criteria that ask one, and what you include with options.
 
-    `agenteval label` answers one; the app's review goes through them one after the other.
+    `agenteval label` answers one; the app's Review screen takes you through all.
     """
     with invocation.store(to_look=True) as store:
         only = invocation.references(store).execution(execution).id if execution else ""

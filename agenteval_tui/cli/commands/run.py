@@ -35,39 +35,41 @@ class _Run(click.Command):
     "--test", "tests", multiple=True, metavar="ID", help="Only this test, as ID or FILE::ID; may be repeated."
 )
 @click.option(
-    "--tag", "tags", multiple=True, metavar="T", help="Only tests with this tag; if repeated, with all of them."
+    "--tag", "tags", multiple=True, metavar="T", help="Only tests with this tag; if repeated, with all these tags."
 )
 @click.option("--failed", is_flag=True, help="Only the tests that failed in the last execution of these suites.")
-@click.option("--sample", type=click.IntRange(1), metavar="N", help="Only N of the chosen tests and rows, by --seed.")
+@click.option(
+    "--sample", type=click.IntRange(1), metavar="N", help="Only N of the chosen tests and rows, sampled with --seed."
+)
 @click.option("--agent", metavar="A", help="Use this agent instead of the suites' agents.")
 @click.option(
-    "--ab", nargs=2, metavar="A B", help="Run every test with both agents or variations, and test whether they differ."
+    "--ab", nargs=2, metavar="A B", help="Run every test with both agents or variations, and test if they differ."
 )
 @click.option("--judge", metavar="A", help="Use this agent as the judge, instead of those that metrics name.")
-@click.option("--variation", metavar="V", help="Only this variation; `default` is the test without one.")
+@click.option("--variation", metavar="V", help="Only this variation; `default` means none.")
 @click.option("--repeat", type=click.IntRange(1), metavar="N", help="Run every test N times.")
-@click.option("--no-early-stop", is_flag=True, help="Run all repetitions, even of tests that are already decided.")
-@click.option("--timeout", type=click.FloatRange(0.001), metavar="SECONDS", help="For each run.")
+@click.option("--no-early-stop", is_flag=True, help="Run all repetitions, even when a test is already decided.")
+@click.option("--timeout", type=click.FloatRange(0.001), metavar="SECONDS", help="The timeout of each run.")
 @click.option("--seed", type=int, default=0, metavar="N", help="The seed for agents that vary.")
 @click.option(
     "--cache", type=click.Choice(("first", "all")), default=None, metavar="[=all]",
-    help="Take answers to equal requests from the history: of first repetitions, or of all.",
+    help="Reuse answers to equal requests from the history: for first repetitions, or for all.",
 )  # fmt: skip
-@click.option("--trust", is_flag=True, help="Let programs and Python functions of the suites' folders run.")
-@click.option("--plan", is_flag=True, help="Print what would be run, and what it may cost; run nothing.")
+@click.option("--trust", is_flag=True, help="Let programs and Python functions in the suites' folders run.")
+@click.option("--plan", is_flag=True, help="Print what would run and what it may cost; run nothing.")
 @click.option("--resume", metavar="ID", help="Run the rest of this execution, like `agenteval resume ID`.")
 @limit_options
 @report_options
 @common_options
 @pass_invocation
 def command(invocation: Invocation, /, paths: tuple[Path, ...], trust: bool, resume: str | None, **given: Any) -> int:
-    """Run the suites at PATH (files or folders) and grade what the agents do; without PATH those of the current folder.
+    """Run the suites at PATH (files or folders; default: the current folder) and grade what the agents do.
 
-    `-` is a suite on standard input. Its relative paths are meant from the current folder. What it would start needs
-    --trust, whatever folder you trust; it can't be detached, and `resume` takes up only what needs no file of it.
+    `-` is a suite on standard input. Its relative paths start at the current folder. The programs it names need
+    --trust, even in a folder you trust; it can't be detached, and `resume` continues only what needs none of its files.
 
-    Every run is in the history as soon as it has ended. Ctrl-C cancels what is running and keeps the runs that ended;
-    a terminal that is lost leaves it running (`agenteval attach`). In a pipe everything happens in this process.
+    Every run is in the history as soon as it ends. Ctrl-C cancels the runs in progress and keeps the finished ones; if
+    the terminal is lost, the execution continues (`agenteval attach`). In a pipe, everything happens in this process.
     """
     limits, reports = execution_options(given)
     if resume is None:
@@ -91,7 +93,7 @@ def _check_resumed(paths: tuple[Path, ...], given: dict[str, Any]) -> None:
     if paths or wrong:
         what = wrong[0] if wrong else str(paths[0])
         raise AgentevalError(
-            f"a resumed execution has its runs already: {what} can't be given", mend="leave it out, or start a new run"
+            f"a resumed execution already has its runs: {what} can't be given", mend="leave it out, or start a new run"
         )
 
 
@@ -99,7 +101,7 @@ def _check(given: dict[str, Any], limits: Limits, reports: ReportFiles) -> None:
     """Raise `AgentevalError` where options do not go together."""
     if given["plan"]:
         if limits.detach:
-            raise AgentevalError("--plan runs nothing that --detach could start", mend="give one of them")
+            raise AgentevalError("--plan runs nothing that --detach could start", mend="give only one")
         written = [kind for kind, name in reports.files if (kind, name) != ("json", "-")]
         if written:
             raise AgentevalError(

@@ -21,9 +21,9 @@ from agenteval_tui.formats.documents.registry import SCHEMAS, schema
 @common_options
 @pass_invocation
 def command(invocation: Invocation, name: str, listed: bool, folder: Path | None) -> int:
-    """Print the JSON Schema NAME: suite (the default), criteria, transcript, or of an output.
+    """Print the JSON Schema NAME: suite (the default), criteria, transcript, or that of an output.
 
-    For an editor: write it to a file, and name that at the top of a suite: # yaml-language-server: $schema=FILE
+    For an editor, write it to a file and name that file at the top of a suite: # yaml-language-server: $schema=FILE
     """
     if listed:
         for document, (about, _) in SCHEMAS.items():

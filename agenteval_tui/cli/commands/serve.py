@@ -32,9 +32,9 @@ _NO_EXTRA = "pip install 'agenteval-tui[serve]'"
 def command(invocation: Invocation, paths: tuple[Path, ...], host: str, port: int) -> int:
     """Serve the app (on the suites at PATHS) to a browser, until Ctrl-C. Needs the extra `serve`.
 
-    Each page that is opened is an app of its own. The address that is printed holds a secret, new with each start:
-    whoever has it controls the app with your rights, which means your files, your agents and programs. Pages of other
-    sites can't use it, and the page loads nothing from anywhere else.
+    Each page that you open is an app of its own. The printed address holds a secret, which is new at each start:
+    whoever has it controls the app with your rights, which means your files, agents and programs. Pages of other sites
+    can't use it, and the page loads nothing from other servers.
     """
     # Here and not above: the help of all verbs imports this module, and httpx behind this takes 30 ms.
     from agenteval_tui.agents.http.proxies import is_local
@@ -53,12 +53,10 @@ def command(invocation: Invocation, paths: tuple[Path, ...], host: str, port: in
         out.line("agenteval in a browser: ", (address, "bold"))
         out.line("Whoever opens this address controls the app with your rights: files, agents, programs.")
         if is_local(host):
-            out.line(
-                ("Only this machine reaches it. From another machine: ssh -L PORT:127.0.0.1:PORT, as for any.", "dim")
-            )
+            out.line(("Only this machine can reach it. From another machine: ssh -L PORT:127.0.0.1:PORT.", "dim"))
         else:
             out.line(("note: ", "warn"), f"every machine that reaches {host} reaches it, and nothing is encrypted.")
-        out.line(("Ctrl-C ends it; running executions continue.", "dim"))
+        out.line(("Ctrl-C stops it; running executions continue.", "dim"))
         out.flush()
 
     serve(ServerOptions(app_command(paths, invocation.db), host, port), ready)

@@ -30,18 +30,18 @@ from agenteval_tui.formats.exporters.share_html import MOST_BYTES, share, share_
 @common_options
 @pass_invocation
 def command(invocation: Invocation, what: str, file: Path | None, max_mb: float, force: bool) -> int:
-    """Write WHAT into one HTML file: transcripts, criteria with their evidence, where repetitions diverge, costs.
+    """Write WHAT to one HTML file: transcripts, criteria with their evidence, where repetitions diverge, and costs.
 
-    WHAT is an execution or a run, by id or a part of it, or a test by its id (its newest run); `last`, the default, is
-    the newest execution. The page loads nothing and sends nothing; secrets are `***`. `agenteval open FILE.html` opens
-    its runs in the app of whoever has the file.
+    WHAT is an execution or a run, by its id or a part of it, or a test by its id (its newest run); `last`, the default,
+    is the newest execution. The page loads nothing and sends nothing; secrets are `***`. Anyone with the file can open
+    its runs in the app with `agenteval open FILE.html`.
     """
     with invocation.store(to_look=True) as store:
         target = invocation.references(store).either(what)
         file = file or Path(share_name(target))
         if file.exists() and not force:
             if not can_ask(invocation):
-                raise AgentevalError("there is a file of this name already", where=str(file), mend="give --force")
+                raise AgentevalError("this file already exists", where=str(file), mend="give --force")
             if not confirm(invocation, f"{file} exists. Overwrite it?"):
                 raise AgentevalError("nothing was written", where=str(file))
             force = True
@@ -50,5 +50,5 @@ def command(invocation: Invocation, what: str, file: Path | None, max_mb: float,
     if made.missing:
         invocation.err.line(("note: ", "warn"), f"not in the file: {made.missing}")
     invocation.out.line(f"{file}: {count(made.runs, 'run')} with transcripts and evidence, {file_size(made.size)}")
-    invocation.out.line((f"  it reads in any browser; agenteval open {file} opens it in the app", "dim"))
+    invocation.out.line((f"  open it in any browser, or in the app with agenteval open {file}", "dim"))
     return 0

@@ -35,22 +35,21 @@ _SHORTEST_SETUP_MS = 10  # what was started sooner is not worth a line
 
 @click.command("show")
 @click.argument("reference", default="last")
-@click.option("--transcript", "only_transcript", is_flag=True, help="The transcript alone (of a run).")
-@click.option(
-    "--diff", "other", metavar="RUN", default="", help="What run RUN did differently, step by step (of a run)."
-)
+@click.option("--transcript", "only_transcript", is_flag=True, help="Only the transcript of the run.")
+@click.option("--diff", "other", metavar="RUN", default="", help="What RUN did differently, step by step.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @all_projects("--all")
 @common_options
 @pass_invocation
 def command(invocation: Invocation, reference: str, only_transcript: bool, other: str, as_json: bool) -> int:
-    """Show REFERENCE: an execution or a run, by id or a part of it, or the newest run of a test by the test's id
-    (FILE::ID where several suites have it); `last` is the newest execution (the default)."""
+    """Show REFERENCE: an execution or a run, by its id or a part of it, or the newest run of a test, by the test's id
+    (FILE::ID if several suites have it); `last` is the newest execution (the default).
+    """
     with invocation.store(to_look=True) as store:
         references = invocation.references(store)
         if other:
             if only_transcript:
-                raise AgentevalError("--transcript and --diff do not go together", mend="give one of them")
+                raise AgentevalError("--transcript and --diff do not go together", mend="give only one")
             return show_difference(
                 invocation.out, store, references.run(reference), references.run(other), as_json=as_json
             )

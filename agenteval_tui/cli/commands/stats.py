@@ -25,8 +25,8 @@ _MOST_K, _MOST_K_NARROW = 6, 3
 @click.argument("execution", required=False)
 @click.option("--last", is_flag=True, help="The newest execution (the default).")
 @click.option("--count-errors", is_flag=True, help="Count runs that ended in an error as not passed.")
-@click.option("--costs", is_flag=True, help="What it used: tokens and cost by test, agent and criterion.")
-@click.option("--ab", is_flag=True, help="Of a run with --ab: both sides, their difference, and what it proves.")
+@click.option("--costs", is_flag=True, help="Show tokens and cost by test, agent and criterion.")
+@click.option("--ab", is_flag=True, help="For a run with --ab: show both sides, their difference and what it proves.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @all_projects("--all")
 @common_options
@@ -34,11 +34,10 @@ _MOST_K, _MOST_K_NARROW = 6, 3
 def command(
     invocation: Invocation, execution: str | None, last: bool, count_errors: bool, costs: bool, ab: bool, as_json: bool
 ) -> int:
-    """Figures of EXECUTION (an id or its beginning, or `last`), by test and over all tests.
+    """Show the figures of EXECUTION (an id or the start of one, or `last`), by test and overall.
 
-    Intervals are 95 %: Wilson's for a test; over tests they are clustered by test, because repetitions of one test
-    are not independent. A test that was stopped early has the interval of its confidence sequence.
-    Errors are counted apart.
+    Intervals are 95 %: Wilson's for a test; overall they are clustered by test, because repetitions of one test are not
+    independent. A test that stopped early has the interval of its confidence sequence. Errors are counted separately.
     """
 
     if execution and last:

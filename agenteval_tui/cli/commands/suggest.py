@@ -16,8 +16,10 @@ from agenteval_tui.views.suggestions import suggestions_view
 
 @click.command("suggest")
 @click.argument("reference", metavar="[TEST[/CRITERION]]", default="")
-@click.option("--execution", metavar="REF", help="Of the runs of this execution (an id, or `last`), not of a test.")
-@click.option("--from-judge", is_flag=True, help="Take a judge's stored verdicts as the labels.")
+@click.option(
+    "--execution", metavar="REF", help="Use the runs of this execution (an id, or `last`) instead of a test's."
+)
+@click.option("--from-judge", is_flag=True, help="Use a judge's stored verdicts as labels.")
 @click.option("--good", multiple=True, metavar="RUN", help="Count this run as good, without storing a label.")
 @click.option("--bad", multiple=True, metavar="RUN", help="Count this run as bad, without storing a label.")
 @click.option("--most", type=click.IntRange(1, 20), default=MOST, show_default=True, help="How many criteria to print.")
@@ -37,12 +39,13 @@ def command(
 ) -> int:
     """Suggest criteria for TEST: the smallest configs that agree with the labels of its runs, best first.
 
-    Label runs with `agenteval label RUN passed` or `failed`: two good and a bad one are enough. With good runs only it
-    says what these share. Labels of the run as a whole count; with /CRITERION (a number, a name or its beginning) those
-    of that criterion. With --from-judge: which criterion would say what the judge says, without asking it.
+    Label runs with `agenteval label RUN passed` or `failed`: two good runs and one bad run are enough. With good runs
+    only, it shows what these share. Labels of the run as a whole count; with /CRITERION (a number, a name or the start
+    of one), the labels of that criterion count. With --from-judge, it looks for a criterion that says what the judge
+    says, without asking it.
 
-    TEST is a test's id (FILE::ID where several suites have it), or a run of it; without it, that of the first --good.
-    No model is asked, nothing is written. `agenteval docs suggest` has more.
+    TEST is a test's id (FILE::ID if several suites have it), or one of its runs; without it, the test of the first
+    --good. No model is asked and nothing is written. See `agenteval docs suggest`.
     """
     if bool(reference or good) == bool(execution):
         raise click.UsageError("name a test, or an execution by --execution")

@@ -29,7 +29,7 @@ _ROOM_FOR_SCALE = 115  # columns of a terminal
     "--by",
     type=click.Choice(("execution", "hour", "day", "week")),
     default=None,
-    help="What a line stands for (default: hours, days or weeks, depending on the window).",
+    help="The period of a line (default: hours, days or weeks, depending on the window).",
 )
 @click.option(
     "--group", type=click.Choice(("suite", "test", "tag", "agent")), default=None, help="Group by this, worst first."
@@ -39,7 +39,7 @@ _ROOM_FOR_SCALE = 115  # columns of a terminal
 )
 @click.option("--test", "tests", multiple=True, metavar="ID", help="Only this test; may be repeated.")
 @click.option(
-    "--tag", "tags", multiple=True, metavar="T", help="Only tests with this tag; if repeated, with all of them."
+    "--tag", "tags", multiple=True, metavar="T", help="Only tests with this tag; if repeated, with all these tags."
 )
 @click.option("--agent", "agents", multiple=True, metavar="A", help="Only runs of this agent; may be repeated.")
 @click.option("--alert-below", metavar="RATE", help="Exit code 1 when the window's pass rate is below this (0.7, 70%).")
@@ -70,12 +70,12 @@ def command(
     as_json: bool,
     as_csv: bool,
 ) -> int:
-    """Show how the runs of a window did over time: pass rate with its 95 % interval, latency, tokens, cost, steps,
-    the causes of failures, and the scores of each criterion. PATH: only suites there (files or folders).
+    """Show the runs of a time window: pass rate with its 95 % interval, latency, tokens, cost, steps, the causes of
+    failures and the scores of each criterion. PATH: only the suites there (files or folders).
 
-    With --alert-below the exit code is 1 when the pass rate of the whole window (of any group, with --group) is below
-    RATE; tests and criteria in quarantine are left out of it. It is 3 when every run ended in an error, and 0 when
-    nothing ran, unless --alert-empty. `agenteval docs trends` has a line for cron and a job for CI.
+    With --alert-below, the exit code is 1 when the pass rate of the whole window (or of any group, with --group) is
+    below RATE; tests and criteria in quarantine do not count. It is 3 when every run ended in an error, and 0 when
+    nothing ran, unless you give --alert-empty. `agenteval docs trends` has a line for cron and a job for CI.
     """
 
     if as_json and as_csv:
@@ -83,7 +83,7 @@ def command(
     if alert_empty and alert_below is None:
         raise click.UsageError("--alert-empty goes with --alert-below")
     if regrade and alert_below is not None:
-        raise click.UsageError("an alert is of the verdicts as they were stored: give --regrade or --alert-below")
+        raise click.UsageError("an alert uses the stored verdicts: give --regrade or --alert-below")
     below = read_rate(alert_below, "--alert-below") if alert_below is not None else None
     span, now = window_ms(window), now_ms()
     wanted = TrendQuery(

@@ -39,9 +39,9 @@ _CHOICES = ("accept", "fix", "quarantine", "label", "ignore", "reopen")
 @click.argument("decision", required=False, type=click.Choice(_CHOICES))
 @click.option("--note", default="", help="Why, in a few words.")
 @click.option("--until", "until_ms", type=Until(), help="Reopen it then: 14d, 2w, or a day (2026-12-24).")
-@click.option("--who", default="", help="Who decides (default: AGENTEVAL_WHO, else your account).")
-@click.option("--execution", metavar="REF", help="The execution that the cause is in (default: the last that has it).")
-@click.option("--passed", is_flag=True, help="With label: its runs were right, the criterion is not.")
+@click.option("--who", default="", help="Your name (default: AGENTEVAL_WHO, else your account).")
+@click.option("--execution", metavar="REF", help="The execution with the cause (default: the newest that has it).")
+@click.option("--passed", is_flag=True, help="With label: its runs were right, and the criterion is wrong.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @all_projects("--all")
 @common_options
@@ -57,25 +57,25 @@ def command(
     passed: bool,
     as_json: bool,
 ) -> int:
-    """Decide about CAUSE, a short name that `agenteval causes` prints; without one, list what was decided.
+    """Decide about CAUSE, a short id that `agenteval causes` prints; without one, list the decisions.
 
     \b
-    accept      what failed is the baseline of its tests from now on
-    fix         the criterion is wrong; says where to fix it
-    quarantine  its tests run and are shown, and do not gate (14 days, or --until)
-    label       its runs are labelled failed (with --passed: passed)
-    ignore      until something changes
-    reopen      take the decision back
+    accept      make the newest runs of its tests their baseline
+    fix         the criterion is wrong: show where to fix it
+    quarantine  its tests run, but do not gate (for 14 days, or --until)
+    label       label its runs as failed (with --passed: passed)
+    ignore      ignore it until something changes
+    reopen      withdraw the decision
 
-    A decision is open again when its date is over, when the criterion was changed, when the cause is in other tests
-    too, or when it grew by more than chance (accept and ignore). `agenteval docs triage` says which of that counts for
-    which.
+    A decision reopens when its date has passed, when the criterion changes, when the cause appears in other tests, or
+    when it grows by more than chance (accept and ignore). `agenteval docs triage` says which rule applies to which
+    decision.
     """
     if cause is None:
         with invocation.store(to_look=True) as store:
             return _list(invocation, store, execution, as_json)
     if decision is None:
-        raise click.UsageError(f"say what is decided about {cause}: {', '.join(_CHOICES)}")
+        raise click.UsageError(f"give a decision about {cause}: {', '.join(_CHOICES)}")
     with invocation.store() as store:
         return _decide(invocation, store, cause, decision, note, until_ms, who, execution, passed, as_json)
 
@@ -131,7 +131,7 @@ def _list(invocation: Invocation, store: Store, execution: str | None, as_json: 
         invocation.out.json(Triage(decisions=tuple(listed)))
         return 0
     if not shown:
-        invocation.out.line("nothing was decided yet: `agenteval causes` lists the causes of failures")
+        invocation.out.line("there are no decisions yet: `agenteval causes` lists the causes of failures")
     for row in shown:
         gone = "" if row.decision.signature in now else "  not in the newest execution"
         title = one_line(_title(row.decision.signature), 200)
@@ -141,7 +141,7 @@ def _list(invocation: Invocation, store: Store, execution: str | None, as_json: 
 
 
 def _over(decision: Decision) -> str:
-    return "its date is over" if decision.until_ms is not None and now_ms() >= decision.until_ms else ""
+    return "its date has passed" if decision.until_ms is not None and now_ms() >= decision.until_ms else ""
 
 
 def _found(references: References, execution: str | None, cause: str) -> tuple[Causes, CauseGroup]:

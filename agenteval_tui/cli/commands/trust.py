@@ -23,15 +23,15 @@ from agenteval_tui.suites.trust import FolderTrust, Trust
 @common_options
 @pass_invocation
 def command(invocation: Invocation, path: Path | None, listed: bool, forget: Path | None, as_json: bool) -> int:
-    """Trust the folder PATH with what is in it now: its programs, tools and Python functions may run.
+    """Trust the folder PATH with its current content: its programs, tools and Python functions may run.
 
-    Nothing of a suite's folder runs before. Every file counts, and so does every file that a command names elsewhere.
-    When one is changed, added or removed, the folder must be trusted again, and it is said which. `agenteval run
-    --trust` allows it once, for that run.
+    Nothing in a suite's folder runs before you trust it. Every file counts, also files elsewhere that a command names.
+    When a file is changed, added or removed, you have to trust the folder again, and you are told which file it was.
+    `agenteval run --trust` allows it once, for that run.
     """
 
     if sum((path is not None, listed, forget is not None)) > 1:
-        raise AgentevalError("give a folder, --list or --forget, one of them")
+        raise AgentevalError("give one of: a folder, --list, --forget")
     trust = Trust.load()
     if path is not None:
         folder = _folder(path)
@@ -68,7 +68,7 @@ def _list(invocation: Invocation, trust: Trust, as_json: bool) -> None:
             (f"  {one_line(why_not)}" if why_not else "", "warn"),
         )
     if not trust.listed():
-        invocation.out.line("no folder is trusted: what suites name is not run")
+        invocation.out.line("no folder is trusted: programs that suites name do not run")
 
 
 def _data(trust: Trust, trusted: FolderTrust) -> TrustedFolder:

@@ -25,17 +25,16 @@ _STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "info": "dim"}
     "--facts/--no-facts",
     default=True,
     show_default=True,
-    help="Also compare criteria with what was recorded of the agent, where there is a history.",
+    help="Also compare criteria with the agent's recorded runs, if there is a history.",
 )
 @common_options
 @pass_invocation
 def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, facts: bool) -> int:
-    """Check the suites at PATH (files or folders; `-`: a suite on standard input) without running them. Without PATH
-    those of the current folder.
+    """Check the suites at PATH (files or folders; `-`: a suite on standard input) without running them. Without PATH:
+    the suites of the current folder.
 
-    All problems come at once, each with file, line and column as the file is on disk, also inside config_uxon.
-    Exit code 2 if any is an error. What the recordings say (tools, arguments and texts that were never seen) are
-    warnings and infos.
+    It lists all problems at once, each with its file, line and column, also inside config_uxon. Exit code 2 if any is
+    an error. What the recordings show (tools, arguments and texts that never occurred) is a warning or a note.
     """
     loaded, problems = suites_given(invocation, paths)
     if facts:

@@ -20,15 +20,15 @@ from agenteval_tui.views.markdown import markdown
 @common_options
 @pass_invocation
 def command(invocation: Invocation, reference: str, as_json: bool, as_markdown: bool) -> int:
-    """Say why RUN ended as it did; without RUN the newest run that failed.
+    """Explain why RUN passed or failed; without RUN, the newest run that failed.
 
-    RUN is the id of a run or a part of it, a test's id (its newest run; FILE::ID where several suites have it), or an
-    execution or `last`, the newest execution: then its newest failure. CRITERION is a criterion's number (from 1),
-    name, or the beginning of its name.
+    RUN is the id of a run or a part of it, or a test's id (its newest run; FILE::ID if several suites have it). It can
+    also be an execution or `last`, the newest execution: then its newest failure is explained. CRITERION is a
+    criterion's number (from 1), its name, or the start of its name.
     """
 
     if as_json and as_markdown:
-        raise AgentevalError("--json and --markdown do not go together", mend="give one of them")
+        raise AgentevalError("--json and --markdown do not go together", mend="give only one")
     with invocation.store(to_look=True) as store:
         row, wanted = invocation.references(store).address(reference, failure=True)
         explanation = stored_explanation(store, row, wanted)
