@@ -44,7 +44,7 @@ def ending_fields(row: RunRow) -> dict[str, Any]:
 
 
 def _origin(row: RunRow) -> dict[str, Any] | None:
-    """The run that it continues, from where and how; None: it is no fork."""
+    """The run that it continues, from where and how; None: it is not a fork."""
     origin = read_origin(row.fork_of, row.fork)
     return None if origin is None else to_builtins(origin)
 

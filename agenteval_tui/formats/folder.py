@@ -1,4 +1,4 @@
-"""A folder of foreign files: which of them may be imported, and what is passed over, by reason."""
+"""A folder of foreign files: which may be imported, and what is passed over, by reason."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ _SAY_NOTHING = frozenset((type(None), bool, int, float))
 
 
 class UnreadTexts:
-    """Counts, over the runs of a file, the fields whose text is in none of them."""
+    """Counts, over the runs of a file, the fields with a text that no run contains."""
 
     def __init__(self) -> None:
         self._left_out = _Fields()
@@ -267,7 +267,7 @@ class _Fields:
     def said(self) -> str:
         """The fields in order, each in backquotes with how often it was there; "" for none.
 
-        Of an object that has many of them the names are counted: `headers.*` (12 names, 40 rows).
+        Of an object that has many the names are counted: `headers.*` (12 names, 40 rows).
         """
         groups = {path: [path] for path in self._times}
         while parents := _crowded(groups):

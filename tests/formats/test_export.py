@@ -278,7 +278,7 @@ def test_tests_are_written_once_and_never_over_a_file(command: Any, tmp_path: Pa
     text = to.read_text("utf-8")
     code, _, err = command("import", given, "--to", to)
     assert (code, to.read_text("utf-8")) == (2, text)
-    assert "not written over" in err
+    assert "not overwritten" in err
     assert command("import", given, "--to", "-")[1] == text
     code, out, _ = command("export", to, "--format", "power-ui")
     assert code == 0
@@ -286,7 +286,7 @@ def test_tests_are_written_once_and_never_over_a_file(command: Any, tmp_path: Pa
     assert command("export", tmp_path / "no.yaml", "--format", "power-ui")[0] == 2
     chat = tmp_path / "m.json"
     chat.write_text(json.dumps(CHAT), "utf-8")
-    assert "runs and no tests" in command("import", chat, "--to", to)[2]
+    assert "runs but no tests" in command("import", chat, "--to", to)[2]
 
 
 def test_imported_runs_are_graded_and_labelled_like_own_ones(command: Any, tmp_path: Path) -> None:

@@ -290,7 +290,7 @@ def test_ids_that_are_paths_name_tests_and_no_files(imported, tmp_path: Path) ->
 
 
 def test_other_archives_and_packings_are_refused_in_words(imported, tmp_path: Path) -> None:
-    with pytest.raises(AgentevalError, match="no Inspect log"):
+    with pytest.raises(AgentevalError, match="not an Inspect log"):
         imported(packed(header=False, start=False, more=[("word/document.xml", "<a/>")]), "a.docx")
     with pytest.raises(AgentevalError, match="nothing in this file can be imported"):
         imported(b"PK\x03\x04 and then nothing", "b.eval")

@@ -68,6 +68,12 @@ if prompt != "quiet":
     root = tracer.start_span("invoke_agent desk", attributes={"gen_ai.operation.name": "invoke_agent"})
     with trace.use_span(root, end_on_exit=prompt != "open"):
         conversation(tracer, prompt)
+else:
+    import os, urllib.request
+    from contextlib import suppress
+    place, kind = os.environ["OTEL_EXPORTER_OTLP_ENDPOINT"] + "/v1/traces", {"Content-Type": "application/json"}
+    with suppress(OSError):
+        urllib.request.urlopen(urllib.request.Request(place, data=b"nonsense", headers=kind))
 sys.stdout.write(f"The desk says: {prompt} is shipped.")
 """
 )
@@ -138,7 +144,7 @@ async def test_runs_of_a_program_have_every_call_that_their_own_spans_tell(tmp_p
     )
     # A span that does not end is not sent: what it holds is.
     assert (told(opened)[:8], notes(opened)) == (whole("open"), ["open_spans"])
-    # No span: what the program said is the run.
+    # No span that can be read: what the program said is the run.
     assert told(quiet) == ["user: quiet", "assistant: The desk says: quiet is shipped."]
     assert notes(quiet) == ["no_spans"]
     assert quiet.notes[0].what.endswith("its last request could not be read: the body is not JSON")

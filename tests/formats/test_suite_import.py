@@ -124,7 +124,7 @@ def test_prompts_in_files_are_read_from_the_folder_alone(suite: Read, tmp_path: 
     config = {"prompts": ["file://p.txt", "file:///etc/passwd", "file://../x.txt"], "tests": [{"vars": {"q": "x"}}]}
     made, found = suite(config, "c.json")
     assert [test.prompt for test in made.tests] == ["Say {{q}}"]
-    assert sum("outside of the folder" in note for note in found.notes) == 2
+    assert sum("outside the folder" in note for note in found.notes) == 2
 
 
 def test_pydantic_evals(suite: Read) -> None:
@@ -252,7 +252,7 @@ tests:
 @pytest.mark.parametrize(
     ("text", "name", "said"),
     [
-        ("prompts: [a\ntests: [", "c.yaml", "no YAML"),
+        ("prompts: [a\ntests: [", "c.yaml", "not YAML"),
         ("prompts: [a]\ntests: []\nproviders: x\n" + "a0: &a0 [x,x,x,x,x,x,x,x,x]\n"
          + "".join(f"a{n}: &a{n} [" + ",".join([f"*a{n - 1}"] * 9) + "]\n" for n in range(1, 9)), "c.yaml", "values"),
         ('{"object_alias": "axenox.GenAI.AI_TEST_CRITERION", "rows": []}', "c.json", "no test cases"),

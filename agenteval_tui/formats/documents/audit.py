@@ -12,7 +12,7 @@ from agenteval_tui.core.document import Count, Document, Severity, one_of
 
 
 class Noticed(Document, frozen=True, kw_only=True):
-    """Mutations of one kind: how many were tried, and how many of them failed."""
+    """Mutations of one kind: how many were tried, and how many failed."""
 
     failed: Count
     tried: Count

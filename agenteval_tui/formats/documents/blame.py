@@ -33,7 +33,7 @@ class SuspectDocument(Document, frozen=True, kw_only=True):
 
 
 class PrefixDocument(Document, frozen=True, kw_only=True):
-    """How many stored runs did the same up to and with a step, and how many of them passed."""
+    """How many stored runs did the same up to and with a step, and how many passed."""
 
     step: Step
     runs: Count
@@ -58,7 +58,7 @@ class SampledDocument(Document, frozen=True, kw_only=True):
     rates: tuple[RateDocument, ...]
     samples: Annotated[Count, Meta(description="the most continuations of one step")]
     asked: Annotated[Count, Meta(description="continuations in all")]
-    known: Annotated[Count, Meta(description="those of them that were stored before, and cost nothing")]
+    known: Annotated[Count, Meta(description="how many of these were stored before, and cost nothing")]
     cost: Annotated[float | None, Meta(description="US dollars of the agents; null if it was not measured")]
     execution: Annotated[str, Meta(description="the execution that holds them; empty if nothing was asked")]
     stopped: Annotated[str, Meta(description="why it ended early; empty if it did not")]
@@ -85,7 +85,7 @@ class BlameDocument(Document, frozen=True, kw_only=True):
     decisive: SuspectDocument | None
     others: tuple[SuspectDocument, ...]
     prefixes: tuple[PrefixDocument, ...]
-    sampled: Annotated[SampledDocument | None, Meta(description="null if it was not asked for")]
+    sampled: Annotated[SampledDocument | None, Meta(description="null if nobody has sampled the run")]
 
 
 def blame_document(blame: Blame) -> BlameDocument:

@@ -19,9 +19,11 @@ Step = Annotated[int, Meta(ge=1, description="the number of a message, from 1, a
 class ForkEdit(Document, frozen=True, kw_only=True):
     """One thing that was changed."""
 
-    change: Annotated[str, one_of("system", "text", "arguments", "tool_result", "tool_error", "insert", "drop")]
-    step: Annotated[Step | UnsetType, Meta(description="not there for the system prompt")] = UNSET
-    value: Annotated[Any, Meta(description="the new text, or the new arguments")] = None
+    change: Annotated[
+        str, one_of("system", "text", "arguments", "tool_result", "tool_error", "insert", "drop", "tools")
+    ]
+    step: Annotated[Step | UnsetType, Meta(description="not there for the system prompt and the tools")] = UNSET
+    value: Annotated[Any, Meta(description="the new text or arguments; of tools {without_tools, changed_tools}")] = None
     role: Annotated[str | UnsetType, Meta(description="of a message that was inserted")] = UNSET
 
 

@@ -28,7 +28,7 @@ class JudgedCriterion(Document, frozen=True, kw_only=True):
     judged: Annotated[Count, Meta(description="runs that the criterion was applied to")]
     passed: Count
     errors: Count
-    labelled: Annotated[Count, Meta(description="of them with a person's rating")]
+    labelled: Annotated[Count, Meta(description="of these, labelled by a person")]
     undecided: Annotated[Count, Meta(description="labelled runs without a verdict; left out of n")]
     n: Annotated[Count, Meta(description="runs that judge and person both decided")]
     both_yes: Count

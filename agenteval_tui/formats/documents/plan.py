@@ -73,7 +73,7 @@ class PlannedUser(Document, frozen=True, kw_only=True):
 
     agent: str
     runs: Count
-    max_turns: Annotated[Count, Meta(description="it speaks at most so often in one of them")]
+    max_turns: Annotated[Count, Meta(description="the most that it speaks in one run")]
 
 
 class PlanLimits(Document, frozen=True, kw_only=True):
@@ -115,7 +115,7 @@ class PlanPreview(Document, frozen=True, kw_only=True):
     trusted: bool
     needs: Annotated[
         tuple[TrustNeed, ...],
-        Meta(description="what would be executed on this machine, or read outside of the suites' folders"),
+        Meta(description="what would be executed on this machine, or read outside the suites' folders"),
     ]
 
 

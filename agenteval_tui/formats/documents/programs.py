@@ -15,7 +15,7 @@ _Value = Annotated[Any, Meta(description="a text, or a value that is kept as JSO
 
 
 class _Event(Struct, frozen=True, kw_only=True, tag_field="type"):
-    """The base of events. Their docstrings stand in the JSON Schema."""
+    """The base of events. Their docstrings are in the JSON Schema."""
 
 
 class TextEvent(_Event, frozen=True, kw_only=True, tag="text"):

@@ -211,7 +211,7 @@ _ABOUT = ("title", "description", "markdownDescription", "default", "examples")
 
 
 def _any_of(options: list[Schema]) -> Schema:
-    """Any of them; what the first says about itself is said of the whole."""
+    """Any of the types; the whole has the description of the first."""
     first = options[0]
     about = {key: value for key, value in first.items() if key in _ABOUT}
     return {**about, "anyOf": [{key: value for key, value in first.items() if key not in _ABOUT}, *options[1:]]}

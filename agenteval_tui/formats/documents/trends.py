@@ -211,7 +211,7 @@ class Trends(Document, frozen=True, kw_only=True):
 def trends_document(
     trend: trends.Trend, more: Extras, watched: AlertCheck | None = None, regraded: Regrading | None = None
 ) -> Trends:
-    """A trend with what stands beside its lines. `watched`: the alerts; `regraded`: what grading anew did."""
+    """A trend with what is shown beside its lines. `watched`: the alerts; `regraded`: what grading anew did."""
     return Trends(
         since=_moment(trend.since_ms),
         until=_moment(trend.until_ms),

@@ -1,4 +1,4 @@
-"""What an exporter is, and what each of them needs: a run with all that is stored of it, as JSON."""
+"""What an exporter is, and what each needs: a run with all that is stored of it, as JSON."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def annotation_lines(
 
 
 def _warnings(runs: list[RunRow], place_of: Callable[[RunRow], Place | None]) -> Iterator[str]:
-    """The tests that passed although a check of theirs could not be made."""
+    """The tests that passed although a check of theirs could not run."""
     tests: dict[tuple[str, str], list[RunRow]] = {}
     for run in runs:
         if run.status == "passed" and run.checks_not_made:
@@ -74,10 +74,10 @@ def _warnings(runs: list[RunRow], place_of: Callable[[RunRow], Place | None]) ->
     for number, alike in enumerate(tests.values()):
         left = len(tests) - number
         if number == MOST - 1 and left > 1:
-            yield command("warning", f"checks of {left} more tests could not be made", title="agenteval")
+            yield command("warning", f"checks of {left} more tests could not run", title="agenteval")
             break
         first = alike[0]
-        # The reason of a run that passed is which of its checks could not be made; an imported one may have none.
+        # The reason of a run that passed is which of its checks could not run; an imported one may have none.
         why = one_line(first.why or not_made_sentence(first.checks_not_made), 1000)
         whole = f" ({not_made_in_runs_sentence(checks_not_made(alike))})" if len(alike) > 1 else ""
         message = f"passed, but {why}{whole}\nagenteval why {first.id}"

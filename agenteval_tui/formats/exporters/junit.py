@@ -98,7 +98,7 @@ def _case(
 
 
 def _not_made(store: Store, row: RunRow) -> str:
-    """Which checks could not be made, with the reason of each."""
+    """Which checks could not run, with the reason of each."""
     whys = [
         f"{result.criterion}: {criterion_sentence(result)}"
         for result in store.results(row.id)

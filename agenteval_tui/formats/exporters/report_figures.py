@@ -235,7 +235,7 @@ def report_figures(store: Store, execution: ExecutionRow) -> ReportFigures:
     notes = {(run.suite_name, run.test_id): held_text(gating.of_run(run)) for run in runs}
     found = [*_metrics(execution, stats["overall"], stats["tests"], gating), *others]
     if missing := checks_not_made(runs):
-        found.append(Figure("Checks that could not be made", f"{missing:,}", missing, "count"))
+        found.append(Figure("Checks that could not run", f"{missing:,}", missing, "count"))
     against = compare_to_baseline(store, execution)
     labels = labels_by_run(store, [run.id for run in runs])
     return ReportFigures(

@@ -1,4 +1,4 @@
-"""A request to a model as a program: Python without packages, or curl. The key comes from the environment."""
+"""A request to a model as a program: Python without packages, or curl. Keys come from the environment."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _python_text(value: str) -> str:
 def _curl(request: WrittenRequest) -> str:
     lines = []
     if request.note:
-        lines.append(f"# {request.note}\n")
+        lines.append(f"# {_note(request)}\n")
     lines.append(f"curl -sS {shlex.quote(request.url)} \\\n")
     lines += [f"  -H {_shell_word(f'{name}: {value}')} \\\n" for name, value in _headers(request).items()]
     lines.append(f"  --data-binary {shlex.quote(json.dumps(request.body, indent=2, ensure_ascii=True))}\n")

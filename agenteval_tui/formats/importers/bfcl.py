@@ -34,7 +34,7 @@ def _recording(value: Mapping[str, Any]) -> Recording:
 
 
 def _answers(result: Any) -> Iterator[dict[str, Any]]:
-    """One answer, or for several turns a list of turns, each of them a list of steps."""
+    """One answer, or for several turns a list of turns, each a list of steps."""
     if isinstance(result, str):
         yield {"role": "assistant", "content": result}
     elif all(isinstance(one, Mapping) for one in as_list(result)):

@@ -150,7 +150,7 @@ def _packed(file: IO[bytes]) -> Iterator[Recording | Skipped]:
     header, problem, passed_over = _header(archive)
     if not samples and "eval" not in header:
         raise AgentevalError(
-            "this ZIP archive is no Inspect log: it has neither a header nor samples", mend="name the `.eval` file"
+            "this ZIP archive is not an Inspect log: it has neither a header nor samples", mend="name the `.eval` file"
         )
     if archive.cut_off:
         yield Skipped("the archive is cut off", cut_off=True, counts=False, place="the log")
@@ -200,7 +200,7 @@ def _member_sample(member: Member, header: Mapping[str, Any]) -> Iterator[Record
         with member.open() as stream:
             reader = JsonReader(stream)
             if reader.kind() != "object":
-                yield Skipped("no sample: it is no JSON object", place=member.name)
+                yield Skipped("no sample: it is not a JSON object", place=member.name)
                 return
             found, remarks = read_sample(reader, _evaluation(header))
     except UnreadableFile as error:

@@ -147,7 +147,7 @@ def _recovered(file: IO[bytes], budget: _Budget) -> Archive:
         found += 1
         members[name] = Member(name, partial(_found, file, start, method, size, budget))
     if not members:
-        raise DamagedMember("it is no ZIP archive, or damaged from its beginning", cut_off=True)
+        raise DamagedMember("it is not a ZIP archive, or its start is damaged", cut_off=True)
     return Archive(members, cut_off=True, replaced=found - len(members))
 
 

@@ -18,7 +18,7 @@ from agenteval_tui.transcripts.model import Usage
 NAME = "langfuse"
 _ASKED = re.compile(r"llm\.input_messages\.(\d{1,4})\.message\.(role|content|tool_call_id)")
 _ROLES = ("system", "developer", "user", "tool")
-"""Of the messages that stand in attributes; what the model said is in its answers, with its calls."""
+"""Of the messages that are in attributes; what the model said is in its answers, with its calls."""
 _KINDS: dict[str, Kind] = {"GENERATION": "model", "TOOL": "tool", "AGENT": "agent"}
 
 

@@ -20,7 +20,7 @@ _KINDS: dict[str, Kind] = {"generation": "model", "response": "model", "function
 
 
 def can_read(value: Any) -> bool:
-    """Whether a value of the file is a trace, a span, or an export of them."""
+    """Whether a value of the file is a trace, a span, or an export."""
     if not isinstance(value, Mapping):
         return False
     if value.get("object") in _OBJECTS:

@@ -298,7 +298,7 @@ def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | 
 
 
 def sorted_out(spans: Sequence[Span]) -> tuple[list[Span], list[Span], list[Span], list[Span]]:
-    """The spans in the order in which they began, and those of tools, of agents, of models."""
+    """The spans in the order in which they started, and those of tools, of agents, of models."""
     spans = sorted(spans, key=lambda one: (one["start"] is None, one["start"] or 0))
     tools = [span for span in spans if _operation(span) == _TOOL]
     agents = [span for span in spans if _operation(span) in _AGENTS]

@@ -143,7 +143,7 @@ def _context(given: Any, name: str, imported: FoundTests) -> dict[str, Any]:
         try:
             given = json.loads(given) if given.strip() else {}
         except (ValueError, RecursionError):
-            imported.note(f"{name}: its context is no JSON and was left out")
+            imported.note(f"{name}: its context is not JSON and was left out")
             return {}
     if not isinstance(given, Mapping):
         return {}

@@ -62,7 +62,7 @@ def _criteria(assertions: Any, read: ReadFile, share: float) -> Iterator[dict[st
 
 
 def _set(one: Mapping[str, Any], read: ReadFile, share: float) -> Iterator[dict[str, Any]]:
-    """The criteria of a set: all of them must pass; with a threshold one criterion, whose score is their mean."""
+    """The criteria of a set: all must pass; with a threshold one criterion, whose score is their mean."""
     inner = one["assert"] if isinstance(one.get("assert"), list) else []
     own = _weight(one)
     threshold = number(one.get("threshold"))

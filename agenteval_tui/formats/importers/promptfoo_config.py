@@ -134,7 +134,7 @@ def _read(folder: Path, name: str, imported: FoundTests) -> str:
     """The text of a prompt's file beside the configuration; "" and a note where it can't be had."""
     path = (folder / name).resolve()
     if not path.is_relative_to(folder.resolve()):
-        imported.note(f"the prompt in {name} is outside of the folder and was not read")
+        imported.note(f"the prompt in {name} is outside the folder and was not read")
         return ""
     try:
         with path.open("rb") as file:
@@ -322,7 +322,7 @@ class Files:
         if not _GLOB.search(name):
             path = (self._folder / name).resolve()
             if not path.is_relative_to(self._folder):
-                self._found.note(f"{name} is outside of the folder and was not read")
+                self._found.note(f"{name} is outside the folder and was not read")
                 return []
             if not path.is_file():
                 self._found.note(f"{name} can't be read: there is no such file")

@@ -43,7 +43,7 @@ _ERROR = 2  # promptfoo's failureReason: the provider broke; 1 is a failed asser
 
 
 def can_read(value: Any) -> bool:
-    """Whether a file's first value is promptfoo's results, or one of them."""
+    """Whether a file's first value is a promptfoo result, or a list of results."""
     if not isinstance(value, Mapping):
         return False
     results = value.get("results")
@@ -314,7 +314,7 @@ def _answered(output: Any) -> list[Any]:
 
 def _verdicts(row: Mapping[str, Any]) -> tuple[CriterionResult, ...]:
     """A result for each assertion. Where they alone would say something else than promptfoo did (a threshold over
-    all of them, a function of its own), promptfoo's verdict decides and they are for information."""
+    all, a function of its own), promptfoo's verdict decides and they are for information."""
     grading = row["gradingResult"] if isinstance(row.get("gradingResult"), Mapping) else {}
     parts = [one for one in grading.get("componentResults") or () if isinstance(one, Mapping)]
     success = row.get("success")

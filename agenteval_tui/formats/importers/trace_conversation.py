@@ -1,7 +1,7 @@
 """A trace of another tool as one conversation: what models were asked and answered, and what tools gave.
 
 Each request of a model holds the conversation so far, or only what is new; wrappers of a call are recorded beside the
-call. So the messages of all requests are put together in their order, each of them once.
+call. So the messages of all requests are put together in their order, each once.
 """
 
 from __future__ import annotations

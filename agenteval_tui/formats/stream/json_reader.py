@@ -292,7 +292,7 @@ def reduced(text: RawText, largest: int) -> tuple[Any, tuple[tuple[str, str], ..
 
 
 def _dotted(path: list[str | int], *, items: bool = True) -> str:
-    """`samples[3].scores`; without `items` `samples[].scores`, for all of them. Items are counted from 1."""
+    """`samples[3].scores`; without `items` `samples[].scores`, for all. Items are counted from 1."""
     found = ""
     for one in path:
         if isinstance(one, int):

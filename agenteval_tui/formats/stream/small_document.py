@@ -35,7 +35,7 @@ def read_document(source: Source) -> Any:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark is not None else ""
         said = getattr(error, "problem", None) or "not readable"
-        raise AgentevalError(f"this is no YAML: {said}", where=f"{where}{line}") from None
+        raise AgentevalError(f"this is not YAML: {said}", where=f"{where}{line}") from None
     except (RecursionError, ValueError) as error:
         raise AgentevalError(f"this YAML can't be read: {error}", where=where) from None
 
