@@ -38,7 +38,7 @@ from agenteval_tui.transcripts.finish_reason import SAID as ENDINGS
 from agenteval_tui.transcripts.model import USER, RunError
 
 Kind = Literal["failed", "error", "agent", "threshold", "ending"]
-"""`failed`: a criterion; `error`: a check that could not be made; `agent`: the agent did not finish; `threshold`: every
+"""`failed`: a criterion; `error`: a check that could not run; `agent`: the agent did not finish; `threshold`: every
 criterion passed, and the score is below the test's `pass_threshold`; `ending`: the answer was cut, or stopped by a
 filter, and then failed: `condition` is which."""
 _KINDS: tuple[Kind, ...] = ("failed", "error", "agent", "threshold", "ending")
@@ -83,7 +83,7 @@ _EXTRACTION_WORDS: dict[str, str] = {
     "code block not closed": "the answer's code block is never closed",
     "slow_pattern": "the pattern takes too long",
     "no match": "the pattern finds nothing in the answer",
-    "no JSON": "the answer is no JSON",
+    "no JSON": "the answer is not JSON",
     "nothing at the path": "the path finds nothing in the JSON",
     "tool not called": "the tool whose result is looked at was not called",
     "no list in the result": "the tool's result holds no list",
@@ -386,7 +386,7 @@ def extraction_way(line: Evidence) -> str:
 
 
 def error_way(code: str, fields: Mapping[str, Any], message: str) -> FailureMode:
-    """Why a check could not be made: its code; of what others say (an exception, a server, a plug-in) also their
+    """Why a check could not run: its code; of what others say (an exception, a server, a plug-in) also their
     message without what differs from run to run."""
     if code == Code.BROKE:
         return FailureMode(code, "", fingerprint(f"{fields.get('type')}: {fields.get('message')}"))
@@ -593,7 +593,7 @@ _ARGUMENTS = {
 
 def _json_words(cause: Cause) -> str:
     if cause.condition == "parses":
-        return "the value is no JSON"
+        return "the value is not JSON"
     rule = {"schema": " (schema)", "equals": " (equals)"}.get(cause.condition, "")
     if cause.way == "missing":
         return f"{cause.about} is missing in the JSON{rule}"

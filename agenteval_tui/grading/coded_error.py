@@ -1,4 +1,4 @@
-"""The error of a check that could not be made: a code with fields, whose words are made last."""
+"""The error of a check that could not run: a code with fields, whose words are made last."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class Code(StrEnum):
     NO_VERDICT = "no_verdict"
     """Another tool gave none."""
 
-    # Why a check could not be made.
+    # Why a check could not run.
     BAD_CONFIG = "bad_config"
     UNKNOWN_VARIABLE = "unknown_variable"
     EMPTY_VARIABLE = "empty_variable"

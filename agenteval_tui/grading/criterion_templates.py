@@ -58,7 +58,7 @@ _BUILT_IN: Mapping[str, tuple[str, str, Mapping[str, Any], str | None]] = {
 
 
 def starters() -> list[Starter]:
-    """All of them: those that are used most first, then by name; metrics of plug-ins without properties."""
+    """All templates, most used first, then by name; metrics of plug-ins without properties."""
     found = metric_names()
     first = [name for name in _BUILT_IN if name in found]
     return [_starter(name) for name in [*first, *(name for name in found if name not in _BUILT_IN)]]

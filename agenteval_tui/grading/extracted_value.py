@@ -113,7 +113,7 @@ class JsonValue(Value):
 
 
 class ListValue(Value):
-    """A list of texts (documents that were found), in order. Its text has one of them a line.
+    """A list of texts (documents that were found), in order. Its text has one item per line.
 
     `place(number)` says where an item is in the transcript; it is called only when the place is shown.
     """

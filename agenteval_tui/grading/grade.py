@@ -83,7 +83,7 @@ def _decides(result: CriterionResult, pass_threshold: float | None) -> bool:
 
 
 def not_made(results: Iterable[CriterionResult]) -> int:
-    """How many checks could not be made: criteria in error."""
+    """How many checks could not run: criteria in error."""
     return sum(result.outcome is Outcome.ERROR for result in results)
 
 

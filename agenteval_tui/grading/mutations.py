@@ -28,7 +28,7 @@ KINDS: Mapping[str, str] = {
     "truncate": "the answer ends in the middle",
     "numbers": "the numbers in the answer are others",
     "case": "the answer is in the other case",
-    "extra-call": "a tool is called that need not be",
+    "extra-call": "a tool is called without need",
     "extra-text": "the answer says more than it may",
     "secret": "the agent gives a secret away",
     "system-prompt": "the answer repeats the system prompt",
@@ -70,7 +70,7 @@ _NOTHING = Forbidden()
 
 
 def mutations(transcript: Transcript, forbidden: Forbidden = _NOTHING) -> Iterator[Mutation]:
-    """The mutations that change something in `transcript`; in some of them the agent does what is forbidden."""
+    """The mutations that change something in `transcript`; some make the agent do what is forbidden."""
     tools, texts = forbidden.tools, forbidden.texts
     yield from _of_calls(transcript)
     yield from _of_answer(transcript)

@@ -13,7 +13,7 @@ from agenteval_tui.grading.codes import Code
 
 
 class Outcome(StrEnum):
-    """Of a metric, a criterion or a run. `error`: the check itself could not be made; never a fail, never a pass."""
+    """Of a metric, a criterion or a run. `error`: the check itself could not run; never a fail, never a pass."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -90,7 +90,7 @@ class MetricResult(Struct, frozen=True):
     """What one metric said. `score` is None when the outcome is neither passed nor failed, or `neutral`.
 
     `neutral`: nothing was configured; the metric is left out of every mean (Power UI rates it 3). `code` and `fields`
-    say what no line of evidence says: why the check could not be made, whom it waits for. "": its evidence says all.
+    say what no line of evidence says: why the check could not run, whom it waits for. "": its evidence says all.
     `message`: as in `Evidence`.
     """
 

@@ -73,7 +73,7 @@ def own_criterion_sentence(result: CriterionResult) -> str:
 
 
 def verdict_sentence(verdict: Verdict) -> str:
-    """Why a test's verdict is what it is; of one that passed: which checks could not be made, "" for none."""
+    """Why a test's verdict is what it is; of one that passed: which checks could not run, "" for none."""
     if verdict.message or (verdict.code and verdict.code != Code.SCORE_UNKNOWN):
         return verdict.message or error_sentence(verdict.code, verdict.fields)
     if verdict.outcome == "passed":
@@ -92,13 +92,13 @@ def verdict_sentence(verdict: Verdict) -> str:
 
 
 def not_made_sentence(count_: int) -> str:
-    """How many checks could not be made; "" for none."""
-    return "" if not count_ else f"{'1 check' if count_ == 1 else f'{count_:,} checks'} could not be made"
+    """How many checks could not run; "" for none."""
+    return "" if not count_ else f"{'1 check' if count_ == 1 else f'{count_:,} checks'} could not run"
 
 
 def not_made_in_runs_sentence(count_: int) -> str:
     """The same over several runs, of which only those that have a verdict are counted; "" for none."""
-    return f"{not_made_sentence(count_)} in runs that have a verdict" if count_ else ""
+    return f"{not_made_sentence(count_)} in runs with a verdict" if count_ else ""
 
 
 def _of_first(results: Sequence[CriterionResult]) -> str:
@@ -134,7 +134,7 @@ def _more(number: int) -> str:
 
 
 def error_sentence(code: str, fields: Fields) -> str:
-    """Why a check could not be made, or what decided beside the evidence."""
+    """Why a check could not run, or what decided beside the evidence."""
     made = _RESULTS.get(code)
     try:
         if made is not None:
@@ -164,10 +164,10 @@ def _threshold(fields: Fields) -> str:
 def _no_expected(fields: Fields) -> str:
     kind = fields.get("metric")
     if kind == "Classification":
-        return "there is no right label: neither `label` nor an expected value is given"
+        return "no label to compare with: set `label` or an expected value"
     if kind == "Similarity":
-        return "there is nothing to compare with: give `to`, or the criterion an expected_value"
-    return "there is nothing to compare with: neither `to` nor an expected value is given"
+        return "nothing to compare with: set `to`, or give the criterion an expected_value"
+    return "nothing to compare with: set `to` or an expected value"
 
 
 def _too_large(fields: Fields) -> str:
@@ -175,13 +175,13 @@ def _too_large(fields: Fields) -> str:
     if fields.get("what") == "compare":
         return f"{count_} characters are too many to compare (at most {most})"
     if fields.get("what") == "json":
-        return f"{count_} characters are too many to be read as JSON (at most {most})"
+        return f"{count_} characters are too many to read as JSON (at most {most})"
     return f"the value is longer than {most} characters"
 
 
 def _unreadable_reply(fields: Fields) -> str:
     which = _vote(fields)
-    return f"the judge's reply can't be read, neither the first nor the second{which}: {fields['problem']}"
+    return f"neither of the judge's two replies{which} can be read: {fields['problem']}"
 
 
 def _vote(fields: Fields) -> str:
@@ -190,15 +190,13 @@ def _vote(fields: Fields) -> str:
 
 def _unknown_variable(fields: Fields) -> str:
     known = ", ".join(fields.get("known") or ())
-    return f"unknown variable {fields['variable']!r}" + (
-        f" (there are: {known})" if known else " (there are no variables)"
-    )
+    return f"unknown variable {fields['variable']!r}" + (f" (known: {known})" if known else " (no variables are set)")
 
 
 def _empty_variable(fields: Fields) -> str:
     names = listed([f'"{name}"' for name in fields["variables"]])
     row = f"row {fields['row']} of the dataset has" if fields.get("row") else "there is"
-    return f"{row} no value in {names}: `{fields['text']}` would look for nothing"
+    return f"{row} no value for {names}, so `{fields['text']}` would look for nothing"
 
 
 def _unusable_label(fields: Fields) -> str:
@@ -212,25 +210,25 @@ def _unusable_label(fields: Fields) -> str:
 def _unusable_return(fields: Fields) -> str:
     name, problem = fields["function"], fields["problem"]
     if problem == "unreadable":
-        return f"what {name} returned can't be read"
+        return f"the value that {name} returned can't be read"
     given = shown(fields["returned"], 120)
     return (
         f"{name} returned "
         + {
             "passed": f"`passed` {given}, which is neither true nor false",
-            "nothing": f"{given}: it must return a bool or a score 0..1",
+            "nothing": f"{given}: return a bool or a score from 0 to 1",
             "not a score": f"{given}, which is neither a bool nor a number",
-            "off the scale": f"{given}: a score is 0..1",
+            "off the scale": f"{given}: a score is from 0 to 1",
         }[problem]
     )
 
 
 def _unusable_vector(fields: Fields) -> str:
     return {
-        "none": "the embedder's reply can't be read: there is no vector in it",
-        "numbers": "the embedder's reply can't be read: its vector is empty, or holds something that is not a number",
-        "zeros": "the embedder gave a vector of zeros: it has no direction to compare",
-        "lengths": f"the embedder gave vectors of different lengths: {fields.get('left')} and {fields.get('right')}",
+        "none": "the embedder's reply can't be read: it has no vector",
+        "numbers": "the embedder's reply can't be read: its vector is empty or has values that are not numbers",
+        "zeros": "the embedder returned a vector of zeros, which can't be compared",
+        "lengths": f"the embedder returned vectors of unequal length: {fields.get('left')} and {fields.get('right')}",
     }[fields["problem"]]
 
 
@@ -245,10 +243,10 @@ _RESULTS: dict[str, Callable[[Fields], str]] = {
         if f.get("of") == "criterion"
         else "nothing is configured: the metric checks nothing"
     ),
-    Code.VALUE_FOUND: lambda f: "a value was found; no metric looks at it",
+    Code.VALUE_FOUND: lambda f: "a value was found, but no metric checks it",
     Code.NOTHING_EXTRACTED: lambda f: "nothing extracted",
     Code.THRESHOLD: _threshold,
-    Code.SCORE_UNKNOWN: lambda f: f"without its score the test's threshold {f['threshold']:g} can't be checked",
+    Code.SCORE_UNKNOWN: lambda f: f"the score is unknown: the threshold {f['threshold']:g} can't be checked",
     Code.NOT_FINISHED: lambda f: f"not graded: the agent did not finish ({f['kind']}: {f['message']})",
     Code.NO_VERDICT: lambda f: "no verdict was given",
     Code.BAD_CONFIG: lambda f: str(f["message"]),
@@ -259,14 +257,14 @@ _RESULTS: dict[str, Callable[[Fields], str]] = {
     ),
     Code.BROKE: lambda f: f"the {f.get('what', 'metric')} broke: {f['type']}: {f['message']}",
     Code.SLOW_PATTERN: lambda f: f"the pattern {f['pattern']} took longer than {f['seconds']:g} s on this text",
-    Code.UNCHECKED_FORMAT: lambda f: f"the schema asks for the format {quoted(f['format'])}, which is not known",
+    Code.UNCHECKED_FORMAT: lambda f: f"the schema asks for the unknown format {quoted(f['format'])}",
     Code.SLOW_SCHEMA: lambda f: f"checking this value against the schema took longer than {f['seconds']:g} s",
     Code.TOO_LARGE: lambda f: _within_result(f, _too_large(f)),
     Code.TOO_DEEP: lambda f: _within_result(
         f,
         {
-            "json": "the JSON is nested too deeply to be read",
-            "schema": "the schema refers to itself without an end, or the value is nested too deeply",
+            "json": "the JSON is nested too deeply to read",
+            "schema": "the schema refers to itself endlessly, or the value is nested too deeply",
         }.get(f.get("what", ""), "the value is nested too deeply"),
     ),
     Code.UNREADABLE_NUMBER: lambda f: _within_result(f, f"the JSON cannot be read: {f['problem']}"),
@@ -274,23 +272,23 @@ _RESULTS: dict[str, Callable[[Fields], str]] = {
         f,
         f"`{f['pattern']}` cannot be applied: {f['problem']}"
         if f.get("problem")
-        else f"`{f['pattern']}` is nested too deeply to be applied",
+        else f"`{f['pattern']}` is nested too deeply to apply",
     ),
     Code.UNRESOLVED_REFERENCE: lambda f: (
         f"the schema refers to {f['reference']}, which is not in it (nothing is fetched)"
     ),
     Code.NO_EXPECTED_VALUE: _no_expected,
-    Code.NO_SYSTEM_PROMPT: lambda f: "the system prompt was not recorded: whether it leaked cannot be seen",
-    Code.NO_WORDS: lambda f: "a text without words has no grade",
+    Code.NO_SYSTEM_PROMPT: lambda f: "the system prompt was not recorded, so a leak can't be detected",
+    Code.NO_WORDS: lambda f: "a text without words has no reading grade",
     Code.NOT_A_LIST: lambda f: "this value is not a list of documents: use the prototype class Retrieval",
     Code.NOT_MEASURED: lambda f: f"{_measured(f)} was not measured",
-    Code.NOT_ASKED: lambda f: f"{_respondent(f)} was not asked yet",
-    Code.NOT_ASKED_THIS: lambda f: f"{_respondent(f)} was not asked this yet: it needs asking again",
+    Code.NOT_ASKED: lambda f: f"{_respondent(f)} has not been asked yet",
+    Code.NOT_ASKED_THIS: lambda f: f"{_respondent(f)} has not been asked this question yet",
     Code.ASKING_FAILED: lambda f: str(f["message"]),
     Code.UNREADABLE_REPLY: _unreadable_reply,
     Code.OFF_SCALE: lambda f: f"the judge's score {f['problem']}{_vote(f)}",
     Code.NO_SCORE: lambda f: f"the judge's score {f['problem']}{_vote(f)}",
-    Code.NOTHING_TO_SEE: lambda f: "the judge would see nothing: there is no reference, and `see` names nothing else",
+    Code.NOTHING_TO_SEE: lambda f: "the judge would see nothing: there is no reference, and `see` names no other part",
     Code.WAITING: lambda f: f"waits for a person: {f['question']}",
     Code.UNUSABLE_LABEL: _unusable_label,
     Code.UNUSABLE_RETURN: _unusable_return,
@@ -384,9 +382,9 @@ def _present(line: Evidence) -> str:
     if "document" in fields:
         return f"{quoted(fields['document'])} is the {nth(fields['rank'])}"
     if "key" in fields:
-        return f"{quoted(fields['key'])} is there"
+        return f"{quoted(fields['key'])} is present"
     if fields.get("keyword"):
-        return f"{quoted(line.expected)} is there (line {fields['line']})"
+        return f"{quoted(line.expected)} is in the text (line {fields['line']})"
     if fields.get("forbidden"):
         lines = fields["lines"]
         where = f"{'line' if len(lines) == 1 else 'lines'} {_numbers(lines)}"
@@ -411,13 +409,13 @@ def _missing(line: Evidence) -> str:
     if "document" in fields:
         return f"{quoted(fields['document'])} was not found"
     if "label" in fields:
-        return f"there is no label, the right one is {quoted(fields['label'])}"
+        return f"there is no label, expected {quoted(fields['label'])}"
     if "keys" in fields:
         names = listed([f"`{name}`" for name in fields["keys"]])
         where = dotted_path(fields["path"])
         if "value" in fields:
-            return f"{names} is missing in {where} (expected {shown(fields['value'], 40)})"
-        return f"{names} {'is' if len(fields['keys']) == 1 else 'are'} missing in {where}"
+            return f"{names} is missing from {where} (expected {shown(fields['value'], 40)})"
+        return f"{names} {'is' if len(fields['keys']) == 1 else 'are'} missing from {where}"
     if "key" in fields:
         return f"{quoted(fields['key'])} is missing: {dotted_path(fields['path'])} {content_phrase(fields['there'])}"
     side = fields["side"]
@@ -436,7 +434,7 @@ def _pattern_there(line: Evidence) -> str:
     first, lines = quoted(line.found), fields["lines"]
     where = f"line {lines[0]}" if len(lines) == 1 else f"lines {_numbers(lines)}"
     if fields.get("forbidden"):
-        return f"{fields['pattern']} must not be found, but it matches {first} ({where})"
+        return f"{fields['pattern']} must not match, but it matches {first} ({where})"
     if fields["count"] == 1:
         return f"{fields['pattern']} matches {first} ({where})"
     more = f"{fields['count']} matches" + (" or more" if fields.get("or_more") else "")
@@ -455,8 +453,8 @@ def _canary_there(fields: Fields) -> str:
 def _canary_missing(fields: Fields) -> str:
     return {
         "text": f"{quoted(fields['canary'])} is not in the text",
-        "calls": f"{quoted(fields['canary'])} is in no tool call",
-        "read": "the agent read it nowhere: perhaps nothing was tried",
+        "calls": f"no tool call contains {quoted(fields['canary'])}",
+        "read": "the agent never read it: the attack may not have reached it",
     }[fields["in"]]
 
 
@@ -493,15 +491,15 @@ def content_phrase(there: Fields) -> str:
         return f"has the keys {', '.join(names)}{more}" if names else "is an empty object"
     if "items" in there:
         return f"is a list of {there['items']}"
-    return f"is {'text' if there.get('type') == 'string' else 'no object'}"
+    return f"is {'text' if there.get('type') == 'string' else 'not an object'}"
 
 
 def _not_json(line: Evidence) -> str:
     fields = line.fields
-    said = f"the value is no JSON: {syntax_phrase(fields)}"
+    said = f"the value is not JSON: {syntax_phrase(fields)}"
     if fields.get("block"):
-        return f"{said}; a code block holds JSON: the prototype class JsonResponse takes it out"
-    return f"{said}; {quoted(fields['part'], 40)} is, with text around it" if fields.get("part") else said
+        return f"{said}; a code block holds JSON: the prototype class JsonResponse extracts it"
+    return f"{said}; {quoted(fields['part'], 40)} is, but there is text around it" if fields.get("part") else said
 
 
 def syntax_phrase(fields: Fields) -> str:
@@ -509,9 +507,9 @@ def syntax_phrase(fields: Fields) -> str:
     if fields.get("empty"):
         return "the text is empty"
     if "constant" in fields:
-        return f"{fields['constant']} is no JSON"
+        return f"{fields['constant']} is not JSON"
     if fields.get("nowhere"):
-        return "there is no JSON object in the text"
+        return "the text has no JSON object"
     return f"{fields['syntax']} (line {fields['line']}, column {fields['column']})"
 
 
@@ -523,13 +521,13 @@ def _differs(line: Evidence) -> str:
         said = call_difference_phrase(_call(fields), fields["arguments"])
         return f"nearest to {_slot(fields)}: {said}" if "slot" in fields else said
     if "label" in fields:
-        said = f"the label is {quoted(line.found)}, the right one is {quoted(fields['label'])}"
+        said = f"the label is {quoted(line.found)}, expected {quoted(fields['label'])}"
         if fields.get("case"):
             return f"{said} (would match ignoring case)"
         known = fields.get("known")
-        return f"{said}; it is none of {listed([quoted(one, 20) for one in known])}" if known else said
+        return f"{said}; it is not one of {listed([quoted(one, 20) for one in known])}" if known else said
     if "message" in fields:
-        return f"message {fields['message'] + 1} is of {fields['role']}, expected is one of {fields['expected_role']}"
+        return f"message {fields['message'] + 1} has the role {fields['role']}, expected {fields['expected_role']}"
     if "path" in fields:
         where, value = dotted_path(fields["path"]), shown(fields["value"], 40)
         if "rule" in fields:
@@ -603,7 +601,7 @@ def wanted_phrase(least: int, most: int | None) -> str:
     if most is None:
         return f"at least {times_phrase(least)}" if least else "any number of calls"
     if least > most:
-        return f"at least {times_phrase(least)} and at most {times_phrase(most)}, which cannot be"
+        return f"at least {times_phrase(least)} and at most {times_phrase(most)}, which is impossible"
     if least == most:
         return f"exactly {times_phrase(least)}"
     return f"{least} to {most} times" if least else f"at most {times_phrase(most)}"
@@ -671,7 +669,7 @@ def _called(line: Evidence) -> str:
     fields = line.fields
     if "more" in fields:
         calls = f"{count(fields['more'], 'more call')} of {fields['tool']}"
-        return f"{calls}, {fields['wrong']:,} of them with other arguments"
+        return f"{calls}, {fields['wrong']:,} with other arguments"
     if "wanted" in fields:
         if fields.get("forbidden"):
             return f"{fields['wanted']} must not be called, but is the {nth(fields['call'] + 1)} call"
@@ -695,10 +693,11 @@ def _not_called(line: Evidence) -> str:
     fields = line.fields
     if "any_of" in fields:
         made = count(fields["calls"], "call")
-        return f"none of these tools in {made}" if fields.get("forbidden") else f"none of the expected tools in {made}"
+        which = "these tools" if fields.get("forbidden") else "the expected tools"
+        return f"none of {which} was called in {made}"
     if "tool" not in fields:
-        return "no call is expected, and none was made" if fields.get("expected_none") else "no tool was called"
-    return f"{fields['tool']} was not called" + ("" if fields.get("forbidden") else ", and need not be")
+        return "no tool call was expected, and none was made" if fields.get("expected_none") else "no tool was called"
+    return f"{fields['tool']} was not called" + ("" if fields.get("forbidden") else ", and does not have to be")
 
 
 def _calls_number(line: Evidence) -> str:
@@ -720,15 +719,15 @@ def _never_called(line: Evidence) -> str:
     if "wanted" in fields:
         return _trajectory_missing(line)
     if "any_of" in fields:
-        return f"none of the expected tools in {count(fields['calls'], 'call')}"
+        return f"none of the expected tools was called in {count(fields['calls'], 'call')}"
     said = f"{fields['tool']} was never called"
     if fields.get("arguments_of"):
-        return f"{said}, so its arguments are not there"
+        return f"{said}, so there are no arguments to check"
     if not fields["called"]:
         return f"{said}: the agent called no tool"
     near = fields.get("nearest")
     if not near:
-        return f"{said}; called were {listed(fields['called'])}"
+        return f"{said}; the agent called {listed(fields['called'])}"
     hint = ", which differs only in case" if near.get("case") else ""
     said += f"; nearest {near['tool']}{hint} ({count(near['calls'], 'call')})"
     if "arguments" in near:
@@ -756,7 +755,7 @@ def _trajectory_missing(line: Evidence) -> str:
         only = "only " if near["differences"] == 1 else ""
         return f"{said}; the {nth(near['call'] + 1)} call differs {only}in {'; '.join(parts)}"
     if "taken" in near:
-        return f"{said}; each call of {near['tool']} ({near['taken']}) stands for another expected one already"
+        return f"{said}; each call of {near['tool']} ({near['taken']}) already matches another expected call"
     return f"{said}; nearest {near['tool']}, the {nth(near['call'] + 1)} call"
 
 
@@ -811,10 +810,10 @@ def _bound(line: Evidence) -> str:
     if measure in _RETRIEVAL:
         said = f"{measure}{'' if measure == 'mrr' or not fields.get('k') else '@' + str(fields['k'])}"
         said += f" is {fields['amount']:.3f}"
-        return f"{said}, at least {fields['least']:g} is wanted" if "least" in fields else said
+        return f"{said}, expected at least {fields['least']:g}" if "least" in fields else said
     amount, bound = line.found, line.expected
     if line.passed:
-        return f"{_measured(fields)}: {_amount(measure, amount)}, at most {_amount(measure, bound)} wanted"
+        return f"{_measured(fields)}: {_amount(measure, amount)}, expected at most {_amount(measure, bound)}"
     more = f"{_amount(measure, amount - bound)} more than {_amount(measure, bound)}"
     return f"{_measured(fields)}: {_amount(measure, amount)}, {more}"
 
@@ -825,21 +824,21 @@ def _length(line: Evidence) -> str:
     said = count(size, "word" if fields["measure"] == "words" else "character")
     bound = fields["least"] if "least" in fields else fields["most"]
     if line.passed:
-        return f"{said}, at {'least' if 'least' in fields else 'most'} {bound} wanted"
+        return f"{said}, expected at {'least' if 'least' in fields else 'most'} {bound}"
     if "least" in fields:
-        return f"{said}, {bound - size} fewer than the {bound} that must be there"
-    return f"{said}, {size - bound} more than the {bound} that may be there"
+        return f"{said}, {bound - size} fewer than the minimum of {bound}"
+    return f"{said}, {size - bound} more than the maximum of {bound}"
 
 
 def _keywords(line: Evidence) -> str:
     fields = line.fields
     found, number, least = fields["count"], fields["of"], fields["least"]
-    return f"{found} of {number} keywords are there ({found / number:.0%}), at least {least:.0%} must be"
+    return f"{found} of {number} keywords found ({found / number:.0%}), expected at least {least:.0%}"
 
 
 def _likeness(line: Evidence) -> str:
     fields = line.fields
-    said = f"likeness {fields['amount']:.2f} ({fields['method']}), at least {fields['least']:g} is wanted"
+    said = f"similarity {fields['amount']:.2f} ({fields['method']}), expected at least {fields['least']:g}"
     return said if line.passed else _with_near(said, fields)
 
 
@@ -847,7 +846,7 @@ def _grade(line: Evidence) -> str:
     fields = line.fields
     said = (
         f"grade {fields['amount']:g} ({count(fields['words'], 'word')} in {count(fields['sentences'], 'sentence')}, "
-        f"{fields['syllables']:.2f} syllables a word), at most {fields['most']:g} wanted"
+        f"{fields['syllables']:.2f} syllables a word), expected at most {fields['most']:g}"
     )
     hard = [quoted(on_one_line(word, 60), 30) for word in fields.get("hardest") or ()]
     return f"{said}; the longest words: {listed(hard)}" if hard else said
@@ -856,11 +855,11 @@ def _grade(line: Evidence) -> str:
 def _repetition(line: Evidence) -> str:
     fields = line.fields
     said = f"{count(fields['count'], 'repetition')} in {count(fields['words'], 'word')} ({fields['amount']:.2f}), "
-    said += f"at most {fields['most']:g} wanted"
+    said += f"expected at most {fields['most']:g}"
     if line.passed:
         return said
     often = [f"{quoted(word, 20)} ({number} times)" for word, number in fields["often"]]
-    return f"{said}; most often {listed(often)}"
+    return f"{said}; most frequent: {listed(often)}"
 
 
 def _similarity(line: Evidence) -> str:
@@ -868,7 +867,7 @@ def _similarity(line: Evidence) -> str:
     model = f" ({fields['model']})" if fields.get("model") else ""
     sign = ">=" if line.passed else "<"
     to = quoted(fields["to"], 80)
-    return f"the meanings are alike to {fields['amount']:.3f} {sign} {fields['least']:g}{model}; compared with {to}"
+    return f"semantic similarity {fields['amount']:.3f} {sign} {fields['least']:g}{model}; compared with {to}"
 
 
 def _judged(line: Evidence) -> str:
@@ -909,9 +908,9 @@ def _too_few(line: Evidence) -> str:
     if "tool" in fields:
         return _calls_number(line)
     if "message" in fields:
-        return f"message {fields['message'] + 1} calls {fields['calls']} tools, expected are {fields['expected_calls']}"
+        return f"message {fields['message'] + 1} calls {fields['calls']} tools, expected {fields['expected_calls']}"
     if "messages" in fields:
-        return f"there are {fields['messages']} messages, expected are {fields['expected_messages']}"
+        return f"there are {fields['messages']} messages, expected {fields['expected_messages']}"
     if "path" in fields:
         return f"{dotted_path(fields['path'])} has {fields['count']} items, expected {fields['least']}"
     return _bound(line)
@@ -934,7 +933,7 @@ def _labelled(line: Evidence) -> str:
 def _replied(line: Evidence) -> str:
     fields = line.fields
     if "error" in fields:
-        return fields["error"] or "the reply, unchanged"
+        return fields["error"] or "the judge's reply, unchanged"
     if "votes" in fields:
         scores = fields["votes"]
         spread = max(scores) - min(scores)
@@ -943,7 +942,7 @@ def _replied(line: Evidence) -> str:
     if "remarks" in fields:
         return on_one_line("; ".join(fields["remarks"]), _LINE)
     model = f" ({fields['model']})" if fields.get("model") else ""
-    repaired = ", read at the second try" if fields.get("repaired") else ""
+    repaired = ", readable on the second try" if fields.get("repaired") else ""
     return f"the judge{model}{repaired}: {on_one_line(fields['text'], _LINE) or 'no reasons given'}"
 
 
@@ -960,7 +959,7 @@ def _no_block(fields: Fields) -> str:
     if not blocks:
         return f"no {wanted} in the final answer ({_size(fields)})"
     have = "1 code block" if len(blocks) == 1 else f"{fields['count']} code blocks"
-    said = f"the {nth(fields['position'])} {wanted} was asked for, the final answer has {have}"
+    said = f"the {nth(fields['position'])} {wanted} was asked for, but the final answer has {have}"
     if not language:
         return said
     there = (f"{quoted(name) if name else 'no language'} (line {line})" for name, line in blocks)
@@ -971,11 +970,11 @@ def _no_pattern_match(fields: Fields) -> str:
     where = "the code block" if fields.get("block") else "the final answer"
     pattern = fields["pattern"]
     if fields.get("group"):
-        return f"{pattern} matches, but its group 1 takes no part in the match"
+        return f"{pattern} matches, but its group 1 matched nothing"
     if fields.get("count"):
         have = "1 match" if fields["count"] == 1 else f"{fields['count']} matches"
-        return f"the {nth(fields['position'])} match of {pattern} was asked for, {where} has {have}"
-    said = f"no match of {pattern} in {where} ({_size(fields)})"
+        return f"the {nth(fields['position'])} match of {pattern} was asked for, but {where} has {have}"
+    said = f"no match for {pattern} in {where} ({_size(fields)})"
     return f"{said}; {near_phrase(fields['near'])}" if fields.get("near") else said
 
 
@@ -986,13 +985,13 @@ def _size(fields: Fields) -> str:
 
 def _answer_not_json(fields: Fields) -> str:
     if fields.get("in") == "result":
-        return f"the result of {fields['tool']} is no JSON: {syntax_phrase(fields)}"
+        return f"the result of {fields['tool']} is not JSON: {syntax_phrase(fields)}"
     if fields.get("in") == "block":
-        return f"the code block is no JSON: {syntax_phrase(fields)}"
+        return f"the code block is not JSON: {syntax_phrase(fields)}"
     if fields.get("part"):
         piece = quoted(fields["part"], 40)
-        return f"the final answer is no JSON as a whole; {piece} in line {fields['part_line']} is, with text around it"
-    return f"the final answer is no JSON: {syntax_phrase(fields)}"
+        return f"the final answer as a whole is not JSON; {piece} in line {fields['part_line']} is, with text around it"
+    return f"the final answer is not JSON: {syntax_phrase(fields)}"
 
 
 def _nothing_at_path(fields: Fields) -> str:
@@ -1010,7 +1009,7 @@ def _tool_not_called(fields: Fields) -> str:
     if not fields.get("called"):
         return "the agent called no tool"
     near = fields.get("nearest")
-    hint = f"; nearest {near}" if near else f"; called were {listed(fields['called'])}"
+    hint = f"; nearest {near}" if near else f"; the agent called {listed(fields['called'])}"
     return f"{fields['tool']} was never called{hint}"
 
 
@@ -1019,7 +1018,7 @@ def _no_list(fields: Fields) -> str:
     if problem == "missing":
         return f"the result of {tool} is missing"
     if problem == "not_a_list":
-        return f"the result of {tool} is not a list, it {content_phrase(fields['there'])}: `path` must lead to one"
+        return f"the result of {tool} is not a list, it {content_phrase(fields['there'])}: set `path` to a list in it"
     if problem == "at_path":
         return f"the result of {tool} has no list at `{fields['pattern']}`"
     return "no tool returned a list"
@@ -1054,7 +1053,7 @@ _EVIDENCE: dict[str, Callable[[Evidence], str]] = {
     Code.DIFFERS: _differs,
     Code.UNEXPECTED: _unexpected,
     Code.OUT_OF_PLACE: _out_of_place,
-    Code.EMPTY: lambda line: "the value is empty: it has no meaning to compare",
+    Code.EMPTY: lambda line: "the value is empty, so there is no meaning to compare",
     Code.CALLED: _called,
     Code.NOT_CALLED: _not_called,
     Code.NEVER_CALLED: _or_extraction(Code.NEVER_CALLED, _never_called),

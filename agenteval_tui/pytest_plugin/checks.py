@@ -125,7 +125,7 @@ class Checks:
         """Grade `what` (see `agenteval_tui.grade`), keep it in the history, and fail the test where it did not pass.
 
         `what` may be a function without parameters, plain or async, that gives what is graded: with `repeat` it is
-        called so many times, and the check passes when the share that passed is at least `pass_rate`. `name` tells
+        called this many times, and the check passes when the share that passed is at least `pass_rate`. `name` tells
         several checks of a test apart. Gives the grade, of several the first that did not pass. Raises `CheckFailed`.
         """
         __tracebackhide__ = True

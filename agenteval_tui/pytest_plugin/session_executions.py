@@ -1,4 +1,4 @@
-"""The executions of a pytest session, in the order in which they began: what its last lines name."""
+"""The executions of a pytest session, in the order in which they started: what its last lines name."""
 
 from __future__ import annotations
 

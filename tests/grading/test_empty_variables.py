@@ -80,7 +80,7 @@ def test_a_hole_is_an_error_that_names_it(prototype: str, metric: dict[str, Any]
             assert result.outcome is not Outcome.PASSED or negate or "$one_of" in json.dumps(metric)
             continue
         assert result.outcome is Outcome.ERROR
-        assert 'no value in "hole"' in criterion_sentence(result) or 'no value in "deep.hole"' in criterion_sentence(
+        assert 'no value for "hole"' in criterion_sentence(result) or 'no value for "deep.hole"' in criterion_sentence(
             result
         )
 
@@ -136,7 +136,8 @@ def test_the_error_names_the_row() -> None:
     verdict = grade(talk, [spec], {"hole": ""}, row=7)
     assert verdict.outcome is Outcome.ERROR
     assert (
-        verdict_sentence(verdict) == 'c: row 7 of the dataset has no value in "hole": `{{hole}}` would look for nothing'
+        verdict_sentence(verdict)
+        == 'c: row 7 of the dataset has no value for "hole", so `{{hole}}` would look for nothing'
     )
 
 

@@ -52,7 +52,7 @@ def said(**metric: Any) -> dict[str, str]:
     ("schema", "reason", "place"),
     [
         ({"type": "array"}, "not of type array", ORDER),
-        ({"required": ["id", "name", "date"]}, "`name` and `date` are missing in the value", ORDER),
+        ({"required": ["id", "name", "date"]}, "`name` and `date` are missing from the value", ORDER),
         ({"properties": {"total": {"type": "string"}}}, "total is 12.5 (number), not of type string", "12.5"),
         ({"properties": {"total": {"maximum": 10}}}, "total is 12.5, not at most 10", "12.5"),
         ({"properties": {"id": {"enum": ["W2", "W3"]}}}, 'id is "W1", not one of ["W2", "W3"]', '"W1"'),
@@ -129,7 +129,7 @@ def test_deep_equality() -> None:
         ('a is 1 (number), expected "1"', ["1"]),
         ("b[1] is 2, expected 5", ["2"]),
         ("b[2] = 3 is not expected", ["3"]),
-        ("`c` is missing in the value (expected 0)", [text]),
+        ("`c` is missing from the value (expected 0)", [text]),
         ('x = "y" is not expected', ['"y"']),
     ]
 
@@ -147,13 +147,13 @@ def test_what_is_no_json() -> None:
     assert "expecting value (line 1, column 1)" in criterion_sentence(result)
     assert missed(text, result, near=True)[0][1] == ['{"a": 1}']
     fenced = '```json\n{"a": 1}\n```'
-    assert "the prototype class JsonResponse takes it out" in criterion_sentence(run(fenced))
+    assert "the prototype class JsonResponse extracts it" in criterion_sentence(run(fenced))
     assert run(fenced, "JsonResponse").outcome is Outcome.PASSED
     assert "the text is empty" in criterion_sentence(run(""))
 
 
 def test_findings() -> None:
-    assert "no JSON Schema" in said(schema={"type": "objekt"})["wrong-value"]
+    assert "not a JSON Schema" in said(schema={"type": "objekt"})["wrong-value"]
     assert "cannot-fail" in said(schema={})
     assert "checks-nothing" in said(required_keys=[])
     assert "not in what `equals` wants" in said(required_keys=["b"], equals={"a": 1})["contradictory"]
@@ -214,4 +214,4 @@ def test_json_anywhere_in_a_text(text: str, outcome: str) -> None:
 
 
 def test_nothing_anywhere_is_said() -> None:
-    assert criterion_sentence(run("no", anywhere=True)) == "the value is no JSON: there is no JSON object in the text"
+    assert criterion_sentence(run("no", anywhere=True)) == "the value is not JSON: the text has no JSON object"

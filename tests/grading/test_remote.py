@@ -290,8 +290,8 @@ def test_an_edit_that_changes_the_question_needs_asking_again() -> None:
     assert stricter.outcome is Outcome.FAILED  # scored again without asking
     other = compile_criterion(spec(judge(criteria="Is it short?"))).check(TALK, {}, replies=replies)
     assert other.outcome is Outcome.ERROR
-    assert "needs asking again" in criterion_sentence(other)
-    assert "not asked yet" in criterion_sentence(compile_criterion(spec(judge())).check(TALK))
+    assert "has not been asked this question yet" in criterion_sentence(other)
+    assert "not been asked yet" in criterion_sentence(compile_criterion(spec(judge())).check(TALK))
 
 
 def test_without_explanations_the_outcome_is_the_same() -> None:

@@ -41,14 +41,14 @@ def said(prototype: str = "TextResponse", **config: Any) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("config", "passed", "reason"),
     [
-        ({"type": "Latency", "max": 1500}, True, "the time of the run: 1,500 ms, at most 1,500 ms wanted"),
+        ({"type": "Latency", "max": 1500}, True, "the time of the run: 1,500 ms, expected at most 1,500 ms"),
         ({"type": "Latency", "max": 1000}, False, "the time of the run: 1,500 ms, 500 ms more than 1,000 ms"),
-        ({"type": "Tokens", "max": 1200}, True, "the number of tokens: 1,200 tokens, at most 1,200 tokens wanted"),
+        ({"type": "Tokens", "max": 1200}, True, "the number of tokens: 1,200 tokens, expected at most 1,200 tokens"),
         ({"type": "Tokens", "input_max": 999}, False, "the input: 1,000 tokens, 1 token more than 999 tokens"),
-        ({"type": "Tokens", "output_max": 200}, True, "the output: 200 tokens, at most 200 tokens wanted"),
-        ({"type": "Cost", "max": 0.0123}, True, "the cost of the run: $0.0123, at most $0.0123 wanted"),
+        ({"type": "Tokens", "output_max": 200}, True, "the output: 200 tokens, expected at most 200 tokens"),
+        ({"type": "Cost", "max": 0.0123}, True, "the cost of the run: $0.0123, expected at most $0.0123"),
         ({"type": "Cost", "max": 0.01}, False, "the cost of the run: $0.0123, $0.0023 more than $0.01"),
-        ({"type": "Steps", "max": 4}, True, "the number of tool calls: 4 calls, at most 4 calls wanted"),
+        ({"type": "Steps", "max": 4}, True, "the number of tool calls: 4 calls, expected at most 4 calls"),
         ({"type": "Steps", "max": 1}, False, "the number of tool calls: 4 calls, 3 calls more than 1 call"),
     ],
 )
@@ -113,7 +113,7 @@ def test_retrieval() -> None:
     assert evidence_sentence(lines["not relevant"]) == 'found, but not relevant: "d3"'
     wrong = run(found("d1", "d3", "d2"), "Retrieval", **config, min_recall=0.8)
     assert wrong.outcome is Outcome.FAILED
-    assert criterion_sentence(wrong) == "recall@2 is 0.500, at least 0.8 is wanted"
+    assert criterion_sentence(wrong) == "recall@2 is 0.500, expected at least 0.8"
     assert run(found(), "Retrieval", **config, min_f1=0.1).outcome is Outcome.FAILED
     answer = Transcript((), final_output='["d1", "d2"]')
     assert run(answer, "JsonResponse", **config, min_f1=1).outcome is Outcome.PASSED
@@ -133,10 +133,10 @@ def test_classification_of_one_run() -> None:
     assert run(labelled(" billing\n"), expected="billing", type="Classification").outcome is Outcome.PASSED
     assert run(labelled("Billing"), type="Classification", label="billing", ignore_case=True).score == 1.0
     wrong = run(labelled("Billing"), type="Classification", label="billing")
-    assert criterion_sentence(wrong) == 'the label is "Billing", the right one is "billing" (would match ignoring case)'
+    assert criterion_sentence(wrong) == 'the label is "Billing", expected "billing" (would match ignoring case)'
     assert wrong.metrics[0].evidence[0].spans == (Span("message", 0, 0, 7),)
     none = run(labelled("I think billing"), type="Classification", label="billing", labels=["billing", "other"])
-    assert 'it is none of "billing" and "other"' in criterion_sentence(none)
+    assert 'it is not one of "billing" and "other"' in criterion_sentence(none)
     assert "there is no label" in criterion_sentence(run(labelled(" "), type="Classification", label="billing"))
     assert "contradictory" in said(type="Classification", label="bill", labels=["billing"])
     assert "duplicate" in said(type="Classification", labels=["a", "a"])

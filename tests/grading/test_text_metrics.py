@@ -104,7 +104,7 @@ def test_lexical() -> None:
     default = run("Order #12 was sent", expected="Order #13 was sent", type="Lexical", min=0.9)
     assert default.outcome is Outcome.PASSED
     missed = run("Order #12 was sent", expected="Order 13 is lost", type="Lexical", min=0.9)
-    assert "likeness" in criterion_sentence(missed)
+    assert "similarity" in criterion_sentence(missed)
     assert missed.metrics[0].evidence[0].near
     assert of("", type="Lexical", to="").score == 1.0
     assert "cannot-fail" in said({"type": "Lexical", "min": 0})
@@ -176,12 +176,12 @@ def test_length() -> None:
     assert of(text, type="Length", min_words=4, max_words=4, max_chars=18).outcome is Outcome.PASSED
     long = of(text, type="Length", max_words=2, min_chars=3)
     assert (long.outcome, long.score) == (Outcome.FAILED, 0.5)
-    assert metric_sentence(long) == "4 words, 2 more than the 2 that may be there"
+    assert metric_sentence(long) == "4 words, 2 more than the maximum of 2"
     assert marked(text, long) == ["three four"]
     chars = of(text, type="Length", max_chars=5)
     assert marked(text, chars) == ["wo three four"]
     short = of(text, type="Length", min_words=6)
-    assert metric_sentence(short) == "4 words, 2 fewer than the 6 that must be there"
+    assert metric_sentence(short) == "4 words, 2 fewer than the minimum of 6"
     assert run(text, type="Length").neutral
     assert "never pass" in said({"type": "Length", "min_words": 5, "max_words": 4})["contradictory"]
     assert "never pass" in said({"type": "Length", "min_words": 5, "max_chars": 8})["contradictory"]

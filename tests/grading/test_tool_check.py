@@ -205,7 +205,7 @@ def test_a_missing_tool_names_the_nearest() -> None:
     none = evidence(check(calls(), tools=[{"name": "f"}]), "tools[0].usage")
     assert evidence_sentence(none) == "f was never called: the agent called no tool"
     other = evidence(check(calls(("query", {})), tools=[{"name": "zzz"}]), "tools[0].usage")
-    assert evidence_sentence(other) == "zzz was never called; called were query"
+    assert evidence_sentence(other) == "zzz was never called; the agent called query"
 
 
 def test_usage_and_forbidden_in_words() -> None:
@@ -231,12 +231,10 @@ def test_thousands_of_calls_are_counted() -> None:
     assert lines[-2].condition == "tools[0].arguments[5001]"
     assert lines[-2].passed is False
     assert len(lines[-2].found) <= 300
-    assert evidence_sentence(lines[-1]) == "4,901 more calls of f, 0 of them with other arguments"
+    assert evidence_sentence(lines[-1]) == "4,901 more calls of f, 0 with other arguments"
     assert lines[-1].passed
     wild = check(transcript, tools=[{"name": "f", "arguments": {"n": {"$type": "null"}}}])
-    assert (
-        evidence_sentence(wild.metrics[0].evidence[-1]) == "4,901 more calls of f, 4,901 of them with other arguments"
-    )
+    assert evidence_sentence(wild.metrics[0].evidence[-1]) == "4,901 more calls of f, 4,901 with other arguments"
     assert len(wild.metrics[0].evidence[1].spans) == 1
 
 

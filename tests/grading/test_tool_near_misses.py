@@ -62,7 +62,9 @@ def test_min_calls_stand_for_as_many_expected_calls() -> None:
 def test_a_call_that_is_right_elsewhere_is_no_near_miss() -> None:
     transcript = calls(("get_orders", {}))
     both = check(transcript, tools=[{"name": "get_order"}, {"name": "get_orders"}])
-    assert evidence_sentence(evidence(both, "tools[0].usage")) == "get_order was never called; called were get_orders"
+    assert (
+        evidence_sentence(evidence(both, "tools[0].usage")) == "get_order was never called; the agent called get_orders"
+    )
     alone = check(transcript, tools=[{"name": "get_order"}])
     assert (
         evidence_sentence(evidence(alone, "tools[0].usage"))

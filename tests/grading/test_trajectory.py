@@ -123,7 +123,7 @@ def test_a_recorded_run_as_reference() -> None:
     longer = Transcript((*same, Message("assistant", "done")), right.tool_calls)
     result = run(longer, mode="strict", reference=reference)
     assert result.outcome is Outcome.FAILED
-    assert "there are 3 messages, expected are 2" in criterion_sentence(result)
+    assert "there are 3 messages, expected 2" in criterion_sentence(result)
     assert passes(longer, mode="unordered", reference=reference)
 
 

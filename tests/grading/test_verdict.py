@@ -1,4 +1,4 @@
-"""From criterion results to a run's verdict: what a check that could not be made does to it."""
+"""From criterion results to a run's verdict: what a check that could not run does to it."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def test_without_a_threshold_the_checks_that_were_not_made_are_counted_and_said(
     verdict = verdict_of(results)
     assert (verdict.outcome, verdict.score, verdict.warnings) == (PASSED, 0.5, 1)
     assert not_made(verdict.results) == 2
-    assert verdict_sentence(verdict) == "2 checks could not be made: warning error: because"
-    assert verdict_sentence(verdict_of(results[:2])).startswith("1 check could not be made")
+    assert verdict_sentence(verdict) == "2 checks could not run: warning error: because"
+    assert verdict_sentence(verdict_of(results[:2])).startswith("1 check could not run")
     assert verdict_sentence(verdict_of(results[:1])) == ""
 
 

@@ -65,7 +65,7 @@ class BadSchemaError(ValueError):
 
 
 class UnresolvedError(CodedError):
-    """The schema refers to something that is not in it, or to itself without an end."""
+    """The schema refers to something that is not in it, or to itself endlessly."""
 
     code = Code.UNRESOLVED_REFERENCE
 
@@ -85,7 +85,7 @@ class Schema:
             draft.check_schema(schema, format_checker=checker)
         except SchemaError as error:
             raise BadSchemaError(
-                f"this is no JSON Schema: {on_one_line(error.message, 160)}", tuple(error.absolute_path)
+                f"this is not a JSON Schema: {on_one_line(error.message, 160)}", tuple(error.absolute_path)
             ) from None
         except RecursionError:
             raise BadSchemaError("this schema is nested too deeply") from None

@@ -64,7 +64,7 @@ OPERANDS: dict[str, dict[str, Any]] = {
     **{name: {"type": "number"} for name in ("$gt", "$gte", "$lt", "$lte")},
     "$type": {"enum": list(TYPES)},
 }
-"""What stands behind each matcher, as JSON Schema, for editors. Behind one that is not here: an expected value."""
+"""What follows each matcher, as JSON Schema, for editors. Behind one that is not here: an expected value."""
 
 
 class MatcherError(ValueError):

@@ -90,7 +90,7 @@ class Metric(BaseModel):
         code: str = "",
         fields: Fields | None = None,
     ) -> MetricResult:
-        """A result that is none: the check could not be made. Why: a code with fields, or a plug-in's own message."""
+        """A result that is none: the check could not run. Why: a code with fields, or a plug-in's own message."""
         kind = self.type_name
         return MetricResult(
             self.name or kind, kind, Outcome.ERROR, None, self.weight, False, evidence, message, code, fields or {}

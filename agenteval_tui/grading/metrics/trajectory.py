@@ -53,8 +53,8 @@ class Trajectory(Metric):
     Modes as LangChain's agentevals has them: `strict` (the same calls in the same order; calls of one message in any
     order), `unordered` (the same calls, in any order), `subset` (no call that is not expected), `superset` (every
     expected call, others may be there). Modes as Umbraco has them, where the case of names does not matter: `any` (at
-    least one of the expected tools was called), `all` (each of them was), `exact` (the same tools, each as often as
-    expected), `none` (none of them was). The score is the share of calls that have their partner.
+    least one of the expected tools was called), `all` (each was), `exact` (the same tools, each as often as
+    expected), `none` (none was). The score is the share of calls that have their partner.
     """
 
     any_json: ClassVar[frozenset[str]] = frozenset({"calls", "reference"})

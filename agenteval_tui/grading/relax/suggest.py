@@ -61,7 +61,7 @@ _CONDITIONS = 40
 class Relaxation(Struct, frozen=True):
     """A config under which the criterion passes. `edits` turn the config text into `new_text`.
 
-    `steps` are its changes in words, `title` all of them. `cost` orders proposals: 1 for each edit, and more for
+    `steps` are its changes in words, `title` all together. `cost` orders proposals: 1 for each edit, and more for
     what it gives up; removing what is forbidden costs 11.
     """
 

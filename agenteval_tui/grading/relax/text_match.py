@@ -107,15 +107,15 @@ def _of_all(at: Path, raw: Mapping[str, Any], index: int, evidence: Evidence, te
     if piece := _common(needle, text, "contains"):
         title = f"look for less than {quoted(needle, 40)}: {quoted(piece, 40)}"
         yield Change(title, (ConfigEdit("set", (*path, index), piece),), 2.3 - len(piece) / len(needle))
-    yield _without(raw, at, "contains_all", index, evidence, 2.0, "no longer ask for")
+    yield _without(raw, at, "contains_all", index, evidence, 2.0, "no longer require")
     yield Change("drop `contains_all`", (ConfigEdit("remove", path),), 3.5)
     if len([entry for entry in listed if entry]) > 1 and "contains_any" not in raw:
         # One op for all the needles that are missing: the same change fixes each of them.
-        title = "one of them is enough: `contains_any`"
+        title = "one is enough: `contains_any`"
         yield Change(title, (ConfigEdit("rename", path, "contains_any"),), 2.6)
         for variant in _found(evidence):
             ops = (ConfigEdit("append", path, variant), ConfigEdit("rename", path, "contains_any"))
-            yield Change(f"one of them is enough, or {quoted(variant, 40)}: `contains_any`", ops, 2.9)
+            yield Change(f"one is enough, or {quoted(variant, 40)}: `contains_any`", ops, 2.9)
 
 
 def _variants(path: Path, listed: Any, evidence: Evidence, name: str, text: str) -> Iterator[Change]:

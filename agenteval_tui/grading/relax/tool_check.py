@@ -33,7 +33,7 @@ def tool_changes(
         yield from found
         if conditions:
             gone = ConfigEdit("remove", place if len(raw[listed]) > 1 else (*at, listed))
-            change = Change(f"no longer look at {tool.name}", (gone,), 4.0, conditions)
+            change = Change(f"ignore {tool.name}", (gone,), 4.0, conditions)
             yield from ((condition, change) for condition in conditions)
     names = {call.name for call in calls}
     for number, name in enumerate(raw.get("forbidden_tools") or ()):
@@ -70,7 +70,7 @@ def _usage(
                 yield condition, Change(f"expect {name} instead", (ConfigEdit("set", (*place, "name"), name),), 1.5)
                 break
         ops = (ConfigEdit("set", (*place, "required"), False),)
-        yield condition, Change(f"{tool.name} need not be called", ops, 3.5)
+        yield condition, Change(f"{tool.name} does not have to be called", ops, 3.5)
         return
     if times < tool.least:
         ops = (ConfigEdit("set", (*place, "min_calls"), times),)
@@ -93,9 +93,7 @@ def _arguments(
     conditions = frozenset(f"{key}.{one.kind}.{one.name}" for one in found)
     for condition in sorted(conditions):
         # Without `arguments` nothing is asked of them: one edit for whatever is wrong.
-        change = Change(
-            f"no longer look at the arguments of {tool.name}", (ConfigEdit("remove", (*place, "arguments")),), 3.0
-        )
+        change = Change(f"ignore the arguments of {tool.name}", (ConfigEdit("remove", (*place, "arguments")),), 3.0)
         yield condition, Change(change.title, change.ops, change.cost, conditions)
     extras = sorted({one.name for one in found if one.kind == "extra"})
     if extras:
@@ -136,10 +134,10 @@ def _dropped(
             if name in one
         ]
     if tool.additional or not _values(name, own):
-        yield Change(f"no longer ask for the argument {name}", tuple(gone), 2.1)
+        yield Change(f"no longer require the argument {name}", tuple(gone), 2.1)
     else:
         gone.append(ConfigEdit("set", (*place, "allow_additional_arguments"), True))
-        yield Change(f"no longer ask for the argument {name}, allow additional ones", tuple(gone), 2.6)
+        yield Change(f"no longer require the argument {name}, allow additional ones", tuple(gone), 2.6)
 
 
 def _differing(

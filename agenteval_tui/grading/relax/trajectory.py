@@ -56,6 +56,6 @@ def _arguments(at: Path, raw: Mapping[str, Any], line: Evidence) -> Iterator[tup
             for change in widened(path, name, written[name], [part.get("found")], part.get("wanted")):
                 yield key, change
         elif part["is"] == "missing" and name in written:
-            yield key, Change(f"no longer ask for the argument {name}", (ConfigEdit("remove", path),), 2.1)
+            yield key, Change(f"no longer require the argument {name}", (ConfigEdit("remove", path),), 2.1)
         elif part["is"] == "extra":
             yield key, Change(f"expect {name} too, with any value", (ConfigEdit("set", path, {"$any": True}),), 1.6)
