@@ -1,4 +1,4 @@
-"""agenteval: the debugger for agent tests, in the terminal, and in Python: `import agenteval_tui as agenteval`."""
+"""agenteval: the debugger for agent tests, in your terminal, and in Python: `import agenteval_tui as agenteval`."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ from agenteval_tui.core.version import __version__ as __version__
 # The API's names, which `agenteval_tui.api` describes. They are looked up when they are used: the program itself needs
 # none of them, and `--version` imports nothing else.
 _API = (
-    "AgentevalError", "Blame", "Comparison", "Criterion", "Execution", "Forks", "Grade", "History", "Run", "Shrunk",
-    "Suggested", "Suite", "blame", "compare", "fork", "grade", "import_runs", "load", "record", "replay", "run",
-    "shrink", "suggest", "why",
+    "AgentevalError", "Blame", "Comparison", "Criterion", "Execution", "Forks", "Grade", "History", "MadeTest", "Run",
+    "Shrunk", "Suggested", "Suite", "blame", "compare", "fork", "grade", "import_runs", "load", "make_test", "record",
+    "replay", "run", "shrink", "suggest", "why",
 )  # fmt: skip
 
 

@@ -89,7 +89,7 @@ def write_pieces(path: Path, pieces: Iterable[str], *, force: bool = False) -> N
         write_whole(path, (piece.encode("utf-8", "backslashreplace") for piece in pieces), force=force)
     except FileExistsError:
         raise AgentevalError(
-            "there is a file of this name already, and it is not written over", where=str(path), mend="name another"
+            "this file already exists and is not overwritten", where=str(path), mend="name another"
         ) from None
     except OSError as error:
         raise AgentevalError(f"this file can't be written: {error.strerror or error}", where=str(path)) from None

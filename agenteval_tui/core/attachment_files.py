@@ -1,7 +1,7 @@
 """The bytes of images and files in messages, kept once by their hash in the data folder.
 
 A history holds what they are (media type, size, hash), never the bytes: this folder is a store of limited size beside
-all histories. What nobody has used for the longest time goes first; a run of which they are gone says so.
+all histories. What was not used for the longest time goes first; a run of which they are gone says so.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def media_type_of(data: bytes) -> str:
 
 
 def said_too_large(size: int) -> str:
-    """What is said of an image or file of so many bytes."""
+    """What is said of an image or file of this many bytes."""
     return f"this has {size / 1e6:,.1f} MB; an image or file in a message may have {LARGEST / 1e6:,.0f} MB"
 
 

@@ -2,7 +2,8 @@
 
 agenteval's own entry points are read from one file, and plug-ins only where a name is not agenteval's, or where all
 names are listed: `importlib.metadata` takes 21 ms to import and 5 to 15 ms to look through 150 packages,
-which neither `agenteval validate` nor a first screen needs; the one file takes 0.3 ms.
+which neither `agenteval validate` nor a first screen needs; the one file takes 0.3 ms. Where no file of an installed
+package names a group of agenteval's, which takes 2 ms to find out, it is not imported at all.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class EntryPoint(NamedTuple):
             raise AgentevalError(
                 f"the {what} {self.name!r} can't be loaded: {type(error).__name__}: {error}",
                 where=self.target,
-                mend="update or uninstall the package that brings it",
+                mend="update or uninstall its package",
             ) from error
 
 

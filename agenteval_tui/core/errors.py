@@ -68,7 +68,8 @@ def program_error(error: BaseException | None, log: object) -> str:
 
 
 def path_error(error: BaseException) -> AgentevalError | None:
-    """The system's error about a path that the user gave (a name that is too long, say); None for any other error."""
+    """The system's error about a path that the user gave (a name that is too long, say), or about the current folder,
+    which is gone; None for any other error."""
     if isinstance(error, RuntimeError) and isinstance(error.__context__, OSError):
         error = error.__context__  # how `Path.resolve` says that links lead in a circle
     if isinstance(error, FileNotFoundError) and error.filename is None and _is_homeless():

@@ -20,7 +20,7 @@ def nth(number: int) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """The first `most` characters of `text`; where something is cut off, the last of them is `…`."""
+    """The first `most` characters of `text`; where something is cut off, the last one is `…`."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
@@ -43,7 +43,7 @@ def shown(value: Any, limit: int = SHOWN) -> str:
 
 
 def listed(names: Sequence[str], limit: int = 6, word: str = "and") -> str:
-    """`a, b and c` (or another `word`); with more than `limit`, the first of them and how many more there are."""
+    """`a, b and c` (or another `word`); with more than `limit`, the first and how many more there are."""
     if len(names) > limit:
         names, word = [*names[:limit], f"{len(names) - limit} more"], "and"
     if len(names) < 2:

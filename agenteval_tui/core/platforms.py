@@ -4,4 +4,6 @@ from __future__ import annotations
 
 WINDOWS: str = "win32"
 """`sys.platform` there. (As a variable: a type checker would take what follows the comparison for dead code.)"""
-ON_WINDOWS = "it does not run on Windows itself; install it in WSL, the Linux of Windows: https://learn.microsoft.com/windows/wsl"
+ON_WINDOWS = (
+    "it does not run on Windows itself; install it in WSL (Linux on Windows): https://learn.microsoft.com/windows/wsl"
+)

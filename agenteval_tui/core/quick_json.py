@@ -1,4 +1,4 @@
-"""JSON texts of many small values: `json.JSONEncoder` makes a new encoder for each of them, here one serves all."""
+"""JSON texts of many small values: `json.JSONEncoder` makes a new encoder for each, here one serves all."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Other packages that have a command or a module of our name: at least four on PyPI do.
 
-Installed beside one of them, the script that was written last is the one that starts.
+If such a package is installed too, the script that was written last is the one that starts.
 """
 
 from __future__ import annotations

@@ -33,9 +33,7 @@ def copy_history(path: Path, target: Path, *, force: bool = False) -> int:
     """
     if target.exists() and (not force or not target.is_file() or target.samefile(path)):
         raise HistoryError(
-            "there is a file of this name already, and it is not written over"
-            if target.is_file()
-            else "this is a folder",
+            "this file already exists and is not overwritten" if target.is_file() else "this is a folder",
             where=str(target),
             mend="name another",
         )

@@ -30,7 +30,7 @@ _UNENDED = ("queued", "running", "grading")
 
 
 _FORKS = "forks, which continue other runs from a step with something changed"
-_OTHER = "choose one that was run from the beginning"
+_OTHER = "choose one that ran from the start"
 
 
 class Baseline(Struct, frozen=True):
@@ -231,7 +231,7 @@ def _refuse_unfinished(
     said = "is still running" if status == "running" else f"did not finish ({status})"
     raise AgentevalError(
         f"execution {uid} can't be a baseline: it {said}",
-        mend="wait for its end" if status == "running" else f"finish it with agenteval resume {uid}",
+        mend="wait until it ends" if status == "running" else f"finish it with agenteval resume {uid}",
     )
 
 

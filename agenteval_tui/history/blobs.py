@@ -32,7 +32,7 @@ from agenteval_tui.transcripts.model import (
 
 _LAYOUT = 1
 _LAYOUT_WITH_ATTACHMENTS = 2
-"""Of transcripts with images or files, so that a program that knows none of them does not read them without."""
+"""Of transcripts with images or files, so that a program that knows no attachments refuses to read them."""
 _RESULTS_LAYOUT = 2
 """Of results: 1 held sentences, and no codes."""
 _PLAIN = 400  # bytes; what is shorter is kept as it is: compressing it costs more time than it saves space
@@ -112,7 +112,7 @@ def inflated(data: bytes, most: int, *, words: bool = True) -> bytes:
     if not stream.eof:
         raise ValueError("it is too large, or its end is missing")
     if found[:1] not in (b"[", b"{"):
-        raise ValueError("it is no JSON")  # such as something compressed again
+        raise ValueError("it is not JSON")  # such as something compressed again
     return found
 
 

@@ -2,7 +2,7 @@
 
 Python's sqlite3 gives the interpreter's lock away for each step and must win it back: with a statement a row, the
 writer and the program's main thread slow each other down. A statement for 64 rows is one step, which runs beside the
-main thread. Statements come in three sizes, so that SQLite compiles each of them once.
+main thread. Statements come in three sizes, so that SQLite compiles each once.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 How each criterion of a test was written, a text for each of its versions.
 
 A version (`criteria`) is known by its content, and many criteria may have the same: the stored text is that of the
-first of them, with its comments. What is written back into a file is the criterion's own.
+first, with its comments. What is written back into a file is the criterion's own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from agenteval_tui.history.bulk_sql import look_up, write_rows
 
 class CriterionVersion(Struct, frozen=True):
     """One version as it judged the runs of one test. `first_ms`, `last_ms`: when the executions of the first and the
-    last of them started; `runs`, `passed`, `failed` count them."""
+    last started; `runs`, `passed`, `failed` count them."""
 
     hash: str
     first_ms: int

@@ -3,7 +3,7 @@
 Signatures of causes that older programs stored, brought to the version of today (`grading.causes.VERSION`).
 
 Version 1 read sentences. Wherever what it read was right, version 2 makes the same signature, so this mapping is small:
-it covers checks that could not be made (their cause was our own sentence, and is a code now), a function that returned
+it covers checks that could not run (their cause was our own sentence, and is a code now), a function that returned
 something, and patterns too slow to extract with.
 
 What can't be mapped: where version 1 took an agent's own words for ours ("key missing in body" in a value read as a

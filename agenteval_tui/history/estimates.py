@@ -56,7 +56,7 @@ _NEAR = 5_000  # newest runs of the history that are looked through for an agent
 
 class RunUsage(Struct, frozen=True):
     """What one run used. None: not measured. `replies` of judges and others were asked for it, with their tokens
-    and their cost (None: no price is known of some of them). `user_replies`: the same of its simulated user.
+    and their cost (None: no price is known of some). `user_replies`: the same of its simulated user.
     """
 
     test_id: str

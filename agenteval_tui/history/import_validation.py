@@ -141,7 +141,7 @@ def is_object(text: str) -> bool:
 
 
 def _read(text: str) -> Any:
-    """The JSON value; None where it is none, or too deep."""
+    """The JSON value; None where it is none, or too deep. (Arguments of tools, read elsewhere, may be deeper.)"""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError, TypeError):
@@ -150,9 +150,7 @@ def _read(text: str) -> Any:
 
 
 def _not_ours(what: str, where: str) -> HistoryError:
-    return HistoryError(
-        f"this is not a history that agenteval wrote: {what}", where=where, mend="nothing of it was taken in"
-    )
+    return HistoryError(f"this is not a history that agenteval wrote: {what}", where=where, mend="nothing was imported")
 
 
 # One by one: what is compressed

@@ -129,7 +129,7 @@ def _criterion_in(connection: sqlite3.Connection, run: int, label: Label) -> tup
 
 
 class AddLabels(Struct):
-    """Many verdicts at once: all of them, or none."""
+    """Many verdicts at once: all or none."""
 
     patient: ClassVar[bool] = False
     labels: Sequence[Label]

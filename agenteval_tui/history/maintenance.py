@@ -159,7 +159,7 @@ def _checked(path: Path, deep: bool) -> CheckResult:
             version = schema.version_of(connection)
             if not version and not path.stat().st_size:
                 raise HistoryError(
-                    "the file is empty: nothing was ever stored in it, or all of it is lost", where=str(path)
+                    "the file is empty: nothing was ever stored in it, or everything is lost", where=str(path)
                 )
             if version != schema.newest():
                 raise HistoryError(
@@ -207,12 +207,12 @@ def vacuum(store: Store) -> VacuumResult:
     """
     path = store.path
     if store.read_only:
-        raise HistoryError("the history is open for reading only", where=str(path))
+        raise HistoryError("the history is read-only here", where=str(path))
     if store.read(running_executions):
         raise HistoryError(
-            "an execution is running: it would wait until the file is written anew",
+            "an execution is running: it would have to wait until the file is rewritten",
             where=str(path),
-            mend="wait for its end (agenteval ps)",
+            mend="wait until it ends (agenteval ps)",
         )
     _refuse_without_room(path, store.read(_pages))
     store.flush()
@@ -246,7 +246,7 @@ def _refuse_without_room(path: Path, size: int) -> None:
     free = shutil.disk_usage(path.parent).free
     if free < 2 * size:
         raise HistoryError(
-            f"there is not enough room to write the file anew: it takes {size / 1e6:,.1f} MB twice, and"
+            f"there is not enough space to rewrite the file: this takes {size / 1e6:,.1f} MB twice, and"
             f" {free / 1e6:,.1f} MB are free",
             where=str(path),
             mend="free some space, or copy it to another disk: agenteval db export FILE",

@@ -239,7 +239,7 @@ class _Merge(Struct):
         )
 
     def _coming(self, connection: sqlite3.Connection) -> tuple[list[Row], dict[int, int], int]:
-        """The runs to take in, those of them that are here and have not ended (there: here), and how many others."""
+        """The runs to take in, those that are here and have not ended (there: here), and how many others."""
         coming, completed, already = [], {}, 0
         for row in self.batch.tables["runs"]:
             found = connection.execute("SELECT id, status FROM runs WHERE uid = ?", (row["uid"],)).fetchone()
@@ -268,7 +268,7 @@ class _Merge(Struct):
     ) -> None:
         made = numbers.translated("runs", row)
         if made is None:
-            raise HistoryError(f"run {row['uid']} of the other history names something that is not in it")
+            raise HistoryError(f"run {row['uid']} of the other history refers to something that is not in it")
         if made["status"] in ("running", "grading"):
             made["status"] = "queued"
         execution, status = made["execution"], made["status"]

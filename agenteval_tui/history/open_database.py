@@ -128,7 +128,7 @@ def _open_read_only(path: Path, notices: tuple[str, ...]) -> OpenedDatabase:
         if version > schema.newest():
             notices += (
                 f"the history file was written by a newer agenteval (file version {version}, this program knows "
-                f"{schema.newest()}): it is open for reading only; update agenteval to add runs",
+                f"{schema.newest()}): it is read-only here; update agenteval to add runs",
             )
         if immutable:
             notices += ("the history's folder can't be written: runs that end now elsewhere are not seen",)
@@ -154,9 +154,7 @@ def _refuse_another_shape(path: Path, immutable: bool) -> None:
 
 def _another_shape(path: Path, found: tuple[schema_check.Difference, ...], remedy: str) -> HistoryError:
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    return HistoryError(
-        f"the history file's tables are not as they must be: {found[0]}{more}", where=str(path), mend=remedy
-    )
+    return HistoryError(f"the history file has unexpected tables: {found[0]}{more}", where=str(path), mend=remedy)
 
 
 def tables_of_ours(connection: sqlite3.Connection, path: Path) -> set[str]:
@@ -251,7 +249,7 @@ def _bring_up(connection: sqlite3.Connection, path: Path) -> list[str]:
         # What an older file lacks the next migrations may need.
         added = [] if schema_check.looks_right(connection, version) else _add(connection, path, version)
         schema.migrate(connection)
-        return [f"the history file was brought from version {version} to {schema.newest()}", *added]
+        return [f"the history file was updated from version {version} to {schema.newest()}", *added]
 
     return _changed(connection, path, lambda version: version < schema.newest(), change)
 
@@ -277,7 +275,9 @@ def _add(connection: sqlite3.Connection, path: Path, version: int) -> list[str]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
-    return [f"the history file's tables were not complete, and are now: {', '.join(map(str, found))}"] if found else []
+    return (
+        [f"the history file's tables were incomplete and were repaired: {', '.join(map(str, found))}"] if found else []
+    )
 
 
 def _changed(

@@ -56,7 +56,7 @@ def prunable(store: Store, wanted: Pruning) -> Prunable:
     """Look what would go; changes nothing. Raises AgentevalError when `wanted` names no limit."""
     if wanted.before_ms is None and wanted.keep is None:
         raise AgentevalError(
-            "say what is to go", mend="by age (--older-than 90d), by count per test (--keep 100), both"
+            "say what to remove", mend="by age (--older-than 90d), by count per test (--keep 100), both"
         )
     return store.read(lambda c: _look(c, wanted))
 

@@ -297,7 +297,7 @@ def _resolve(connection: sqlite3.Connection, table: str, ref: str, *, kind: str)
         return rows[0][0]
     if rows:
         raise AmbiguousError(
-            f"{ref!r} fits more than one {kind}: {', '.join(row[1] for row in rows)}",
+            f"{ref!r} matches more than one {kind}: {', '.join(row[1] for row in rows)}",
             mend="give more characters of the id",
         )
     raise AgentevalError(f"there is no {kind} {ref!r} in the history", mend="see agenteval history")

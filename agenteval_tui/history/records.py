@@ -279,9 +279,9 @@ class TestSummary(Struct, frozen=True):
 
     `n`, `passed`, `errors`, `p50_ms`, `cost` (mean a run) and `criteria` (by name) are of these runs only, because
     older ones say little about the test as it is now; `total` counts all ended runs ever. A criterion's figures are of
-    its newest version only. `recent` holds the outcomes, newest last; `settings`, for each of them, the agent that was
+    its newest version only. `recent` holds the outcomes, newest last; `settings`, for each, the agent that was
     asked and the versions of the criteria, as a word that is the same for the same ones (empty: not told), and
-    `executions` what it was a run of (row ids; empty: not told). `said` is what the newest of them says in a line: why
+    `executions` what it was a run of (row ids; empty: not told). `said` is what the newest says in a line: why
     it failed, else the start of its answer.
     """
 
@@ -322,7 +322,7 @@ class RunFilter(Struct, frozen=True):
     cause_part: str = ""
     """Letters in the signature of a cause of its failure (`grading.causes`), or in the class of its error."""
     tags: tuple[str, ...] = ()
-    """All of them, whatever their case."""
+    """All names, whatever their case."""
     since_ms: int | None = None
     """Of executions that started then or later; `before_ms`: before it."""
     before_ms: int | None = None
@@ -353,5 +353,5 @@ class Counts(Struct, frozen=True):
 
 
 def checks_not_made(runs: Iterable[RunRow]) -> int:
-    """The checks that could not be made in runs which have a verdict all the same."""
+    """The checks that could not run in runs which have a verdict all the same."""
     return sum(run.checks_not_made for run in runs if run.status in DECIDED)

@@ -254,7 +254,7 @@ def _lookup(connection: Connection, reference: str, first: Kind, projects: Seque
             return _Named(kind, *of_kind[kind][0])
     if executions or runs:
         raise AmbiguousError(
-            f"{reference!r} fits more than one {'execution' if executions else 'run'}",
+            f"{reference!r} matches more than one {'execution' if executions else 'run'}",
             mend=_candidates(_kinds(executions, runs)),
         )
     raise AgentevalError(

@@ -114,7 +114,7 @@ def run_conditions(wanted: RunFilter) -> tuple[list[str], list[str]]:
 
 
 class HistoryQuery(Struct, frozen=True):
-    """What was typed: words for the full-text search, fields with values, and what is wrong with one of them."""
+    """What was typed: words for the full-text search, fields with values, and what is wrong with a field."""
 
     words: str = ""
     fields: tuple[tuple[str, str], ...] = ()

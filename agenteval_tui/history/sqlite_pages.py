@@ -213,7 +213,7 @@ class Pages:
         return b"".join(parts)
 
     def free(self) -> tuple[set[int], bool]:
-        """The pages that hold nothing any more, and whether that is all of them for sure.
+        """The pages that hold nothing any more, and whether the list is complete.
 
         Where the list can't be followed, pages that look like a part of it are taken for that: they hold nothing but
         numbers of pages, which no other page does by chance.

@@ -32,7 +32,7 @@ class PackedTask(Struct, frozen=True):
 class PackedTasks:
     """The tasks of an operation, each encoded once. Runs that share a task should share the object.
 
-    `add` all of them, then `pack`.
+    `add` all, then `pack`.
     """
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.scope import runs_in
 
 Group = Literal["", "suite", "test", "tag", "agent", "setting"]
-"""What runs are grouped by; "": all of them together; setting: by agent, its configuration and their plan."""
+"""What runs are grouped by; "": all together; setting: by agent, its configuration and their plan."""
 Measure = Literal["latency", "tokens", "cost", "steps", "score"]
 """What is measured of runs: milliseconds, tokens in and out, US dollars, tool calls, 0..1."""
 
@@ -176,7 +176,7 @@ _NO_SCORES: list[Any] = [0] * 14 + [0.0] + [0] * 10
 
 
 class VersionUse(NamedTuple):
-    """A version (a hash) of a criterion judged runs of a test in an execution, the first of them at `first_ms`."""
+    """A version (a hash) of a criterion judged runs of a test in an execution, the first one at `first_ms`."""
 
     test: int
     criterion: str
@@ -458,7 +458,7 @@ def not_passed_runs(connection: sqlite3.Connection, picked: SelectedRuns, most: 
 
 
 def newest_runs(connection: sqlite3.Connection, picked: SelectedRuns, most: int) -> tuple[int, bool]:
-    """From when on there are at most `most` of the picked runs, and whether that leaves any of them out.
+    """From when on there are at most `most` of the picked runs, and whether that leaves any out.
 
     Runs that started in the same millisecond stay together: where the newest of them alone are more, they are all in
     it.

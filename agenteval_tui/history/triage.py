@@ -28,7 +28,7 @@ class Context(Struct, frozen=True):
 
     `versions`: hashes of the criterion's versions that had failed with this cause; none for an agent's error. `tests`:
     (suite key, test id). `failed` of `runs` runs of these tests had the cause, in what the person looked at.
-    `examples`: ids of some of them, which pruning leaves, so that it can be seen later what was decided about.
+    `examples`: ids of some, which pruning leaves, so that it can be seen later what was decided about.
     """
 
     versions: tuple[str, ...] = ()

@@ -117,9 +117,9 @@ def test_a_copy_is_one_moment_of_a_history_that_is_written(store: Store, path: P
         assert copy.execution("DONE").ended == 6
         assert len(copy.run_ids(RunFilter(text="answer of"))) == 8
         assert_counts(copy)
-    with pytest.raises(HistoryError, match="not written over"):
+    with pytest.raises(HistoryError, match="not overwritten"):
         copy_history(path, target)
-    with pytest.raises(HistoryError, match="not written over"):
+    with pytest.raises(HistoryError, match="not overwritten"):
         copy_history(path, path, force=True)
     with pytest.raises(HistoryError, match="can't be written: No such file"):
         copy_history(path, tmp_path / "nowhere" / "moved.db")

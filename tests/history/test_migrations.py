@@ -97,7 +97,7 @@ def test_old_files_have_the_tables_of_their_version(path: Path, old: Path) -> No
     with closing(sqlite3.connect(path)) as connection:
         assert schema_check.differences(connection, schema.version_of(connection)) == ()
     with Store.open(path) as store:
-        assert "brought from version" in store.notices[0]
+        assert "updated from version" in store.notices[0]
     assert check(path).wrong == ()
 
 
@@ -168,7 +168,7 @@ def test_what_tables_lack_is_said_and_added(path: Path, whole: bytes, lacking: s
     assert sorted(found.wrong) == sorted(said)
     assert all(one.addable for one in found.shape)
     assert sorted(check_health(path).wrong) == sorted(said)
-    with pytest.raises(HistoryError, match="tables are not as they must be") as refused:
+    with pytest.raises(HistoryError, match="has unexpected tables") as refused:
         Store.open(path, read_only=True)
     assert "with write permission" in refused.value.mend
     with Store.open(path) as store:
@@ -195,7 +195,7 @@ def test_an_older_file_that_lacks_something_is_brought_up(path: Path) -> None:
     changed(path, data, "DROP INDEX runs_over_time", "ALTER TABLE runs DROP COLUMN steps")
     with Store.open(path) as store:
         (notice,) = store.notices
-        assert "brought from version 5" in notice
+        assert "updated from version 5" in notice
         assert "column runs.steps is missing" in notice
     assert check(path).wrong == ()
 
@@ -229,7 +229,7 @@ def test_what_can_not_be_added_is_refused_and_salvaged(path: Path, whole: bytes,
     changed(path, whole, *statements)
     before = path.read_bytes()
     assert said in check(path).wrong
-    with pytest.raises(HistoryError, match="tables are not as they must be") as refused:
+    with pytest.raises(HistoryError, match="has unexpected tables") as refused:
         Store.open(path)
     assert "db salvage" in refused.value.mend
     assert path.read_bytes() == before

@@ -99,7 +99,7 @@ def test_by_count_and_both(aged: Store) -> None:
     (row,) = aged.executions()
     assert (row.id, row.runs, row.ended, row.message) == ("NEW", 3, 3, PRUNED)
     assert_sound(aged)
-    with pytest.raises(AgentevalError, match="say what is to go"):
+    with pytest.raises(AgentevalError, match="say what to remove"):
         prunable(aged, Pruning())
 
 

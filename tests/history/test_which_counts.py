@@ -1,4 +1,4 @@
-"""Which of two counts, and what does not count: labels, baselines, what was taken back, what came from elsewhere."""
+"""Which of two counts, and what does not count: labels, baselines, what was taken back, what was imported."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def test_a_quarantine_that_ended_earlier_there_ends_here(store: Store, tmp_path:
     assert {one.test_id: one.until_ms for one in quarantines.listed(store)} == {"test-0": 300, "test-1": 100}
 
 
-# What came from elsewhere
+# What was imported
 
 
 def test_packed_data_has_the_hash_that_it_says() -> None:
