@@ -117,7 +117,7 @@ async def attach(live: Live) -> Attachment:
         reader, writer = await asyncio.open_unix_connection(live.socket)
     except OSError as error:
         raise InfrastructureError(
-            "this execution does not run any more",
+            "this execution is no longer running",
             where=f"execution {live.execution}",
             mend="its runs are in the history",
         ) from error
@@ -194,7 +194,7 @@ def find(reference: str = "") -> Live:
     """
     living = live_executions()
     if not living:
-        raise AgentevalError("no execution is running", mend="those that have ended are in the history")
+        raise AgentevalError("no execution is running", mend="finished executions are in the history")
     wanted = reference.strip().upper()
     if wanted == "LAST":
         return living[-1]
@@ -206,8 +206,8 @@ def find(reference: str = "") -> Live:
         return (exact or found)[0]
     listed = "; ".join(f"{live.execution} ({live.title})" for live in (found or living)[:5])
     if found:
-        what = f"{reference!r} fits more than one execution" if wanted else "more than one execution is running"
-        raise AgentevalError(what, mend=f"name one of them: {listed}")
+        what = f"{reference!r} matches more than one execution" if wanted else "more than one execution is running"
+        raise AgentevalError(what, mend=f"name one: {listed}")
     raise AgentevalError(f"no execution {reference!r} is running", mend=f"running: {listed}")
 
 

@@ -90,7 +90,7 @@ def confidence_sequence(passed: int, n: int, *, alpha: float = 0.05) -> tuple[fl
 
 
 def most_needed(passed: int, n: int, threshold: float, *, alpha: float = 0.05) -> int:
-    """How many runs to begin at once after `passed` of `n`, so that none of them is too many if they go on like that.
+    """How many runs to begin at once after `passed` of `n`, so that none is too many if they continue like that.
 
     The number that decides at the earliest in the direction to which the runs point so far (to "above" at the start).
     Where passing never decides (a threshold of 1) it doubles with the runs that have passed.

@@ -1,4 +1,4 @@
-"""A file with criteria, outside of any suite: one, or a list of them, as YAML or JSON."""
+"""A file with criteria, outside of any suite: one, or a list, as YAML or JSON."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _from_json(text: str, path: Path) -> list[Criterion] | None:
             raise AgentevalError(
                 f"criterion {number}: {name}: {first['msg'].lower()}",
                 where=str(path),
-                mend=f"a criterion may have {', '.join(Criterion.model_fields)}",
+                mend=f"a criterion can have {', '.join(Criterion.model_fields)}",
             ) from None
     return criteria
 

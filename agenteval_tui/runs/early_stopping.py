@@ -28,7 +28,7 @@ class Repetitions(Struct):
     answer: Answer = "open"
 
     def add(self, status: str) -> bool:
-        """One of them ended; True when that decided it."""
+        """A run ended; True when that decided the pass rate."""
         if status not in ("passed", "failed"):
             return False
         self.judged += 1
@@ -40,7 +40,7 @@ class Repetitions(Struct):
 
     @property
     def wanted(self) -> int:
-        """How many may be on their way at once, so that none of them can turn out to be too many."""
+        """How many runs may be in progress at once, so that none is more than needed."""
         if self.answer != "open":
             return 0
         return most_needed(self.passed, self.judged, self.rule.threshold, alpha=self.rule.alpha)

@@ -66,7 +66,7 @@ class Estimate(Struct, frozen=True):
 
     `seconds` is for the plan's concurrency, and of the agents only: the time of judges is not measured. `tokens` and
     `cost` (US dollars) are the agents'; `judges` and simulated `users` are apart. `may_stop`: runs that early stopping
-    may save; the estimate is of all of them. Failed attempts and cached answers are left out of account.
+    may save; the estimate is of all. Failed attempts and cached answers are left out of account.
     """
 
     runs: int

@@ -309,7 +309,7 @@ class RunState(Struct, omit_defaults=True):
     parts: list[StreamPart] = field(default_factory=list)
     dropped: int = 0
     not_made: int = 0
-    """Its checks that could not be made, if it has a verdict all the same."""
+    """Its checks that could not run, if it has a verdict all the same."""
     ending: str = ""
     """What ended its answer, a code of `transcripts.finish_reason`; "": it ended by itself."""
     finish_reason: str = ""

@@ -51,7 +51,7 @@ class GradedRun(Struct, frozen=True):
 
     @property
     def not_made(self) -> int:
-        """How many of its checks could not be made."""
+        """How many of its checks could not run."""
         return not_made(self.results)
 
 

@@ -25,7 +25,7 @@ EMBEDDER = "embedder"
 """The agent of this name gives embeddings where a metric names none."""
 
 NO_JUDGE = AgentevalError(
-    "no judge is named", mend='give --judge NAME, write `judge: NAME` in the metric, or call an agent "judge"'
+    "no judge given", mend='give --judge NAME, write `judge: NAME` in the metric, or call an agent "judge"'
 )
 
 

@@ -63,13 +63,13 @@ class ExecutionView:
         self.ended_runs: list[str] = []
         """The ids of the runs that ended, in that order."""
         self.failures: list[str] = []
-        """Those of them that neither passed, nor were cancelled, nor skipped because they were not needed."""
+        """Finished runs that did not pass and were neither cancelled nor skipped as not needed."""
         self.throttled: dict[str, Throttled] = {}
         """By name, the agents that may not have as many runs at once as they should: their servers ask for less."""
         self.progress: Progress | None = None
         self.ended: Ended | None = None
         self.not_made = 0
-        """The checks that could not be made, of the runs that have a verdict all the same."""
+        """The checks that could not run, of the runs that have a verdict all the same."""
         self._lost = False
         self.awaits = ""
         """What is said while ended runs wait for the history, which another program keeps locked; else ""."""

@@ -72,8 +72,10 @@ _STDERR = 2
 class Program(Struct, frozen=True):
     """What is started, and how it is answered.
 
-    `cassette`: recorded answers; None: the servers answer. `on_miss`, `system`, `pace`, `max_cost`: as of a `Session`
-    and a `Playback`. `stdout`: where its output goes, a file descriptor; None: where this process' goes.
+    `cassette`: recorded answers; None: the servers answer. `on_miss`, `system`, `pace`, `max_cost`: as of a
+    `Session` and a `Playback`. `reads`: it has this process' input, else none; `given`: it reads that instead.
+    `stdout`: where its output goes, a file descriptor; None: where this process' goes. `mcp_config`: the file in
+    which a word of `argv` names its MCP servers, which are recorded, too.
     """
 
     argv: tuple[str, ...]
@@ -110,10 +112,12 @@ class Program(Struct, frozen=True):
 
 
 class Recording(Struct, frozen=True):
-    """What a program did. `live`: how many of its requests servers answered, at `spent` US dollars (as far as prices
-    are known). `missed_at`: how many requests were answered before the first that the cassette had no answer to."""
+    """What a program did. `live`: how many of its requests to models servers answered, at `spent` US dollars (as far as
+    prices are known). `missed_at`: how many requests were answered before the first that the cassette had no answer to;
+    `went_live`: whether servers answered from there, those of tools included."""
 
     exit_code: int
+    """`STOPPED`: somebody who watched ended it."""
     exchanges: tuple[Exchange, ...]
     transcript: Transcript
     duration_ms: float
@@ -213,7 +217,8 @@ async def record(
     live: LiveRecording | None = None,
 ) -> Recording:
     """Run a program to its end behind the proxy. `answers`: in place of the program's cassette. `journal` gets what
-    servers answer. Raises `AgentevalError` where it can't be started, or its port can't be had."""
+    servers answer, and `paid` is what they had answered when it was cut off. Who watches `live` sees it, and can stop
+    it. Raises `AgentevalError` where it can't be started, or its port can't be had."""
     if answers is None and program.cassette is not None:
         answers = Playback(program.cassette, system=program.system)
     # What a cassette's journal keeps, or a recording answers, need not be kept once more.
@@ -354,7 +359,7 @@ def plan_for(
     if len(plan.runs) != 1:
         names = listed(list(dict.fromkeys(f"{run.ref.test} {run.ref.row_label}".strip() for run in plan.runs)), 4)
         raise AgentevalError(
-            f"a recording is one run, and these are {len(plan.runs)}: {names}",
+            f"a recording is one run, but these are {len(plan.runs)}: {names}",
             mend="name a test without a dataset, as ID or FILE::ID",
         )
     return plan
@@ -461,7 +466,7 @@ def tape_of(store: Store, row: RunRow) -> Cassette:
     found = store.tape(row.recorded)
     if not found:
         raise AgentevalError(
-            f"what the program of run {short_id(row.id)} asked of its model was not kept",
+            f"the model calls of run {short_id(row.id)} were not stored",
             where=f"run {row.id}",
             mend="record it with `agenteval record`, or with `capture: model` of its agent",
         )

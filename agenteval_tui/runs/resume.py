@@ -56,9 +56,9 @@ def stored_plan(store: Store, row: RunRow, *, user_agents: Mapping[str, AgentCon
     setup_data, tasks = store.setup_of(row.execution_id), store.tasks_of(row.execution_id)
     if setup_data is None or row.id not in tasks:
         raise AgentevalError(
-            f"run {short_id(row.id)} came from elsewhere: what its agent was asked with is not in the history",
+            "this run was imported: the request to its agent is not in the history",
             where=f"run {row.id}",
-            mend="choose a run that agenteval made: run the test with one of your agents first",
+            mend="`agenteval make-test RUN` makes a test from it: run that with an agent, and use the new run",
         )
     setup = read_setup(setup_data)
     sources = _Sources(user_agents, setup)
@@ -101,7 +101,7 @@ def resume_plan(
         raise AgentevalError(
             "this execution was imported: there is nothing to resume",
             where=f"execution {row.id}",
-            mend="import its file again: what is missing comes in then",
+            mend="import its file again to add what is missing",
         )
     if row.status == "running":
         raise AgentevalError(
@@ -156,7 +156,7 @@ def resume_plan(
 def _nothing(row: ExecutionRow) -> None:
     mend = "nothing is missing"
     if row.errors:
-        mend += f"; with --errors the {row.errors} that ended in an error are run again"
+        mend += f"; with --errors the {row.errors} that ended in an error run again"
     raise AgentevalError(f"all {row.runs} runs of this execution have ended", where=f"execution {row.id}", mend=mend)
 
 
@@ -209,7 +209,7 @@ def _runs(missing: list[RunRow], tasks: Mapping[str, StoredTask], setup: Setup, 
         stored = tasks.get(row.id)
         if stored is None:
             raise AgentevalError(
-                f"what it takes to run test {row.test_id!r} again is not in the history any more",
+                f"the history no longer has what it takes to run test {row.test_id!r} again",
                 where=f"run {row.id}",
                 mend=f"run the suite again: {row.suite_key}",
             )
@@ -273,11 +273,10 @@ def _changes(setup: Setup, missing: list[RunRow]) -> list[str]:
     said = []
     if changed:
         said.append(
-            f"changed since this execution was planned: {', '.join(changed)}; the missing runs are run as they were "
-            "planned then"
+            f"changed since this execution was planned: {', '.join(changed)}; the missing runs will run as planned then"
         )
     if gone:
-        said.append(f"not there any more: {', '.join(gone)}; the missing runs are run as they were planned")
+        said.append(f"no longer there: {', '.join(gone)}; the missing runs will run as planned")
     return said
 
 
@@ -291,7 +290,7 @@ class _Sources:
 
     @property
     def respondents(self) -> Respondents:
-        """Those of the execution; where one of them had a key written in, all are as they are configured now."""
+        """Those of the execution; where one had a key written in, all are as they are configured now."""
         stored = self._setup.respondents
         if not self._setup.hidden_judges:
             return stored
@@ -317,8 +316,8 @@ class _Sources:
             if whole is not None:
                 return replace(agent, config=whole)
         raise AgentevalError(
-            f"agent {agent.name!r} had a key written into its configuration, which is never stored, and it is not "
-            "there any more",
+            f"agent {agent.name!r} had a key written into its configuration, which is never stored, and it is no "
+            "longer there",
             where=f"{'.'.join(taken[0])} of agent {agent.name!r}",
             mend="write it into the configuration again, best as ${NAME} of an environment variable",
         )

@@ -18,7 +18,7 @@ class _Call(Struct):
 
 
 class SharedCalls(Generic[K, T]):
-    """Calls by what tells them apart. A call is cancelled when nobody waits for it any more. Use it in one event
+    """Calls by what tells them apart. A call is cancelled when no one waits for it any more. Use it in one event
     loop, and close it."""
 
     def __init__(self) -> None:

@@ -56,7 +56,7 @@ class SimulatedUsers:
 
     def __init__(self, agents: Mapping[str, Prepared], store: Store) -> None:
         self.usage = Usage()
-        """What all of them have used since the start, apart from the tested agents."""
+        """What all have used since the start, apart from the tested agents."""
         self._agents = agents
         self._store = store
         self._calls: SharedCalls[tuple[str, str], _Answer] = SharedCalls()

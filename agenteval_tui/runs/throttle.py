@@ -118,7 +118,7 @@ class Refusals:
 
     - when the server serves others, and refuses this one even when it alone asks (`REFUSED_ITSELF`): the request
       itself is refused, as one that is too large for the limit is, and no waiting helps it. Such runs ask together:
-      when all of them are refused, none was in the way of another;
+      when all are refused, none was in the way of another;
     - when the server refuses everybody again and again (`Throttle.barren`);
     - when it asks for a longer wait than `LONGEST_HOLD_S`.
 

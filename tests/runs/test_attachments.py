@@ -87,12 +87,12 @@ def test_a_picture_of_a_suite_is_read_and_kept(folder: Path, picture: str) -> No
     [
         ("dog.png", "this image can't be read: No such file"),
         (".", "this image is not a regular file"),
-        ("note.txt", "this is not an image that models take, but text/plain"),
+        ("note.txt", "models do not accept this as an image: it is text/plain"),
         ("empty.png", "this image is empty"),
-        ("wrong.png", "this is not an image that models take, but application/pdf"),
+        ("wrong.png", "models do not accept this as an image: it is application/pdf"),
         ("large.png", "this has 20.0 MB; an image or file in a message may have 20 MB"),
-        ("data:image/png;base64,AAAA", "not one of the web"),
-        ("file:///etc/passwd", "not one of the web"),
+        ("data:image/png;base64,AAAA", "not a web address"),
+        ("file:///etc/passwd", "not a web address"),
     ],
 )
 def test_what_can_not_be_sent_is_said_by_validate_and_by_the_plan(folder: Path, picture: str, said: str) -> None:
@@ -115,7 +115,7 @@ def test_a_picture_outside_of_the_folder_needs_trust(folder: Path, outside: str)
     (folder / "link.png").symlink_to(folder.parent / "outside.png")
     path = write(folder, outside)
     (problem,) = [one for one in check_suite(load_suite(path), {}) if one.code == "attachment"]
-    assert problem.message == f"{outside} is outside of the suite's folder"
+    assert problem.message == f"{outside} is outside the suite's folder"
     with pytest.raises(NotTrustedError) as error:
         planned(folder, outside)
     (need,) = error.value.needs
@@ -126,7 +126,7 @@ def test_a_picture_outside_of_the_folder_needs_trust(folder: Path, outside: str)
 @pytest.mark.parametrize(
     ("part", "said"),
     [
-        ("{text: a, image: b}", "a part is one of them: it has text and image"),
+        ("{text: a, image: b}", "a part is only one of them: it has text and image"),
         ("{description: a}", "a part is a text, image or file"),
         ("{text: a, media_type: b}", "a text has no media_type"),
         ("{picture: a}", 'has no "picture"'),
@@ -142,7 +142,7 @@ def test_only_the_user_sends_images(folder: Path) -> None:
     path = write(folder, "cat.png")
     path.write_text(path.read_text().replace("role: user", "role: system"))
     said = [problem.message for problem in load_suite(path).problems]
-    assert "only messages of the user hold images and files" in said
+    assert "only user messages can have images and files" in said
 
 
 ONE = Attachment("image/png", 3, "ab" * 32, "secret-key-123.png", "of secret-key-123", "", "[image: of secret-key-123]")

@@ -269,7 +269,7 @@ def test_a_preview_asks_nobody_and_writes_nothing(tmp_path: Path) -> None:
     assert not found.trusted
     (need,) = found.needs
     assert (need.folder, need.what) == (folder, ("command: ./bot",))
-    assert "never trusted" in need.reason
+    assert "not trusted yet" in need.reason
     assert preview([path], PlanOptions(tests=("a",), trust=True), None, directories.config_dir()).trusted
     for options in (PlanOptions(tests=("nope",)), PlanOptions(failed_from="last")):
         with pytest.raises(AgentevalError):

@@ -110,7 +110,7 @@ async def stall(request: Request) -> Answer:
 
 
 BROKEN: dict[str, tuple[Any, str]] = {
-    "unreadable twice": (lambda request: chat("Lovely!"), "can't be read"),
+    "unreadable twice": (lambda request: chat("Lovely!"), "can be read"),
     "off the scale": (lambda request: chat('{"score": 7}'), "not on the scale"),
     "a server error": (lambda request: Answer(500, "oops"), "500"),
     "no such key": (lambda request: Answer(401, "{}"), "refused the key"),

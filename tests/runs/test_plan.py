@@ -152,7 +152,7 @@ def test_agents_of_the_user_are_found(suite: Load) -> None:
         (("", ""), {"variation": "clod"}, "no chosen test has a variation 'clod'", "cold, elsewhere"),
         (("", ""), {"agent": "bto"}, 'there is no agent "bto"', "bot"),
         (("", ""), {"repeat": 0}, "repeat must be 1 or more", ""),
-        (("agent: bot\n", ""), {}, "names no agent", "--agent"),
+        (("agent: bot\n", ""), {}, "has no agent", "--agent"),
         (("agent: bot\n", "agent: bott\n"), {}, 'there is no agent "bott"', "bot"),
         (("order.id", "order.nope"), {}, "nope", ""),
         (("", ""), {"sample": 0}, "sample must be 1 or more", ""),
@@ -160,7 +160,7 @@ def test_agents_of_the_user_are_found(suite: Load) -> None:
         (("", ""), {"max_tokens": 0}, "max_tokens must be 1 or more", ""),
         (("", ""), {"cache": "some"}, "cache is first or all, not 'some'", ""),
         (("", ""), {"ab": ("bot",)}, "needs two agents or variations, not 1", "--ab NAME NAME"),
-        (("", ""), {"ab": ("bot", "cold")}, "arm B is 'cold', and test 'Second'", "bot, other"),
+        (("", ""), {"ab": ("bot", "cold")}, "arm B is 'cold', but test 'Second'", "bot, other"),
         (("prompt: two", "promt: two"), {}, "the suite can't be run", ""),
     ],
 )  # fmt: skip

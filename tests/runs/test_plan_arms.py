@@ -82,7 +82,7 @@ def test_variations_can_be_arms(duel: Callable[..., Plan]) -> None:
         ("A: default", "bot"),
         ("B: third", "other"),
     ] * 2
-    with pytest.raises(AgentevalError, match=r"arm B is 'third', and test 'plain'"):
+    with pytest.raises(AgentevalError, match=r"arm B is 'third', but test 'plain'"):
         duel("default", "third")
 
 

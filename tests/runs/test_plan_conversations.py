@@ -106,7 +106,7 @@ def test_messages_may_hold_calls_and_their_results(ask: Ask) -> None:
     [
         (CALLS.replace("  - {role: tool, tool_call_id: c2, content: noon}\n", ""), "call of time (c2)", "role: tool"),
         (CALLS.replace("tool_call_id: c2", "tool_call_id: c9"), "call of time (c2)", "tool_call_id: c2"),
-        ("messages: [{role: tool, tool_call_id: x, content: y}]", "that is not there", "tool_call_id"),
+        ("messages: [{role: tool, tool_call_id: x, content: y}]", "missing tool call", "tool_call_id"),
         (CALLS.replace("name: time, ", ""), "a tool call without a name", "function"),
         (CALLS.replace("customer.name", "customer.nam"), 'customer has no "nam"', ""),
         ("turns: [a, '{{nope}}']", '"nope" is not known', "city"),

@@ -119,7 +119,7 @@ def test_a_row_may_be_a_conversation(planned: Planned) -> None:
     [
         ("prompt: '{{nope}}'", ROWS, 2, 'test \'rows\', row 1: the variable "nope" is not known'),
         ("prompt: '{{capital.name}}'", "capital\n{\"\"}\n", 2, "row 1"),
-        ("category: negative", "country\nFrance\n", 2, "neither the test nor this row says what the agent is asked"),
+        ("category: negative", "country\nFrance\n", 2, "neither the test nor this row says what to ask the agent"),
         ("prompt: hi", "country,question\nFrance,a\nItaly\n", 3, "test 'rows': "),
         ("prompt: hi", "country,question\n", None, "rows"),
     ],
@@ -172,7 +172,7 @@ def test_of_what_failed_only_those_rows_and_variations_run_again(
     assert short(again) == ["rows2/#1", "rows2/#2", "rows3/warm#1"]
     assert short(planned(failed_from="last", store=store, variation="warm")) == ["rows3/warm#1"]
     assert short(planned(failed_from="last", store=store, sample=5)) == short(again)
-    with pytest.raises(AgentevalError, match="is not there any more"):
+    with pytest.raises(AgentevalError, match="are gone, or not selected"):
         planned(rows="country,question\nFrance,only one left\n", failed_from="last", store=store)
 
 

@@ -322,7 +322,7 @@ async def test_what_is_killed_is_not_shown_as_living(begin: Callable[..., Live])
         while live_executions():  # the process is dead when all its threads are
             await asyncio.sleep(0.02)
     assert list(Path(live.socket).parent.iterdir()) == []
-    with pytest.raises(InfrastructureError, match="does not run any more"):
+    with pytest.raises(InfrastructureError, match="is no longer running"):
         await attach(live)
     with Store.open(history_file()) as store:
         assert store.execution(live.execution).status == "interrupted"
@@ -396,7 +396,7 @@ async def test_executions_are_found_by_what_people_type(begin: Callable[..., Liv
     with pytest.raises(AgentevalError, match="more than one execution is running") as raised:
         find()
     assert first.execution in raised.value.mend
-    with pytest.raises(AgentevalError, match="fits more than one"):
+    with pytest.raises(AgentevalError, match="matches more than one"):
         find(first.execution[:3])
     with pytest.raises(AgentevalError, match="no execution 'zzz' is running"):
         find("zzz")

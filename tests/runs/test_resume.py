@@ -279,7 +279,7 @@ async def test_a_suite_that_changed_is_said_and_what_was_planned_is_run(
     assert "changed since" in resumed.notices[0]
     assert resumed.plan.runs[-1].messages[-1].content == "Say it again"
     path.unlink()
-    assert "not there any more" in resume_plan(made.store, identity).notices[0]
+    assert "no longer there" in resume_plan(made.store, identity).notices[0]
 
 
 async def test_a_key_that_was_written_in_is_never_stored(

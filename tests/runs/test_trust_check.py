@@ -122,7 +122,7 @@ def test_a_plan_is_refused_until_the_folder_is_trusted(suite_at: Callable[..., L
     error = raised.value
     assert error.where == str(folder)
     assert "command: ./bot --fast" in error.what
-    assert "never trusted" in error.what
+    assert "not trusted yet" in error.what
     assert "--trust" in error.mend
     assert error.needs == (TrustRequirement(folder, ("command: ./bot --fast",)),)
     assert make_plan([loaded], PlanOptions(trust=True), user_agents={}).permission.trusted

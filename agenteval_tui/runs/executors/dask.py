@@ -1,7 +1,7 @@
 """Runs on an existing Dask cluster: the one connection of an execution to its scheduler.
 
 An attempt of a run is a task. Its events come through the scheduler as messages of a topic: they are ordered, and a
-scheduler keeps few of them. A message that is missing does no harm, since the task's result has all events again.
+scheduler keeps few. A message that is missing does no harm, since the task's result has all events again.
 """
 
 from __future__ import annotations

@@ -197,7 +197,7 @@ class _Unclosed:
 class EventBuffer:
     """All events of a task, each final once it is in `events` (as `wire.event_data`).
 
-    `send(first, events)` gets those to stream, in order; `first` is the place of the first of them.
+    `send(first, events)` gets those to stream, in order; `first` is the place of the first.
     """
 
     def __init__(self, send: Callable[[int, list[Any]], None], withheld: TranscriptRedactor) -> None:

@@ -1,4 +1,4 @@
-"""From a transcript and edits to the conversation that is continued. Pure: it asks nobody and reads nothing.
+"""From a transcript and edits to the conversation that is continued. Pure: it calls no agent and reads nothing.
 
 Steps count from 0 here, and from 1 in sentences: people see them so wherever a transcript is shown.
 """
@@ -58,7 +58,7 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
     later = [message for message in messages[end + 1 :] if message.role == "user"]
     if any(message.attachments for message in later):
         raise ForkError(
-            "the user sent an image or a file later, which can't be asked again", mend="choose a step behind it"
+            "the user sent an image or a file later, which can't be asked again", mend="choose a later step"
         )
     made = dict(enumerate(messages[: end + 1]))
     results = {message.tool_call: number for number, message in made.items() if message.tool_call is not None}
@@ -85,7 +85,7 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
                 changed[own[number]] = replace(changed[own[number]], arguments=value, malformed=False)
             case Result(at, text, error):
                 if made[at].role != "tool":
-                    raise _wrong(transcript, at, "no result of a tool", "choose the step behind the call")
+                    raise _wrong(transcript, at, "no result of a tool", "choose the step after the call")
                 made[at] = replace(made[at], content=text)
                 call = made[at].tool_call
                 if call is not None:
@@ -122,7 +122,8 @@ def edits_of(transcript: Transcript, step: int, given: Mapping[str, Any]) -> tup
     """The edits that these changes of a step mean (`CHANGES`), for people and programs that name what they change.
 
     Where a message makes one call, its result is meant at the call too, and its arguments at the result. `arguments`
-    is a value, or JSON text of one; `insert` is {role, text}. Raises `ForkError`.
+    is a value, or JSON text of one; `insert` is {role, text}; `without_tools` is a list of tool names, in a list
+    or a text with commas. Raises `ForkError`.
     """
     check_step(transcript, step)
     unknown = [name for name in given if name not in CHANGES]
@@ -210,7 +211,7 @@ def _arguments(transcript: Transcript, step: int, value: Any) -> Arguments:
 def _insert(step: int, given: Any) -> Insert:
     role = given.get("role") if isinstance(given, Mapping) else None
     if role not in ("user", "assistant", "system") or not isinstance(given.get("text"), str):
-        raise ForkError("what is inserted has a role and a text", mend="the role is user, assistant or system")
+        raise ForkError("an inserted message needs a role and a text", mend="the role is user, assistant or system")
     return Insert(step, role, given["text"])
 
 
@@ -230,7 +231,7 @@ def complete(conversation: Conversation, turns: Iterable[str] = ()) -> Conversat
         messages, left = (*messages, Message("user", left[0])), left[1:]
     if not messages or messages[-1].role not in ANSWERED or not any(one.role == "user" for one in messages):
         raise NothingToAnswerError(
-            "nothing is left that the agent could answer",
+            "nothing is left for the agent to answer",
             mend="choose an earlier step, or insert a message of the user",
         )
     return Conversation(messages, conversation.tool_calls, tuple(left), tools=conversation.tools)
@@ -244,7 +245,7 @@ def check_calls(conversation: Conversation) -> None:
         if message.role == "tool":
             if message.tool_call is None or message.tool_call not in open_calls:
                 raise ResultWithoutCallError(
-                    f"message {number + 1} is the result of a call that is not there",
+                    f"message {number + 1} is the result of a missing call",
                     mend="keep the call, or drop both",
                 )
             open_calls.discard(message.tool_call)

@@ -94,7 +94,8 @@ class ForkOrigin(Struct, frozen=True, omit_defaults=True):
 
 class ForkRequest(Struct, frozen=True):
     """What a person wants to be continued: a run (its id) from a step, which counts from 1, or from its beginning
-    (None), with these changes (`edits.CHANGES`), so many times."""
+    (None), with these changes (`edits.CHANGES`), this many times. `sweep`: several changes, a branch each, which are
+    laid over `changes` and may have `at` and `label`."""
 
     run: str
     at: int | None = None
@@ -113,7 +114,7 @@ def encode_origin(origin: ForkOrigin) -> str:
 
 
 def read_origin(run: str, text: str) -> ForkOrigin | None:
-    """The origin in what the history keeps of a run (`RunRow.fork_of`, `RunRow.fork`); None: it is no fork. One that
+    """The origin in what the history keeps of a run (`RunRow.fork_of`, `RunRow.fork`); None: it is not a fork. One that
     can't be read says only which run it was."""
     if not run:
         return None

@@ -1,4 +1,4 @@
-"""An oracle for questions of the form "what becomes of this run if it goes on like this?".
+"""An oracle for questions of the form "what becomes of this run if it continues like this?".
 
 It runs continuations of one stored run through the engine, keeps each as a run of its own (`fork_of`), and never asks
 for what the history knows: whoever asks again after a crash gets the stored answers, and pays for the others only.
@@ -121,7 +121,7 @@ class Oracle:
         return self.ask_all([Question(conversation, step, tuple(edits))], count)[0]
 
     def ask_all(self, questions: Sequence[Question], count: int) -> tuple[Outcomes, ...]:
-        """`count` answers to each question, all asked at the same time. Blocks. Ctrl+C cancels; what ended is kept."""
+        """`count` answers to each question, all asked at once. Blocks. Ctrl+C cancels and keeps what has finished."""
         return run_in_thread(lambda: self.asking(questions, count), self._cancel)
 
     async def asking(self, questions: Sequence[Question], count: int) -> tuple[Outcomes, ...]:
@@ -155,7 +155,7 @@ class Oracle:
             self._running[1].engine.command(Command("cancel"))
 
     async def _run(self, runs: tuple[RunPlan, ...]) -> str:
-        """Run them; gives why not all of them ended, "" when they did."""
+        """Run them; gives why not all ended, "" when they did."""
         if self._stopped:
             return "it was stopped"
         left = None if self._max_cost is None else self._max_cost - self.spent
@@ -187,6 +187,6 @@ class Oracle:
             raise InfrastructureError(
                 ended.message or "the execution broke off",
                 where=f"execution {plan.execution_id}",
-                mend="ask again: the continuations that ended are stored",
+                mend="ask again: the finished continuations are stored",
             )
         return "it was stopped" if ended.status == "cancelled" else ended.message

@@ -53,7 +53,7 @@ def questions_of(
     """The questions that people mean by changes (`edits.CHANGES`) of step `at`, which counts from 1 here.
 
     `sweep`: a question for each of its entries, which are laid over `given`; they may have `at` and `label`. Without a
-    step only the system prompt can be changed: then the conversation begins anew. Raises `ForkError`.
+    step only the system prompt and the tools can be changed: then the conversation begins anew. Raises `ForkError`.
     """
     made = []
     for number, entry in enumerate(sweep or ({},), 1):
@@ -127,7 +127,7 @@ def check_agent(agent: AgentPlan) -> None:
     if options.prefix_problem is not None:
         problem, fix = options.prefix_problem
         raise CannotContinueError(
-            f"agent {agent.name!r} can't continue a conversation: it {options.prefix_problem}",
+            f"this agent can't continue a conversation: it {problem}",
             where=f"agent {agent.name!r} of kind {kind}",
             mend=fix,
         )
@@ -227,7 +227,8 @@ def execution_plan(
 
 
 class ForkPrice(Struct, frozen=True):
-    """What a request takes: `takes` is an estimate of `requests` requests or more; `known` continuations are known."""
+    """What a request takes: `takes` is an estimate of `requests` requests or more; `known` continuations are known.
+    `branches`: how many changes are tried."""
 
     takes: Estimate
     requests: int
@@ -259,7 +260,9 @@ def requested_plan(
     source, questions = _requested(store, request, user_agents)
     planned = fork_plan(store, source, questions, request.count)
     if not planned.runs:
-        raise ForkError("all of these continuations are known: nothing has to be asked", mend="ask for more of them")
+        raise ForkError(
+            "all these continuations are already stored: there is nothing to ask", mend="ask for more continuations"
+        )
     return execution_plan(
         source,
         planned.runs,

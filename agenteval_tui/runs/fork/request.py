@@ -1,4 +1,4 @@
-"""What continuing a run asks of its model, written down."""
+"""What continuing a run tells its model: the tools, and the whole request written down."""
 
 from __future__ import annotations
 

@@ -35,7 +35,9 @@ _RESERVED = frozenset(
 
 class Conversation(Struct, frozen=True):
     """`messages` are what the agent answers first, with the calls in them; `turns` are sent after that, and then a
-    simulated user with the brief `user` speaks. `files`: those that were read for it, as the suite names them."""
+    simulated user with the brief `user` speaks. `files`: those that were read for it, as the suite names them.
+
+    `tools`: what is changed of the agent's tools, beside what the test's context changes; None: nothing."""
 
     messages: tuple[Message, ...]
     tool_calls: tuple[ToolCall, ...] = ()
@@ -181,7 +183,7 @@ def conversation_of(messages: Sequence[Mapping[str, Any]]) -> Transcript:
     for number, one in enumerate(given.messages, 1):
         if one.role == "tool" and one.tool_call is None:
             raise AgentevalError(
-                f"message {number} is the result of a tool call that is not there",
+                f"message {number} is the result of a missing tool call",
                 mend="name the `id` of a call before it as its `tool_call_id`",
             )
     return given
@@ -217,7 +219,7 @@ def _of_row(row: Mapping[str, Any], user: UserBrief | None) -> Conversation:
         return Conversation((), user=user)
     if prompt is None:
         raise AgentevalError(
-            "neither the test nor this row says what the agent is asked",
+            "neither the test nor this row says what to ask the agent",
             mend="write `prompt:` in the test, or call a column input, prompt or question",
         )
     return Conversation((Message("user", prompt),), user=user)

@@ -167,7 +167,7 @@ class EarlierRun(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """All runs of an execution in order, and how many of them may run at once.
+    """All runs of an execution in order, and how many may run at once.
 
     `earlier`: the execution is resumed; these had ended, `runs` are those that are missing, and `order` holds the ids
     of both in the order in which they are shown (empty: that of `runs`).
@@ -213,7 +213,7 @@ def check_executor(options: PlanOptions) -> None:
     variable = executor_class(options.executor).address_variable
     if not options.scheduler:
         raise AgentevalError(
-            "nothing says where the cluster's scheduler is",
+            "the address of the cluster's scheduler is missing",
             mend=f"give --scheduler tcp://HOST:PORT, or set {variable}",
         )
 

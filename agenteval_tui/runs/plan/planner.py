@@ -130,7 +130,7 @@ def _nothing(chosen: Sequence[SelectedTest], options: PlanOptions) -> AgentevalE
     variations = names("variations", (variation.name for each in chosen for variation in each.test.variations))
     if options.failed_from is not None:
         return AgentevalError(
-            f"what failed in execution {options.failed_from} is not there any more, or was not asked for",
+            f"the tests that failed in execution {options.failed_from} are gone, or not selected",
             mend="run the tests without --failed",
         )
     if options.variation:

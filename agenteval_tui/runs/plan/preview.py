@@ -30,7 +30,7 @@ class PlannedPart(Struct, frozen=True):
 
 
 class PlannedUser(Struct, frozen=True):
-    """The runs in which an agent plays the user; it speaks at most `max_turns` times in one of them."""
+    """The runs in which an agent plays the user; it speaks at most `max_turns` times per run."""
 
     agent: str
     runs: int

@@ -25,7 +25,7 @@ from agenteval_tui.suites.model import AgentConfig, Variation
 from agenteval_tui.suites.row_keys import content_key, number_of, numbered
 
 TIMEOUT_S = 60.0
-"""Of a run for which nobody said more; with a simulated user, for each time that it may speak."""
+"""Of a run without a setting of its own; with a simulated user, for each time that it may speak."""
 
 
 class RunSpec(Struct, frozen=True):
@@ -225,7 +225,7 @@ def _seed_of(head: str, row_key: str, repetition: int, seed: int) -> int:
 
 
 def draw_sample(tests: Sequence[TestRuns], number: int, seed: int) -> list[tuple[TestRuns, list[RunSpec]]]:
-    """`number` of all the tests' cases, drawn by `seed`, in their order; all of them where there are no more.
+    """`number` of all the tests' cases, drawn by `seed`, in their order; all where there are no more.
 
     Each case has a rank of its own, made of `seed`, suite, test and the row's key: the same are drawn on every machine
     and in whatever order the rows stand, and a test that is added or renamed changes little of what is drawn.
@@ -290,7 +290,7 @@ def _arms(
         return
     if options.agent is not None and all(_is_agent(chosen, name, user_agents) for name in options.ab):
         raise AgentevalError(
-            f"both arms name their agent: there is nothing that {options.agent!r} could replace",
+            f"both arms name their agent: there is none for {options.agent!r} to replace",
             mend="leave --agent out, or compare variations",
         )
     repeat = _repeat(chosen, base, options)
@@ -304,7 +304,7 @@ def _arms(
         if variation is None and name != DEFAULT:
             known = [*chosen.suite.agents, *user_agents, *(one.name for one in chosen.test.variations)]
             raise AgentevalError(
-                f"arm {arm} is {name!r}, and test {chosen.test.id!r} knows no agent and has no variation of that name",
+                f"arm {arm} is {name!r}, but test {chosen.test.id!r} has no agent or variation of that name",
                 where=chosen.where,
                 mend=f"known here: {', '.join(dict.fromkeys(known))}" if known else "configure an agent",
             )
@@ -327,7 +327,7 @@ def _agent(
     name = own or options.agent or chosen.test.agent or chosen.suite.agent
     if not name:
         raise AgentevalError(
-            f"test {chosen.test.id!r} names no agent, and neither does its suite",
+            f"test {chosen.test.id!r} has no agent, and neither does its suite",
             where=chosen.where,
             mend="write `agent: NAME` at the top of the suite, or give --agent NAME",
         )

@@ -62,7 +62,7 @@ def failed_before(options: PlanOptions, store: Store | None) -> Failed | None:
     if options.failed_from is None:
         return None
     if store is None:
-        raise AgentevalError("what failed last is not known without a history")
+        raise AgentevalError("without a history it is not known which tests failed last")
     execution = store.execution(options.failed_from)
     base = execution.options.get("variation") or ""
     arms = bool(execution.options.get("ab")) and not options.ab
@@ -83,7 +83,7 @@ def _plain(variation: str, base: str) -> str:
 def choose(loaded: Sequence[LoadedSuite], options: PlanOptions, failed: Failed | None) -> list[SelectedTest]:
     """The tests that `options` name, in the order of the suites. Raises `AgentevalError` when none is left."""
     if not loaded:
-        raise AgentevalError("there is no suite to run", mend="name a file `*.suite.yaml` or a folder that holds some")
+        raise AgentevalError("there is no suite to run", mend="name a file `*.suite.yaml`, or a folder with some")
     for one in loaded:
         _check_valid(one, named=bool(options.tests))
     every = [SelectedTest(one, one.suite, test) for one in loaded if one.suite is not None for test in one.suite.tests]
