@@ -75,7 +75,7 @@ def resolve_agent(name: str | None, suite: Suite | None, user_agents: Mapping[st
     """
     wanted = name or (suite.agent if suite is not None else None)
     if not wanted:
-        raise AgentevalError("no agent is named", mend="write `agent: NAME` in the suite, or give --agent NAME")
+        raise AgentevalError("no agent given", mend="write `agent: NAME` in the suite, or give --agent NAME")
     own: Mapping[str, AgentConfig] = suite.agents if suite is not None else {}
     found = own.get(wanted) or user_agents.get(wanted)
     if found is not None:

@@ -21,7 +21,7 @@ MAX_CHARACTERS = 32_000_000
 class Column(Struct):
     """A variable that rows give. `missing_line`: of the first row that has not got it, None when all have it.
 
-    `empty`: rows in which it is empty, and the line of the first of them.
+    `empty`: rows in which it is empty, and the line of the first.
     """
 
     rows: int = 0
@@ -65,10 +65,10 @@ class DatasetCheck(Struct):
         fix = "name a column `input`, `prompt` or `question`, or give the test a `prompt`"
         if self.unprompted == self.rows:
             columns = ", ".join(list(self.columns)[:8])
-            message = f"no column serves as the prompt, and the test has none; the columns are {columns}"
+            message = f"the test has no prompt, and no column can be its prompt; the columns are {columns}"
             return [self.problem(1, "missing-prompt", message, fix)]
         message = f"this row has no prompt{_more(self.unprompted)}"
-        return [self.problem(self.unprompted_line, "missing-prompt", message, "fill its prompt in, or remove the row")]
+        return [self.problem(self.unprompted_line, "missing-prompt", message, "fill in its prompt, or remove the row")]
 
     def missing_problems(self, asked: set[str], who: str = "the prompt") -> list[Problem]:
         """The rows without a variable that is asked for, where other rows have it: one problem for each variable."""
@@ -88,10 +88,10 @@ class DatasetCheck(Struct):
             column = self.columns.get(name)
             if column is not None and column.empty:
                 message = (
-                    f'this row has nothing in "{name}", which {who} looks for{_more(column.empty)}: '
+                    f'this row has an empty "{name}", which {who} looks for{_more(column.empty)}: '
                     "this cannot be checked"
                 )
-                fix = f'fill "{name}" in, or leave the row out'
+                fix = f'fill in "{name}", or remove the row'
                 found.append(self.problem(column.empty_line, "empty-value", message, fix, "warning"))
         return found
 
@@ -157,7 +157,7 @@ def check_dataset(
         check.read = False
         check.problems.append(_as_problem(path, error))
     if check.read and not check.rows and not wrong and not said:
-        message = "this dataset has no rows, so that its test runs nothing"
+        message = "this dataset has no rows, so its test has nothing to run"
         check.problems.append(check.problem(1, "no-rows", message, "add rows below the heading", "warning"))
     if said > most:
         message = f"{said - most:,} more problems in this dataset are not shown"

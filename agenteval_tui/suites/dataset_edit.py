@@ -41,12 +41,12 @@ def append_row(path: Path, row: Mapping[str, Any], provenance: Mapping[str, Any]
     written, or would not be read back as what was meant; then it is as it was.
     """
     if path.is_dir():
-        mend = "export its rows to a .jsonl file, and use that one"
-        raise AgentevalError("no row can be added to a dataset that is a folder", where=str(path), mend=mend)
+        mend = "export its rows to a .jsonl file and use that"
+        raise AgentevalError("rows can't be added to a dataset that is a folder", where=str(path), mend=mend)
     kind = kind_of(path)
     if kind in TABLES.values():
         raise AgentevalError(
-            f"no row can be added to a .{kind} dataset", where=str(path), mend="save it as .csv or .jsonl first"
+            f"rows can't be added to a .{kind} dataset", where=str(path), mend="save it as .csv or .jsonl first"
         )
     path = path.resolve()
     try:
@@ -313,9 +313,9 @@ def undo_add_row(added: RowAdded) -> None:
     try:
         if _digest(added.path) != added.digest:
             raise AgentevalError(
-                f"the file was changed since row {added.number} was added",
+                f"the file has changed since row {added.number} was added",
                 where=str(added.path),
-                mend="take the row out by hand",
+                mend="remove the row by hand",
             )
         if added.before is None:
             added.path.unlink()
@@ -323,7 +323,7 @@ def undo_add_row(added: RowAdded) -> None:
         path = added.path.resolve()
         write_whole(path, (added.before,), like=path.stat())
     except OSError as error:
-        raise AgentevalError(f"the row can't be taken back: {error.strerror or error}", where=str(added.path)) from None
+        raise AgentevalError(f"the row can't be removed: {error.strerror or error}", where=str(added.path)) from None
 
 
 def _with_own_id(path: Path, row: Mapping[str, Any]) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def _parquet(folder: Path, split: str | None) -> list[Path]:
         raise AgentevalError(
             "this is a folder, not a dataset",
             where=str(folder),
-            mend="name a file in it; a folder needs what `save_to_disk` writes, or .parquet files",
+            mend="name a file in it; a folder needs the files that `save_to_disk` writes, or .parquet files",
         )
     groups: dict[str, list[Path]] = {}
     for file in files:

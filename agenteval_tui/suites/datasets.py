@@ -111,7 +111,7 @@ def dataset_path(dataset: Dataset, base_dir: Path, *, trusted: bool = False) -> 
 def _keep_inside(path: Path, given: str, base_dir: Path) -> None:
     if not path.resolve().is_relative_to(base_dir.resolve()):
         raise AgentevalError(
-            f"the dataset {given} is outside of the suite's folder",
+            f"the dataset {given} is outside the suite's folder",
             where=str(base_dir),
             mend="copy it beside the suite, or trust this folder",
         )
@@ -131,7 +131,7 @@ def kind_of(path: Path) -> str:
     kind = KINDS.get(path.suffix.lower())
     if kind is None:
         mend = (
-            "write one object a line and call it .jsonl" if path.suffix.lower() == ".json" else "rename or convert it"
+            "write one object per line and name it .jsonl" if path.suffix.lower() == ".json" else "rename or convert it"
         )
         raise AgentevalError(
             "a dataset is a .csv, .jsonl, .yaml, .xlsx, .parquet or .arrow file", where=str(path), mend=mend
@@ -382,7 +382,7 @@ def _csv_rows(lines: LineReader) -> Iterator[tuple[int, dict[str, Any]] | Proble
     try:
         header = next(reader)
     except StopIteration:
-        lines.report("empty", 1, 1, "this dataset is empty", "begin with a line of column names", line=1)
+        lines.report("empty", 1, 1, "this dataset is empty", "start with a line of column names", line=1)
     except (csv.Error, LineTooLongError) as error:
         _report(error, lines, lines.header)
     names = _names(header, lines) if header is not None else None
@@ -427,9 +427,7 @@ def _decoded_cell(cell: str) -> Any:
 
 
 def _decoded(text: str) -> Any:
-    """The JSON value of a text. Raises ValueError, and RecursionError where it is nested too deep: at the same depth
-    with every version of Python, whose decoders go 1,000 to 10,000 levels deep.
-    """
+    """The JSON value of a text. Raises ValueError, and RecursionError where it is nested too deep."""
     value = _DECODER.decode(text)
     if text.count("[") + text.count("{") > DEEPEST and is_too_deep(value):
         raise RecursionError
@@ -457,16 +455,16 @@ def _report(error: BaseException, lines: LineReader, start: int) -> None:
         return  # said where it was found
     said = str(error)
     if "field larger" in said or "unexpected end" in said:
-        message, fix = "a quote is opened in this row and never closed", 'close it; a quote inside a text is written ""'
+        message, fix = "a quote is opened in this row and never closed", 'close it; write a quote inside a text as ""'
         lines.report("syntax", 1, 2, message, fix, line=start)
         return
     where = f" (the row begins on line {start})" if start != lines.number else ""
     if "expected after" in said:
         at = _behind_quote(lines.last, inside=start != lines.number)
         message = f"text follows a closing quote{where}"
-        lines.report("syntax", at, _text_end(lines.last), message, 'a quote inside a quoted text is written ""')
+        lines.report("syntax", at, _text_end(lines.last), message, 'write a quote inside a quoted text as ""')
         return
-    lines.report("syntax", 1, _text_end(lines.last), f"this line is no CSV{where}: {said}", "check its quotes")
+    lines.report("syntax", 1, _text_end(lines.last), f"this line is not CSV{where}: {said}", "check its quotes")
 
 
 def _behind_quote(line: str, *, inside: bool) -> int:
@@ -509,7 +507,7 @@ def _names(header: list[str], lines: LineReader) -> list[str] | None:
             fix = "name it, or remove it from every row"
             lines.report("missing-required", begin + 1, end + 1, f"column {number} has no name", fix, line=start)
         elif name in seen:
-            message = f'the column "{name}" is there twice: column {seen[name]} and column {number}'
+            message = f'the column "{name}" appears twice: in column {seen[name]} and in column {number}'
             lines.report("duplicate", begin + 1, end + 1, message, "rename or remove one of the two", line=start)
         seen.setdefault(name, number)
     return None if lines.problems else names
@@ -518,7 +516,7 @@ def _names(header: list[str], lines: LineReader) -> list[str] | None:
 def _wrong_length(row: list[str], names: list[str], lines: LineReader, start: int) -> None:
     cells = count(len(row), "cell")
     if len(row) > len(names):
-        fix = "quote the text that holds a comma, or remove what is too much"
+        fix = "quote the text that contains a comma, or remove the extra cells"
     else:
         fix = f'"{names[len(row)]}" is the first column without a cell: add the cells, empty ones with a comma'
     message = f"this row has {cells}, and the header {len(names):,}"
@@ -550,7 +548,7 @@ def _jsonl_rows(lines: LineReader) -> Iterator[tuple[int, dict[str, Any]] | Prob
             continue
         yield lines.number, variables_of(data)
     if not any_row and not lines.problems:
-        lines.report("empty", 1, 1, "this dataset is empty", "write one JSON object a line", line=1)
+        lines.report("empty", 1, 1, "this dataset is empty", "write one JSON object per line", line=1)
     yield from lines.taken()
 
 
@@ -566,21 +564,23 @@ def _object(line: str, lines: LineReader) -> dict[str, Any] | None:
             lines.report("syntax", begin, end, message, "write each object on one line, without a list around them")
         else:
             said = error.msg[:1].lower() + error.msg[1:]
-            lines.report("syntax", column, column + 1, f"this line is no JSON: {said}", "write one JSON object a line")
+            lines.report(
+                "syntax", column, column + 1, f"this line is not JSON: {said}", "write one JSON object per line"
+            )
         return None
     except _ConstantError as error:
         at = max(line.find(str(error)), 0) + 1
-        lines.report("syntax", at, at + len(str(error)), f"{error} is no JSON", "write null, or a text")
+        lines.report("syntax", at, at + len(str(error)), f"{error} is not JSON", "write null, or a text")
         return None
     except (ValueError, RecursionError):
-        lines.report("too-deep", begin, end, "this line is nested too deep, or holds a huge number", "make it smaller")
+        lines.report("too-deep", begin, end, "this line is nested too deeply, or has a huge number", "make it smaller")
         return None
     if not isinstance(data, dict):
         kind = "a list" if isinstance(data, list) else "no object"
         lines.report("wrong-type", begin, end, f"this line is {kind}; a row is a JSON object", 'write {"input": ...}')
         return None
     if "\\u" in line and not _whole(data):
-        message = "a text here holds half a character (a lone surrogate)"
+        message = "a text here has half a character (a lone surrogate)"
         lines.report("bad-character", begin, end, message, "write the character itself")
         return None
     return data
@@ -619,11 +619,11 @@ def _yaml_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
         top = real.get("rows")
     listed = resolve(top) if top is not None else None
     if listed is None or (isinstance(listed, SequenceNode) and not listed.items):
-        yield problem("empty", 0, 0, "this dataset is empty", "begin every row with `- `")
+        yield problem("empty", 0, 0, "this dataset is empty", "start every row with `- `")
         return
     if not isinstance(listed, SequenceNode):
         message = "a dataset must be a list of objects"
-        yield problem("wrong-type", listed.start, listed.start + 1, message, "begin every row with `- `")
+        yield problem("wrong-type", listed.start, listed.start + 1, message, "start every row with `- `")
         return
     for item in listed.items:
         if isinstance(resolve(item), MappingNode):

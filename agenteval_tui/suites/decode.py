@@ -211,7 +211,7 @@ def _list(item: Reader) -> Reader:
         if isinstance(real, ScalarNode) and real.text and not is_null(real):
             fix = f"write [{quoted(real.text) if real.style else real.text}]"
         else:
-            fix = "begin every item with `- `, or write [...]"
+            fix = "start every item with `- `, or write [...]"
         return _mismatch(node, f"{name} must be a list, not {type_label(node)}", fix, report)
 
     return read
@@ -262,7 +262,7 @@ def _model(model: type[BaseModel]) -> Reader:
                         start,
                         end,
                         f"{key.text} of {name} is empty",
-                        f"write a value behind `{key.text}:`",
+                        f"write a value after `{key.text}:`",
                     )
                     out[key.text] = WRONG
                 continue
@@ -282,9 +282,9 @@ def _model(model: type[BaseModel]) -> Reader:
 
 
 def unknown_key(key: ScalarNode, name: str, free: list[str], known: list[str], report: Report) -> None:
-    """Say that `key` is none of `known`; the remedy names the nearest of them (first of those still `free`)."""
+    """Say that `key` is none of `known`; the remedy names the nearest (first of those still `free`)."""
     near = did_you_mean(key.text, free) or did_you_mean(key.text, known)
-    fix = f"did you mean `{near}`?" if near else f"known here: {', '.join(known)}"
+    fix = f"did you mean `{near}`?" if near else f"known: {', '.join(known)}"
     report("unknown-key", key.start, key.end, f"{name} has no {quoted(key.text)}", fix)
 
 

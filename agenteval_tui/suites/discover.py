@@ -19,7 +19,7 @@ def is_suite_name(name: str) -> bool:
 
 
 def discover(paths: Iterable[Path | str]) -> list[Path]:
-    """The suite files at `paths`, sorted within each of them (a folder's own first), none twice.
+    """The suite files at `paths`, sorted within each (a folder's own first), none twice.
 
     A file is taken whatever its name. In a folder all suites below it are found; hidden folders are passed over, and
     links are followed, each real folder once. A folder without suites adds nothing. Raises `AgentevalError` when a

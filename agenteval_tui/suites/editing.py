@@ -182,7 +182,7 @@ def delete_tests(loaded: LoadedSuite, test_ids: Sequence[str]) -> LoadedSuite:
         raise SaveFailed(
             "the last test of a suite can't be deleted: a suite needs one",
             where=str(loaded.path),
-            mend="delete the file, or write another test first",
+            mend="delete the file, or add another test first",
         )
     for place in places:
         tree.delete(["tests"], place)
@@ -315,7 +315,7 @@ def _write(loaded: LoadedSuite, text: str, gone: Iterable[str] = (), there: Iter
         raise SaveFailed(
             f'there is another test with the id "{twice}"',
             where=str(loaded.path),
-            mend="give this one an id of its own",
+            mend="give this one another id",
         )
     wanted.update(made)
     known = {test.id.casefold() for test in saved.suite.tests} if saved.suite is not None else set()
@@ -324,7 +324,7 @@ def _write(loaded: LoadedSuite, text: str, gone: Iterable[str] = (), there: Iter
         why = next(
             (problem.message for problem in saved.problems if problem.message not in said), "a test would not be read"
         )
-        raise SaveFailed(f"this would not be right: {why}", where=str(loaded.path), mend="fix it, then save again")
+        raise SaveFailed(f"this would be invalid: {why}", where=str(loaded.path), mend="fix it, then save again")
     write_over(loaded, data)
     return saved
 
@@ -503,7 +503,7 @@ class TreeEdit:
         return SaveFailed(
             f"{_words(path)} is shared through an anchor, so a change would change more than this",
             where=self.where,
-            mend="edit the file itself (or write the value out there)",
+            mend="edit the file itself (or replace the alias with its value)",
         )
 
 
@@ -564,7 +564,7 @@ def rebase(edit: TestEdit, before: LoadedSuite, now: LoadedSuite, test_id: str) 
     old = before.suite.test(test_id) if before.suite is not None else None
     new = now.suite.test(id_now(before, now, test_id)) if now.suite is not None else None
     if new is None:
-        raise SaveFailed(f"test `{test_id}` is not in the file any more", where=str(now.path), mend="put it back first")
+        raise SaveFailed(f"test `{test_id}` is no longer in the file", where=str(now.path), mend="put it back first")
     if edit.criteria is None or old is None:
         return edit
     known = _names(old.criteria)
@@ -577,7 +577,7 @@ def rebase(edit: TestEdit, before: LoadedSuite, now: LoadedSuite, test_id: str) 
             criteria.append(replace(criterion, source=there[name]))
         elif criterion.changes:
             raise SaveFailed(
-                f"criterion `{name[0]}` of test `{test_id}` is not in the file any more, so nothing was saved",
+                f"criterion `{name[0]}` of test `{test_id}` is no longer in the file, so nothing was saved",
                 where=str(now.path),
                 mend="your edit stays here; put the criterion back, then save again",
             )
@@ -626,7 +626,7 @@ def append_test(loaded: LoadedSuite, test: Mapping[str, Any]) -> LoadedSuite:
             break
     else:
         raise SaveFailed(
-            "a test can't be added to this file without changing something else",
+            "a test can't be added to this file without other changes",
             where=where,
             mend="if its tests are shared through an anchor, write the test by hand",
         )
@@ -637,7 +637,7 @@ def append_test(loaded: LoadedSuite, test: Mapping[str, Any]) -> LoadedSuite:
         found = next(
             (problem.message for problem in saved.problems if problem not in loaded.problems), "it would not be read"
         )
-        raise SaveFailed(f"this test would not be right: {found}", where=where)
+        raise SaveFailed(f"this test would be invalid: {found}", where=where)
     write_over(loaded, content)
     return saved
 
@@ -730,8 +730,8 @@ def undo_change(change: WrittenFile) -> LoadedSuite:
     now = load_suite(change.path)
     if now.digest != change.after:
         raise SaveFailed(
-            "this file was changed since, so the change can't be undone", where=str(change.path),
-            mend="undo it in an editor, or with your version control",
+            "this file has changed since, so the change can't be undone", where=str(change.path),
+            mend="undo it in an editor or with version control",
         )  # fmt: skip
     write_over(now, change.before)
     return load_suite(change.path)
@@ -769,7 +769,7 @@ def save_own_agent_option(path: Path, agent: str, option: str, value: str) -> No
 
     def check(_: Path) -> None:
         if read_bytes(path) != content:
-            raise SaveFailed("this file changed meanwhile", where=str(path), mend="save again")
+            raise SaveFailed("this file has changed in the meantime", where=str(path), mend="save again")
 
     try:
         write_whole(path.resolve(), (bom + tree.text.encode("utf-8"),), like=path.stat(), check=check)

@@ -181,7 +181,9 @@ def read_dotenv(path: Path) -> dict[str, str]:
             # The text may be a secret: only its place is reported. Empty lines before it belong to it here.
             blank = re.match(r"\s*", binding.original.string)
             line = binding.original.line + len(re.findall(r"\r\n|\n|\r", blank.group() if blank else ""))
-            raise AgentevalError("this line is no NAME=value", where=f"{path}:{line}:1", mend="write NAME=value")
+            raise AgentevalError(
+                "this line does not have the form NAME=VALUE", where=f"{path}:{line}:1", mend="write NAME=value"
+            )
         if binding.key is not None:
             values[binding.key] = binding.value or ""
     return values

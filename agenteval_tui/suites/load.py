@@ -255,7 +255,7 @@ class _Reading:
                 unknown_key(key, "a suite", [one for one in known if top.get(one) is None], known, self.report)
         if not self.half and top.get("tests") is None:
             start, end = union_tag(top)
-            self.report("missing-required", start, end, "this suite has no tests", "add `tests:` and a list below it")
+            self.report("missing-required", start, end, "this suite has no tests", "add `tests:` with a list below it")
         # Every value was read by its type already; to check them again would build the largest of the models.
         suite = model.Suite.model_construct(**values)
         suite.name = suite.name or name_from(self.path)
@@ -294,7 +294,7 @@ class _Reading:
                 node.start,
                 min(node.end, node.start + 1),
                 f"tests must be a list, not {type_label(node)}",
-                "begin every test with `- `",
+                "start every test with `- `",
             )
             return []
         tests = []
@@ -341,7 +341,7 @@ class _Reading:
             own_id = slug(name)
             if not own_id:
                 label = test_label(item, number)
-                report("missing-required", start, end, f"no id can be made from the name of {label}", "add `id: ...`")
+                report("missing-required", start, end, f"the name of {label} gives no id", "add `id: ...`")
                 return None
         else:
             if all(one is None or isinstance(resolve(one), ScalarNode) for one in (id_node, name_node)):
@@ -356,7 +356,7 @@ class _Reading:
                 start,
                 end,
                 f'there is a test with the id "{own_id}"{made} above',
-                "give this test an `id` of its own",
+                "give this test another `id`",
             )
             return None
         self.test_nodes[folded] = item
@@ -406,7 +406,7 @@ def read_agents(node: Node, report: Report) -> dict[str, model.AgentConfig]:
                 "secret",
                 secret.start,
                 secret.end,
-                "a key is never written into a file",
+                "never write a key into a file",
                 "write `api_key_env: NAME_OF_THE_ENVIRONMENT_VARIABLE`",
             )
             continue

@@ -39,8 +39,8 @@ def attached(
     """
     if is_address(given):
         if not given.startswith(("http://", "https://")):
-            said = f"the address of this {kind} is not one of the web: {on_one_line(given, 60)}"
-            raise AgentevalError(said, mend="give http:// or https://, or write the bytes into a file beside the suite")
+            said = f"the address of this {kind} is not a web address: {on_one_line(given, 60)}"
+            raise AgentevalError(said, mend="use http:// or https://, or save the content in a file beside the suite")
         name = unquote(urlsplit(given).path.rpartition("/")[2])
         told = media_type or _TYPES.get(Path(name).suffix.lower(), "image/*" if kind == "image" else "")
         return _attachment(kind, told, None, name, description, given), None
@@ -48,11 +48,11 @@ def attached(
     data = _read(path, kind)
     told = media_type or media_type_of(data) or _TYPES.get(path.suffix.lower(), "")
     if kind == "image" and told not in _IMAGES:
-        said = f"this is not an image that models take, but {told or 'something unknown'}"
+        said = f"models do not accept this as an image: it is {told or 'of an unknown type'}"
         raise AgentevalError(said, where=str(path), mend="give a .png, .jpg, .gif or .webp file, or write `file: ...`")
     if not told:
-        said = f"nobody knows what kind of file this is: {path.suffix or 'its name has no ending'}"
-        raise AgentevalError(said, where=str(path), mend="write its `media_type`, as in HTTP")
+        said = f"the type of this file is not known: {path.suffix or 'its name has no extension'}"
+        raise AgentevalError(said, where=str(path), mend="set its `media_type`, as in HTTP")
     return _attachment(kind, told, len(data), path.name, description, ""), data
 
 

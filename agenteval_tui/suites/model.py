@@ -47,7 +47,7 @@ COMPLAINED: dict[str, Any] = {}
 
 
 class _Checked(_Strict):
-    """A model with rules over several fields. `load` asks for `complaints` itself, to say all of them with places.
+    """A model with rules over several fields. `load` asks for `complaints` itself, to report all with their places.
 
     What of the rules JSON Schema can say is in `json_schema_extra` beside them, for editors.
     """
@@ -70,20 +70,20 @@ class _Checked(_Strict):
 class Criterion(_Strict):
     """One thing that a run must fulfil: an extraction (`prototype_class`) and what is checked on it (`config_uxon`)."""
 
-    name: str = Field(min_length=1, description="What is checked, in a few words.")
-    description: str = Field(default="", description="Why, or how, in more words.")
+    name: str = Field(min_length=1, description="What the criterion checks, in a few words.")
+    description: str = Field(default="", description="Why, or how, in more detail.")
     expected_value: str | None = Field(
-        default=None, description="The right answer; configs may use it as {{expected_value}}."
+        default=None, description="The right answer; configs can use it as {{expected_value}}."
     )
     weight: float = Field(default=1.0, ge=0, allow_inf_nan=False, description="Its weight in the test's score.")
     severity: CriterionSeverity = Field(default="error", description="Only criteria of severity `error` fail a test.")
     negate: bool = Field(default=False, description="Passes when the check fails. An error stays an error.")
     pass_threshold: float | None = Field(
-        default=None, ge=0, le=1, description="Passes when its score reaches this, instead of when every metric passes."
+        default=None, ge=0, le=1, description="It passes when its score reaches this, instead of when all metrics pass."
     )
-    prototype_class: str = Field(min_length=1, description="What is looked at: TextResponse, ToolResponse, ...")
+    prototype_class: str = Field(min_length=1, description="What it looks at: TextResponse, ToolResponse, ...")
     config_uxon: str | dict[str, Any] = Field(
-        description="The configuration: UXON (JSON with comments) as text, or the same as YAML."
+        description="The configuration, as UXON text (JSON with comments) or as YAML."
     )
 
 
@@ -95,25 +95,25 @@ class RequestResponse(_Checked):
     request: str | None = Field(default=None, description="The value of the call's first argument.")
     requests: list[str] | None = Field(default=None, description="Several requests with the same answer.")
     arguments: dict[str, Any] | None = Field(
-        default=None, description="Arguments that the call has, by name; it may have more, also in nested objects."
+        default=None, description="Arguments of the call, by name; the call may have more, even in nested objects."
     )
-    exact: bool = Field(default=False, description="true: the call has these `arguments` and no others.")
-    response: Any = Field(description="What the tool answers: a text, or a value that is sent as JSON.")
+    exact: bool = Field(default=False, description="true: the call has exactly these `arguments`.")
+    response: Any = Field(description="What the tool returns: a text, or a value to send as JSON.")
 
     @classmethod
     def complaints(cls, data: Mapping[str, Any]) -> Iterator[LoadWarning]:
         if all(data.get(key) is None for key in ("request", "requests", "arguments")):
             fix = "add `request`, `requests` or `arguments`"
-            yield LoadWarning("missing-required", "a request_response_pair says for which call it is", fix=fix)
+            yield LoadWarning("missing-required", "a request_response_pair has to say which call it answers", fix=fix)
 
 
 class SampleTool(_Strict):
     """A mock tool: canned answers, and `sample_response` for every other call."""
 
-    name: str | None = Field(default=None, description="The tool's name, where tools are written as a list.")
-    description: str = Field(default="", description="What the model is told of the tool.")
+    name: str | None = Field(default=None, description="The tool's name, if tools are a list.")
+    description: str = Field(default="", description="The description of the tool for the model.")
     parameters: dict[str, Any] | None = Field(default=None, description="JSON Schema of the arguments.")
-    arguments: Any = Field(default=None, description="The arguments as Power UI declares them.")
+    arguments: Any = Field(default=None, description="The arguments, as Power UI declares them.")
     request_response_pairs: list[RequestResponse] | dict[str, Any] = Field(
         default_factory=_no_items, description="Canned answers: a list of pairs, or request: response."
     )
@@ -150,9 +150,9 @@ class Context(_Checked):
     sample_concepts: dict[str, Any] = Field(
         default_factory=_no_entries, description="Values of the placeholders in the system prompt."
     )
-    input_data: Any = Field(default=None, description="Input data that goes with the prompt.")
+    input_data: Any = Field(default=None, description="Input data for the prompt.")
     object_alias: str | None = Field(default=None, description="The object that Power UI had open.")
-    action_alias: str | None = Field(default=None, description="The action that Power UI was asked from.")
+    action_alias: str | None = Field(default=None, description="The action in Power UI that the prompt came from.")
     page_alias: str | None = Field(default=None, description="The page that Power UI showed.")
 
     def tools(self) -> list[SampleTool]:
@@ -197,18 +197,20 @@ class ContentPart(_Checked):
     text: str | None = Field(default=None, description="A text.")
     image: str | None = Field(default=None, description="An image: a file in the suite's folder, or a URL.")
     file: str | None = Field(default=None, description="A file, such as a PDF: in the suite's folder, or a URL.")
-    description: str | None = Field(
-        default=None, description="What the image or file shows; it is graded as this text."
-    )
+    description: str | None = Field(default=None, description="What the image or file shows; criteria see this text.")
     media_type: str | None = Field(
-        default=None, min_length=1, description="What it is, as in HTTP. By default the file's ending tells."
+        default=None, min_length=1, description="Its media type, as in HTTP. Default: from the file's extension."
     )
 
     @classmethod
     def complaints(cls, data: Mapping[str, Any]) -> Iterator[LoadWarning]:
         told = [key for key in ("text", "image", "file") if data.get(key) is not None]
         if len(told) != 1:
-            said = f"a part is one of them: it has {' and '.join(told)}" if told else "a part is a text, image or file"
+            said = (
+                (f"a part is only one of them: it has {' and '.join(told)}")
+                if told
+                else "a part is a text, image or file"
+            )
             yield LoadWarning("missing-required", said, fix="write one of `text`, `image` and `file`")
         elif told == ["text"]:
             for key in ("description", "media_type"):
@@ -222,9 +224,9 @@ class InputMessage(_Checked):
     role: Literal["system", "developer", "user", "assistant", "tool"] = Field(description="Who says it.")
     content: str | list[ContentPart] = Field(
         default="",
-        description="What is said: a Jinja2 template over `variables`, or a list of texts, images and files.",
+        description="The content: a Jinja2 template over `variables`, or a list of texts, images and files.",
     )
-    name: str | None = Field(default=None, description="The speaker's name; of a tool's result, the tool's.")
+    name: str | None = Field(default=None, description="The speaker's name; for a tool's result, the tool's name.")
     tool_calls: list[Any] = Field(default_factory=_no_items, description="As OpenAI chat messages have them.")
     tool_call_id: str | None = Field(default=None, description="The id of the call that this is the result of.")
 
@@ -252,17 +254,19 @@ class InputMessage(_Checked):
         if data.get("role") != "user" and isinstance(content, list):
             for part in content:
                 if _field(part, "image") or _field(part, "file"):
-                    said = "only messages of the user hold images and files"
-                    yield LoadWarning("wrong-value", said, at="content", fix="put it into a message of the user")
+                    said = "only user messages can have images and files"
+                    yield LoadWarning("wrong-value", said, at="content", fix="put it in a user message")
                     return
 
 
 class Variation(_Strict):
     """The same test with another agent or configuration; what is absent is inherited."""
 
-    name: str = Field(min_length=1, description="What tells it from the test's other variations.")
-    agent: str | None = Field(default=None, description="Another agent; without it the test's.")
-    repeat: int | None = Field(default=None, ge=1, le=100_000, description="How often it runs; else as the test.")
+    name: str = Field(min_length=1, description="Its name, unique among the test's variations.")
+    agent: str | None = Field(default=None, description="Another agent. Default: the test's.")
+    repeat: int | None = Field(
+        default=None, ge=1, le=100_000, description="How often it runs. Default: as often as the test."
+    )
     context: Context | None = Field(default=None, description="Merged into the test's context, key by key.")
     config: dict[str, Any] = Field(
         default_factory=_no_entries, description="Deep-merged into the agent's configuration."
@@ -277,11 +281,11 @@ class Dataset(_Strict):
         description="A .csv, .jsonl, .yaml, .xlsx, .parquet or .arrow file, or a folder, relative to the suite.",
     )
     split: str | None = Field(
-        default=None, min_length=1, description="Which split of a folder; needed where it has several."
+        default=None, min_length=1, description="The split of a folder; required if there are several."
     )
-    limit: int | None = Field(default=None, ge=1, description="Take only this many of its first rows.")
+    limit: int | None = Field(default=None, ge=1, description="Use only this many rows, from the start.")
     row_id: str | None = Field(
-        default=None, min_length=1, description="The column that tells rows apart; `id` where there is such a column."
+        default=None, min_length=1, description="The column that identifies rows. Default: `id`, if there is one."
     )
 
 
@@ -294,7 +298,7 @@ class Stop(_Strict):
         default=0.8,
         gt=0,
         lt=1,
-        description="The pass rate in question. If absent, that of the test's gate; without a gate 0.8.",
+        description="The pass rate to decide against. Default: that of the test's gate; without a gate, 0.8.",
     )
 
 
@@ -315,7 +319,7 @@ class Defaults(_Strict):
     repeat: int = Field(default=1, ge=1, le=100_000, description="How often each test runs.")
     timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="Seconds for a whole run.")
     pass_threshold: float | None = Field(
-        default=None, ge=0, le=1, description="The least score that passes, for tests that name none."
+        default=None, ge=0, le=1, description="The lowest score that passes, for tests without their own."
     )
     concurrency: int | None = Field(default=None, ge=1, le=10_000, description="Runs at the same time.")
     stop: Stop | None = Field(default=None, description="Stop repeating a test early.")
@@ -334,16 +338,17 @@ class SimulatedUser(_Strict):
     goal: str = Field(min_length=1, description="What the user wants from the tested agent.")
     persona: str = Field(default="", description="Who the user is, and how they write.")
     knows: str | list[str] | dict[str, Any] | None = Field(
-        default=None, description="The facts that the user can tell when asked for them: a text, a list, or key: value."
+        default=None, description="Facts that the user can give when asked: a text, a list, or key: value."
     )
     stop_when: str = Field(
-        default="", description="When the user ends the conversation. If absent: the goal is reached, or out of reach."
+        default="",
+        description="When the user ends the conversation. Default: when the goal is reached or can't be reached.",
     )
     max_turns: int = Field(
         default=MAX_USER_TURNS,
         ge=1,
         le=1_000,
-        description="How often the user speaks at most; the conversation ends then.",
+        description="The maximum number of user messages; then the conversation ends.",
     )
 
 
@@ -379,8 +384,8 @@ class Test(_Checked):
             "minimum": 0,
         },
     )
-    name: str = Field(default="", description="What is tested.")
-    description: str = Field(default="", description="What exactly is checked.")
+    name: str = Field(default="", description="What the test is about.")
+    description: str = Field(default="", description="What it checks, in more detail.")
     prompt: str | None = Field(
         default=None,
         description="What the agent is asked. A Jinja2 template over `variables`.",
@@ -391,27 +396,27 @@ class Test(_Checked):
     )
     turns: list[str] | None = Field(
         default=None,
-        description="User messages that are sent one after another, each when the one before is answered.",
+        description="User messages to send one by one, each after the previous one is answered.",
         json_schema_extra={"minItems": 1},
     )
     user: SimulatedUser | None = Field(
         default=None,
-        description="A simulated user, who asks and answers after what is written in `prompt`, `messages` or `turns`.",
+        description="A simulated user, who takes over after `prompt`, `messages` or `turns`.",
     )
     category: Category | None = Field(
-        default=None, description="What kind of case it is: the usual, one at an edge, or one that must be refused."
+        default=None, description="The kind of case: a usual one, an edge case, or one to refuse."
     )
-    tags: list[str] = Field(default_factory=_no_items, description="Words to choose tests by: `run --tag smoke`.")
+    tags: list[str] = Field(default_factory=_no_items, description="Words to select tests by: `run --tag smoke`.")
     repeat: int | None = Field(default=None, ge=1, le=100_000, description="How often the test runs.")
     variables: dict[str, Any] = Field(
-        default_factory=_no_entries, description="Values that prompts and criteria name as {{name}}."
+        default_factory=_no_entries, description="Values that prompts and criteria can use as {{name}}."
     )
     agent: str | None = Field(default=None, description="A name from `agents`, here or in the user's agents.yaml.")
-    criteria: list[Criterion] = Field(min_length=1, description="What each run must fulfil.")
+    criteria: list[Criterion] = Field(min_length=1, description="The criteria that grade each run.")
     variations: list[Variation] = Field(
-        default_factory=_no_items, description="Other configurations to run it with, after the default one."
+        default_factory=_no_items, description="Other configurations to run it with, in addition to the default."
     )
-    dataset: Dataset | None = Field(default=None, description="A file of rows: the test runs once for each.")
+    dataset: Dataset | None = Field(default=None, description="A file with rows: the test runs once per row.")
     context: Context | None = Field(
         default=None, description="Power UI's testing context: a system prompt, mock tools, input data."
     )
@@ -420,7 +425,7 @@ class Test(_Checked):
         default=None,
         ge=0,
         le=1,
-        description="The least score that passes; a failed criterion of severity `error` fails it anyway.",
+        description="The lowest score that passes; a failed criterion of severity `error` still fails the test.",
     )
     gate: Gate | None = Field(default=None, description="How often it must pass; if absent, the suite's gate.")
     stop: Stop | None = Field(default=None, description="Stop repeating it early.")
@@ -435,23 +440,23 @@ class Test(_Checked):
         prompt, messages, turns = data.get("prompt"), data.get("messages"), data.get("turns")
         user = data.get("user")
         if prompt is not None and messages is not None:
-            fix = "make the prompt the last of the messages"
+            fix = "make the prompt the last message"
             yield LoadWarning("conflict", "a test has either a prompt or messages, not both", "messages", fix)
         if prompt is not None and turns is not None:
-            fix = "make the prompt the first of the turns"
+            fix = "make the prompt the first turn"
             yield LoadWarning("conflict", "a test has either a prompt or turns, not both", "turns", fix)
         for key, listed in (("messages", messages), ("turns", turns)):
             if listed == []:
                 yield LoadWarning("empty", f"{key} is empty", key, "add one, or write a prompt instead")
         if all(one is None for one in (prompt, messages, turns, user, data.get("dataset"))):
-            message = "this test asks nothing: it needs a prompt (or messages, turns, or a user)"
+            message = "this test does not ask anything: it needs a prompt (or messages, turns, or a user)"
             yield LoadWarning("missing-required", message, "prompt", "add `prompt: ...`")
         if isinstance(prompt, str) and not prompt.strip():
-            yield LoadWarning("empty", "the prompt is empty", "prompt", "write what the agent is asked")
+            yield LoadWarning("empty", "the prompt is empty", "prompt", "write what to ask the agent")
         if isinstance(messages, list) and messages and not turns and user is None:
             role = _field(messages[-1], "role")
             if role in ("system", "developer", "assistant"):
-                message = f"the agent answers the last message, so it can't be one of the {role}"
+                message = f"the agent answers the last message, so it can't have the role {role}"
                 yield LoadWarning("conflict", message, "messages", "end with `role: user`, or add `turns`")
         yield from _twice(data.get("variations"))
 
@@ -466,8 +471,8 @@ def _twice(variations: Any) -> Iterator[LoadWarning]:
         name = _field(variation, "name")
         if isinstance(name, str):
             if name.casefold() in seen:
-                message = f'two variations are named "{name}"'
-                yield LoadWarning("duplicate", message, "variations", "give each variation a name of its own")
+                message = f'two variations have the name "{name}"'
+                yield LoadWarning("duplicate", message, "variations", "give each variation its own name")
             seen.add(name.casefold())
 
 
@@ -476,7 +481,7 @@ class AgentConfig(BaseModel):
 
     model_config = ConfigDict(extra="allow", strict=True, defer_build=True)
 
-    kind: str = Field(min_length=1, description="What kind of agent it is; the kind decides which options there are.")
+    kind: str = Field(min_length=1, description="The kind of agent, which decides the available options.")
 
     @property
     def options(self) -> dict[str, Any]:
@@ -493,16 +498,14 @@ class Suite(_Strict):
 
     name: str = Field(default="", description="Made from the file's name if absent.")
     description: str = Field(default="", description="What the suite is about.")
-    agent: str | None = Field(default=None, description="The agent of tests that name none.")
+    agent: str | None = Field(default=None, description="The agent of tests without one.")
     tags: list[str] = Field(default_factory=_no_items, description="Tags of every test.")
-    defaults: Defaults = Field(default_factory=Defaults, description="What tests have when they don't say otherwise.")
-    gate: Gate | None = Field(default=None, description="The gate of every test that has none of its own.")
+    defaults: Defaults = Field(default_factory=Defaults, description="Defaults for the tests.")
+    gate: Gate | None = Field(default=None, description="The gate of every test without its own.")
     agents: dict[str, AgentConfig] = Field(
-        default_factory=_no_entries, description="Agents of this suite by name, beside those of your agents.yaml."
+        default_factory=_no_entries, description="Agents of this suite, by name, in addition to your agents.yaml."
     )
-    tests: list[Test] = Field(
-        default_factory=_no_items, description="The tasks for the agent.", json_schema_extra={"minItems": 1}
-    )
+    tests: list[Test] = Field(default_factory=_no_items, description="The tests.", json_schema_extra={"minItems": 1})
 
     def test(self, test_id: str) -> Test | None:
         """The test with this id, ignoring case."""

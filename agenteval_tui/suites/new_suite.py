@@ -34,7 +34,7 @@ def write_suite(
 ) -> LoadedSuite:
     """Write a suite with one test (keys as a suite has them); the suite as it then is.
 
-    `agents` are those that the file has itself; `agent` may be one of them, or one of the user's. Nothing is ever
+    `agents` are those that the file has itself; `agent` may be one of those, or one of the user's. Nothing is ever
     overwritten. Raises `AgentevalError` when the suite would not be right, or can't be written.
     """
     check_name(path)
@@ -50,15 +50,13 @@ def write_suite(
     made = load_text(text, path)
     wrong = [problem.message for problem in made.problems if problem.severity == "error"]
     if wrong or made.suite is None:
-        raise AgentevalError(
-            f"this suite would not be right: {(wrong or ['it would not be read'])[0]}", where=path.name
-        )
+        raise AgentevalError(f"this suite would be invalid: {(wrong or ['it would not be read'])[0]}", where=path.name)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
     except FileExistsError:
-        raise AgentevalError("there is such a file already", where=str(path), mend="give it another name") from None
+        raise AgentevalError("this file already exists", where=str(path), mend="give it another name") from None
     except OSError as error:
         raise AgentevalError(
             f"this can't be written: {error.strerror}", where=str(path), mend="check the folder"

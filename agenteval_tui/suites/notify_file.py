@@ -29,17 +29,21 @@ class NotifySettings(BaseModel):
 
     terminal: Literal["auto", "osc9", "osc777", "osc99", "bell", "off"] = Field(
         default="auto",
-        description="The sequence that your terminal takes; auto: what is known of it, else the bell; off: none.",
+        description="The sequence for your terminal; auto: the best one it is known to support, else the bell; off: "
+        "none.",
     )
     after: float = Field(
-        default=LONG_S, ge=0, allow_inf_nan=False, description="Seconds that a run takes which you are told about."
+        default=LONG_S,
+        ge=0,
+        allow_inf_nan=False,
+        description="Notify you about executions that took at least this many seconds.",
     )
     webhook: str = Field(
-        default="", description="The address of a web hook for executions that the app started; may name ${VARIABLES}."
+        default="", description="The address of a web hook for executions started in the app; it can use ${VARIABLES}."
     )
 
     def sequence(self, environment: Mapping[str, str]) -> Sequence:
-        """What to send to the terminal; `AGENTEVAL_NOTIFY` wins. Raises `AgentevalError` where that is no sequence."""
+        """What to send to the terminal; `AGENTEVAL_NOTIFY` wins. Raises `AgentevalError` where it is not a sequence."""
         asked = environment.get(VARIABLE, "").strip().casefold() or self.terminal
         if asked not in ("auto", *SEQUENCES):
             known = ", ".join(("auto", *SEQUENCES))

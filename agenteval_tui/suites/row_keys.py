@@ -110,7 +110,7 @@ def row_label(place: int, key: str) -> str:
 
 def describe_repeated_key(repeated: RepeatedId) -> tuple[str, str]:
     """What is wrong with two rows of one id, and what to do."""
-    mend = "give each row an id of its own, or name another column: `row_id: COLUMN` in the suite's `dataset`"
+    mend = "give each row a unique id, or name another column: `row_id: COLUMN` in the suite's `dataset`"
     return f"the row id {repeated.id!r} is used twice: also on line {repeated.line}", mend
 
 

@@ -24,7 +24,7 @@ def copied_samples() -> Path:
     """
     samples, copies = directories.bundled("sample_suites"), copies_of_samples()
     if not samples.is_dir():
-        raise InfrastructureError("the sample suites are not there", where=str(samples), mend="install agenteval again")
+        raise InfrastructureError("the sample suites are missing", where=str(samples), mend="install agenteval again")
     make_private(directories.demo_dir())
     for one in samples.rglob("*"):
         copy = copies / one.relative_to(samples)

@@ -1,4 +1,4 @@
-"""Datasets that are no text: .xlsx, .parquet, and .arrow as Hugging Face's datasets are on disk (extra `data`).
+"""Datasets that are not text: .xlsx, .parquet, and .arrow as Hugging Face's datasets are on disk (extra `data`).
 
 pyarrow, and not DuckDB, which is smaller: it reads Arrow's files as well.
 """
@@ -22,7 +22,7 @@ Row = tuple[int, dict[str, Any]]
 def table_rows(path: Path, kind: str, shards: Sequence[Path] = ()) -> Iterator[Row | Problem]:
     """(number of the row in the file, its columns) of every row, and a problem for a header or a row that is wrong.
 
-    `shards`: the files of a dataset that is the folder `path`; rows are numbered through all of them.
+    `shards`: the files of a dataset that is the folder `path`; rows are numbered through all.
     Raises `AgentevalError`: the extra is missing, or the file is none of its kind.
     """
     try:
@@ -46,7 +46,7 @@ def _xlsx_rows(path: Path) -> Iterator[Row | Problem]:
         book = load_workbook(path, read_only=True, data_only=True)
     except (BadZipFile, InvalidFileException, KeyError, ValueError, SyntaxError) as error:
         raise AgentevalError(
-            f"this is no .xlsx file: {error}", where=str(path), mend="save it again as .xlsx, or as .csv"
+            f"this is not an .xlsx file: {error}", where=str(path), mend="save it again as .xlsx, or as .csv"
         ) from None
     try:
         sheet = book.worksheets[0] if book.worksheets else None
@@ -73,7 +73,7 @@ def _xlsx_rows(path: Path) -> Iterator[Row | Problem]:
                     {name: "" if value is None else _plain(value) for name, value in zip(names, values, strict=True)},
                 )
         if names is None:
-            yield _problem(path, 1, "empty", "this dataset is empty", "begin with a row of column names")
+            yield _problem(path, 1, "empty", "this dataset is empty", "start with a row of column names")
     finally:
         book.close()
 
@@ -135,7 +135,7 @@ def _wrong_header(path: Path, line: int, names: Sequence[str]) -> Iterator[Probl
             fix = "name it, or clear it in every row"
             yield _problem(path, line, "missing-required", f"column {number} has no name", fix, column=number)
         elif name in names[: number - 1]:
-            message = f'the column "{name}" is there twice: column {names.index(name) + 1} and column {number}'
+            message = f'the column "{name}" appears twice: in column {names.index(name) + 1} and in column {number}'
             yield _problem(path, line, "duplicate", message, "rename or remove one of the two", column=number)
 
 

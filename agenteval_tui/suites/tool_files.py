@@ -53,7 +53,7 @@ def require_inside(given: str, base_dir: Path, *, trusted: bool = False, what: s
         ) from None
     if not trusted and not path.is_relative_to(folder):
         raise AgentevalError(
-            f"the {what} {given} is outside of the suite's folder",
+            f"the {what} {given} is outside the suite's folder",
             where=str(base_dir),
             mend=f"{'copy it beside' if what == 'file' else 'name one beside'} the suite, or trust the folder",
         )
@@ -63,7 +63,7 @@ def require_inside(given: str, base_dir: Path, *, trusted: bool = False, what: s
 def _why(error: Exception) -> str:
     if isinstance(error, OSError):
         return error.strerror or "it can't be read"
-    return "its links go round in a circle" if isinstance(error, RuntimeError) else "no name holds such a character"
+    return "its links form a loop" if isinstance(error, RuntimeError) else "no name holds such a character"
 
 
 def _read(path: Path) -> Any:
@@ -84,9 +84,7 @@ def _read(path: Path) -> Any:
     if isinstance(data, dict) and set(data) == {"tools"}:
         data = data["tools"]
     if not isinstance(data, list) and not isinstance(resolve(root), SequenceNode):
-        raise AgentevalError(
-            "this file holds no list of tools", where=str(path), mend="begin every tool with `- name:`"
-        )
+        raise AgentevalError("this file has no list of tools", where=str(path), mend="start every tool with `- name:`")
     return data
 
 

@@ -72,7 +72,7 @@ class Trust(Struct):
         place = _absolute(folder)
         known = self._known.get(place)
         if known is None:
-            return self.problem or "this folder was never trusted"
+            return self.problem or "this folder is not trusted yet"
         outside = [Path(name) for name in known.files if name.startswith("/")]
         try:
             now = contents(Path(place), (*outside, *files))
@@ -135,7 +135,7 @@ class Trust(Struct):
                 return
             others = open_to_others(self.path)
             if others:
-                self.problem = f"{others}, so the list of trusted folders counts for nothing: none is trusted"
+                self.problem = f"{others}, so the list of trusted folders is ignored: none is trusted"
                 return
             data = json.loads(text)
             # The first version remembered programs only: what it knew is not enough, and is asked about again.
@@ -159,7 +159,7 @@ class Trust(Struct):
                 self.problem = ""
         except OSError as error:
             raise AgentevalError(
-                f"the trusted folders can't be written down: {error.strerror or error}",
+                f"the list of trusted folders can't be saved: {error.strerror or error}",
                 where=str(self.path),
                 mend="check the permissions and the space of its folder",
             ) from None
@@ -227,7 +227,7 @@ def _digest(folder: Path, path: Path, name: str, room: int) -> tuple[str, int]:
         raise AgentevalError(
             f"this folder can't be trusted: {name} changes while it is read",
             where=str(folder),
-            mend="wait until whatever writes it has ended, or run with --trust",
+            mend="wait until nothing writes to it, or run with --trust",
         )
     except (OSError, RuntimeError) as error:
         raise AgentevalError(
@@ -311,9 +311,9 @@ def _absolute(folder: Path) -> str:
 
 def _too_big(folder: Path, what: str) -> AgentevalError:
     return AgentevalError(
-        f"this folder is too big to be remembered as trusted: it has {what}",
+        f"this folder is too big to trust permanently: it has {what}",
         where=str(folder),
-        mend="run with --trust, or move the suites into a folder of their own",
+        mend="run with --trust, or move the suites to their own folder",
     )
 
 

@@ -26,7 +26,7 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class WrittenNames:
-    """What stands in the suites below `folder`, and in the user's agents.yaml."""
+    """What the suites have below `folder`, and in the user's agents.yaml."""
 
     def __init__(self, folder: Path, agents_file: Path | None = None) -> None:
         self._agents_file = agents_file

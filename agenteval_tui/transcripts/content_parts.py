@@ -37,7 +37,7 @@ def attachments_in(content: Any) -> tuple[Attachment, ...]:
 
 
 def attachment_of(part: Any, mark: str = "") -> Attachment | None:
-    """The image or file that a part is; None for any other part. `mark`: what stands in the text in its place."""
+    """The image or file that a part is; None for any other part. `mark`: what the text has in its place."""
     return attachment_and_bytes(part, mark)[0]
 
 

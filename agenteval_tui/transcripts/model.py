@@ -20,7 +20,7 @@ CallStatus = Literal["ok", "error", "pending"]
 class Attachment(Struct, frozen=True):
     """An image or a file of a message. What is graded is its `mark`, the text in its place in the message's content.
 
-    `media_type` as in HTTP ("" where nobody said it), `size` in bytes and `sha256` (hex) of its bytes: None and ""
+    `media_type` as in HTTP ("" where it was not said), `size` in bytes and `sha256` (hex) of its bytes: None and ""
     where only its `url` is known. The bytes are not here: `core.attachment_files` has them by their hash.
     `name` and `description` are somebody's words; no file is opened by that name.
     """

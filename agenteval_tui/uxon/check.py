@@ -97,7 +97,7 @@ class _Checker:
         templated = isinstance(value, str) and "{{" in value
         if kind.enum and value not in kind.enum and not templated:
             near = closest(value, [e for e in kind.enum if isinstance(e, str)]) if isinstance(value, str) else None
-            hint = f": did you mean {shown(near)}?" if near else f", not {shown(value)}: write one of them."
+            hint = f": did you mean {shown(near)}?" if near else f", not {shown(value)}: write one of these."
             fix = replace_fix(f"write {shown(near)}", node.start, node.end, quote(near)) if near else None
             self.tell("wrong-value", f"{name} takes {expected(kind)}{hint}", node.start, node.end, fix)
         elif kind.kind in ("integer", "number") and not isinstance(value, str) and value is not None:
@@ -147,7 +147,7 @@ class _Checker:
             if prop is not None:
                 before = seen.get(prop.name)
                 if before is not None and before.key != member.key:
-                    message = f"{quote(before.key)} and {quote(member.key)} are the same property: remove one of them."
+                    message = f"{quote(before.key)} and {quote(member.key)} are the same property: remove one."
                     fix = remove_member(self.text, node.start, node.members, index, "remove this one")
                     self.tell("duplicate-key", message, member.key_start, member.key_end, fix)
                 seen[prop.name] = member
@@ -172,7 +172,7 @@ class _Checker:
             if len(likely) == 1:
                 adding = insert_member(self.text, node, key, quote(likely[0]), f'add "{key}": "{likely[0]}"')
                 message = (
-                    f'This {noun} needs a "{key}": its properties are those of {likely[0]}, add "{key}": "{likely[0]}".'
+                    f'This {noun} needs a "{key}": its properties are those of {likely[0]}. Add "{key}": "{likely[0]}".'
                 )
                 self.tell("missing-required", message, *at, adding)
                 return variants.options[likely[0]], False
@@ -220,7 +220,7 @@ class _Checker:
         index = node.members.index(member)
         if near and near not in free:
             fix = remove_member(self.text, node.start, node.members, index)
-            message = f"{head}, and {shown(near)} is there already: remove this one."
+            message = f"{head}, and {shown(near)} already exists: remove this one."
             self.tell("unknown-property", message, start, end, fix)
             return near
         if near:

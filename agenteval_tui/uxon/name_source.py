@@ -14,7 +14,7 @@ ANSWER_TEXT: Final = "answer-text"
 
 
 class Facts(Protocol):
-    """Names and values that were really seen, the most useful first. Nothing seen: empty. None of them raises."""
+    """Names and values that were really seen, the most useful first. Nothing seen: empty. None raises."""
 
     def tools(self) -> Sequence[str]:
         """The names of tools."""

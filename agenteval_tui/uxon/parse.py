@@ -655,7 +655,7 @@ def finish_object(text: str, start: int, end: int, members: list[Member], report
             else:
                 value.pop(key, None)
     if opened is not None:
-        message = 'This switches off all that follows in the object: add "*/": "" where it should end.'
+        message = 'This comments out the rest of the object: add "*/": "" where it should end.'
         last = members[-1].end
         whole = members[-1].end < end and members[-1].value.kind != "missing"
         fix = None if not whole else Fix('add "*/" at the end', (TextEdit(last, last, ', "*/": ""'),))
@@ -670,7 +670,7 @@ def _duplicate(text: str, start: int, members: list[Member], index: int) -> Diag
     fix = remove_member(text, start, members, index, "remove this one")
     name = quote(member.key)
     name = name if len(name) <= 60 else "This name"
-    message = f"{name} is given again below, and the last one counts: remove this one."
+    message = f"{name} appears again below, and the last one counts: remove this one."
     return Diagnostic("warning", "duplicate-key", message, member.key_start, member.key_end, fix)
 
 

@@ -86,7 +86,8 @@ def suspicious_delimiter(parts: PatternParts) -> tuple[str, str] | None:
     right = "/" + parts.pattern.replace("\\/", "/").replace("/", "\\/") + "/" + flags
     words = f"{opening} and {closing}" if closing != opening else f"The two {opening}"
     message = (
-        f"{words} are read as delimiters here, as PHP does, and are not looked for: write {right[:60]} to be clear."
+        f"{words} are read as delimiters here, as in PHP, and are not part of the pattern: write {right[:60]} to "
+        "be clear."
     )
     return message, right
 
@@ -155,7 +156,7 @@ def _compiled(parts: PatternParts) -> CompiledPattern | PatternError:
     except regex.error as error:
         return _explained(parts, str(getattr(error, "msg", error)), getattr(error, "pos", None))
     except (RecursionError, OverflowError, MemoryError, ValueError, TypeError, IndexError, KeyError) as error:
-        return PatternError(f"This pattern cannot be compiled ({type(error).__name__}): write it simpler.", parts.start)
+        return PatternError(f"This pattern cannot be compiled ({type(error).__name__}): simplify it.", parts.start)
 
 
 _REMEDIES: tuple[tuple[str, str], ...] = (
@@ -164,20 +165,20 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
     ("unterminated character set", "a set is never closed: add ], or write [[] for the character"),
     (
         "nothing to repeat",
-        "there is nothing before it that could be repeated: write [*] or the like for the character",
+        "there is nothing before it to repeat: write [*] or the like for the character",
     ),
     ("multiple repeat", "two repetitions follow each other: remove one"),
     ("bad character range", "the range runs backwards: turn it around, or put the hyphen last"),
     ("bad escape", "nothing may be escaped like that: a backslash itself is written \\\\ in a pattern"),
     ("unknown property", "there is no Unicode property of that name"),
-    ("look-behind", "a look-behind like that is not possible"),
+    ("look-behind", "this look-behind is not possible"),
     ("missing >", "the group's name is never closed: add >"),
-    ("bad group name", "a group's name is made of letters, digits and _"),
+    ("bad group name", "a group's name has letters, digits and _"),
     ("unknown group", "there is no group of that name or number"),
     ("invalid group reference", "there is no group of that number"),
     ("min repeat greater than max repeat", "the first number must not be greater than the second"),
     ("incomplete escape", "an escape is not complete here"),
-    ("unknown extension", "(? begins something special, but not this: write [(] for the character"),
+    ("unknown extension", "(? starts a special group, but not this one: write [(] for the character"),
 )
 
 

@@ -140,7 +140,7 @@ def flat(kind: Type) -> tuple[Type, ...]:
 
 
 def objects_of(types: Iterable[Type]) -> list[ObjectType | MapType]:
-    """The types of an object there; where a list of objects is wanted, one of them is likely meant."""
+    """The types of an object there; if a list of objects is expected, the type of its items."""
     found: list[ObjectType | MapType] = []
     for kind in types:
         for one in (kind, *(flat(kind.item) if isinstance(kind, ArrayType) else ())):

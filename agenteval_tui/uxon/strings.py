@@ -53,7 +53,7 @@ def read_string(text: str, start: int, end: int) -> tuple[str, list[Diagnostic]]
     if not line_ends:
         return value, _bad_pieces(pieces)
     fix = Fix("write \\n for the line ends", tuple(TextEdit(at, to, _SPECIAL[end]) for at, to, end in line_ends))
-    message = "A string stands on one line: write \\n for each line end in it."
+    message = "A string has to be on one line: write \\n for each line end in it."
     others = [piece for piece in pieces if piece not in line_ends]
     return value, [Diagnostic("error", "syntax", message, start, end, fix), *_bad_pieces(others)]
 

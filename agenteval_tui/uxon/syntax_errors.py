@@ -50,7 +50,7 @@ def early_end(brace: int) -> Diagnostic:
 def text_behind(start: int, end: int, only_brackets: bool) -> Diagnostic:
     if only_brackets:
         fix = replace_fix("remove it", start, end, "")
-        return syntax("Nothing is open here that this could close: remove it.", start, end, fix)
+        return syntax("There is nothing open for this to close: remove it.", start, end, fix)
     return syntax("The config ends before this: remove what follows, or move it inside.", start, end)
 
 
@@ -76,33 +76,33 @@ def missing_name(token: Token) -> Diagnostic:
 
 
 def name_in_list(start: int, end: int) -> Diagnostic:
-    return syntax("A list holds values without names: put { } around the name and its value.", start, end)
+    return syntax("A list has values without names: put { } around the name and its value.", start, end)
 
 
 def missing_value(name: str | None, start: int, end: int) -> Diagnostic:
-    return syntax(f"{_shown_name(name)} has no value: write one behind it, as in {_shown_name(name)}: ...", start, end)
+    return syntax(f"{_shown_name(name)} has no value: write one after it, as in {_shown_name(name)}: ...", start, end)
 
 
 def bare_template(source: str, start: int) -> Diagnostic:
     fix = replace_fix("put it in quotes", start, start + len(source), quote(source))
-    message = f"{{{{ }}}} stands inside of a string: write {_shown_name(source)}."
+    message = f"{{{{ }}}} has to be inside a string: write {_shown_name(source)}."
     return syntax(message, start, start + len(source), fix)
 
 
 def unescaped_quotes(start: int, end: int, fix: Fix) -> Diagnostic:
-    return syntax('A quote inside a string needs a backslash: write \\" for each of them.', start, end, fix)
+    return syntax('A quote inside a string needs a backslash: write \\" for each quote.', start, end, fix)
 
 
 # ---------------------------------------------------------------------- colons and commas
 def not_a_colon(token: Token, source: str) -> Diagnostic:
     fix = replace_fix("write :", token.start, token.end, ":")
-    message = f"A colon stands between a name and its value: write : for {source}."
+    message = f"A colon separates a name from its value: write : for {source}."
     return syntax(message, token.start, token.end, fix)
 
 
 def missing_colon(name: str | None, start: int, end: int) -> Diagnostic:
     return syntax(
-        f"A colon is missing behind {_shown_name(name)}: insert it.", start, end, replace_fix("insert :", end, end, ":")
+        f"A colon is missing after {_shown_name(name)}: insert it.", start, end, replace_fix("insert :", end, end, ":")
     )
 
 
@@ -112,12 +112,12 @@ def extra_colon(token: Token) -> Diagnostic:
 
 def semicolon(token: Token) -> Diagnostic:
     fix = replace_fix("write a comma", token.start, token.end, ",")
-    return syntax("A comma stands between two values: write , for this ;.", token.start, token.end, fix)
+    return syntax("A comma separates two values: write , for this ;.", token.start, token.end, fix)
 
 
 def missing_comma(at: int) -> Diagnostic:
     """`at` is the end of what the comma should follow; its last character is marked."""
-    return syntax("A comma is missing behind this: insert it.", at - 1, at, replace_fix("insert a comma", at, at, ","))
+    return syntax("A comma is missing after this: insert it.", at - 1, at, replace_fix("insert a comma", at, at, ","))
 
 
 def extra_comma(token: Token) -> Diagnostic:
@@ -153,5 +153,5 @@ def unclosed(opening: int, missing: str, end: int) -> Diagnostic:
 
 def unexpected(token: Token, source: str) -> Diagnostic:
     why = " (nothing is open that it could close)" if source in ("}", "]") else ""
-    message = f"{source} stands where it means nothing{why}: remove it."
+    message = f"{source} has no meaning here{why}: remove it."
     return syntax(message, token.start, token.end, _removal(token))

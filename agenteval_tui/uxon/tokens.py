@@ -12,7 +12,7 @@ TokenKind = Literal["brace", "bracket", "colon", "comma", "key", "string", "numb
 
 
 class Token(NamedTuple):
-    """The characters `start`..`end` (end exclusive) of a text. A named tuple, because there are many of them.
+    """The characters `start`..`end` (end exclusive) of a text. A named tuple, because there are many.
 
     `key` is a property name, quoted or not. `error` is a bare word that is no JSON value; the parser says what it
     could mean. White space (a byte order mark counts as such) is in no token.

@@ -1,4 +1,4 @@
-"""A parsed config text: its values, and where each of them stands."""
+"""A parsed config text: its values, and where each one is."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def test_what_can_not_be_added_leaves_the_file_as_it_was(tmp_path: Path) -> None
     loaded = load_suite(path)
     with pytest.raises(SaveFailed, match="there is a test with the id"):
         append_test(loaded, {**TEST, "id": "ONE"})
-    with pytest.raises(SaveFailed, match="would not be right"):
+    with pytest.raises(SaveFailed, match="would be invalid"):
         append_test(loaded, {**TEST, "criteria": []})
     assert path.read_text() == f"tests:\n{ONE}"
     path.write_text(f"# somebody\ntests:\n{ONE}")

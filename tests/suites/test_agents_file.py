@@ -118,7 +118,7 @@ def test_a_name_stands_for_the_suites_agent_first() -> None:
     with pytest.raises(AgentevalError) as caught:
         resolve_agent("shop/sq", suite, user)
     assert caught.value.mend == "did you mean shop/sql?"
-    with pytest.raises(AgentevalError, match="no agent is named"):
+    with pytest.raises(AgentevalError, match="no agent given"):
         resolve_agent(None, None, user)
     with pytest.raises(AgentevalError, match='there is no agent "x"'):
         resolve_agent("x", Suite(), {})
@@ -136,9 +136,9 @@ def test_tools_in_place_and_in_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("tools", "said"),
     [
-        ("../outside.yaml", "outside of the suite's folder"),
-        ("/etc/passwd", "outside of the suite's folder"),
-        ("link.yaml", "outside of the suite's folder"),
+        ("../outside.yaml", "outside the suite's folder"),
+        ("/etc/passwd", "outside the suite's folder"),
+        ("link.yaml", "outside the suite's folder"),
         ("absent.yaml", "there is no such file"),
         ("broken.yaml", "is not closed"),
         ("text.yaml", "no list of tools"),

@@ -142,7 +142,7 @@ def test_shards_that_lead_outside_need_trust(tmp_path: Path) -> None:
     shard.symlink_to(tmp_path / "blob")
     dataset = Dataset(file="rows", split="train")
     assert shard in dataset_files(dataset, suite)  # what the trust check looks at
-    with pytest.raises(AgentevalError, match="outside of the suite's folder"):
+    with pytest.raises(AgentevalError, match="outside the suite's folder"):
         read_rows(dataset, suite)
     assert len(list(read_rows(dataset, suite, trusted=True))) == 7
 

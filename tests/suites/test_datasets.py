@@ -86,7 +86,7 @@ def test_rows_of_the_wrong_length_are_errors_with_their_line_and_the_others_are_
     [
         ("a;b\n1;2\n", (1, 2), "separated by a semicolon"),
         ("# x\na\tb\n1\t2\n", (2, 2), "separated by a tab"),
-        ('"a",b, a\n', (1, 7), 'the column "a" is there twice: column 1 and column 3'),
+        ('"a",b, a\n', (1, 7), 'the column "a" appears twice: in column 1 and in column 3'),
         ('"a",,b\n', (1, 5), "column 2 has no name"),
         ("a,b\n1,2\n,\x00\n", (3, 2), "a NUL character"),
         (b"a,b\n1,2\n\xe4,\xff\n", (3, 1), "the byte 0xe4 is not UTF-8"),
@@ -202,8 +202,8 @@ def test_conversations() -> None:
 @pytest.mark.parametrize(
     ("text", "place", "message"),
     [
-        ('{"a": 1}\n{"a": }\n', (2, 7), "this line is no JSON: expecting value"),
-        ('{"a": NaN}', (1, 7), "NaN is no JSON"),
+        ('{"a": 1}\n{"a": }\n', (2, 7), "this line is not JSON: expecting value"),
+        ('{"a": NaN}', (1, 7), "NaN is not JSON"),
         ('{"a": ' + "9" * 5000 + "}", (1, 1), "a huge number"),
         ("[\n", (1, 1), "one JSON value over several lines"),
         ('{"a": 1}\n  [1]\n', (2, 3), "this line is a list"),
@@ -273,9 +273,9 @@ def test_files_that_can_not_be_read(tmp_path: Path) -> None:
     os.mkfifo(suite / "pipe.csv")
     for file, message in [
         ("absent.csv", "there is no such dataset"),
-        ("../outside.csv", "outside of the suite's folder"),
-        (str(tmp_path / "outside.csv"), "outside of the suite's folder"),
-        ("link.csv", "outside of the suite's folder"),
+        ("../outside.csv", "outside the suite's folder"),
+        (str(tmp_path / "outside.csv"), "outside the suite's folder"),
+        ("link.csv", "outside the suite's folder"),
         ("loop.csv", "can't be read"),
         ("a\0b.csv", "can't be read"),
         ("folder.csv", "this is a folder"),

@@ -146,7 +146,7 @@ def test_all_problems_come_at_once_with_place_and_remedy() -> None:
     loaded = load_text(BROKEN, "x.suite.yaml")
     assert says(loaded) == [
         '1:1 a suite has no "nmae" (did you mean `name`?)',
-        "6:5 this test asks nothing: it needs a prompt (or messages, turns, or a user) (add `prompt: ...`)",
+        "6:5 this test does not ask anything: it needs a prompt (or messages, turns, or a user) (add `prompt: ...`)",
         '7:5 test "Bäd 😀" has no "promt" (did you mean `prompt`?)',
         '8:13 repeat must be a whole number, not the text "5" (write 5 without quotes)',
         '9:11 tags must be a list, not the text "smoke" (write [smoke])',
@@ -160,15 +160,15 @@ def test_all_problems_come_at_once_with_place_and_remedy() -> None:
         '13:44 severity must be error, warning or info, not "eror" (did you mean error?)',
         "13:66 pass_threshold must be at most 1, not 2 (write a number that is at most 1)",
         '14:5 test 3 must be an object, not the text "just text" (write `key: value` pairs)',
-        '15:10 there is a test with the id "good" above (give this test an `id` of its own)',
+        '15:10 there is a test with the id "good" above (give this test another `id`)',
         '16:10 "no good" can\'t be an id: it may hold letters, digits, "-", "_" and "." (write no-good)',
         "16:32 criteria is empty (write at least one)",
-        "17:6 the prompt is empty (write what the agent is asked)",
+        "17:6 the prompt is empty (write what to ask the agent)",
         "17:6 test 6 has no name (add `name: ...`)",
-        "17:18 a test has either a prompt or messages, not both (make the prompt the last of the messages)",
-        "17:18 the agent answers the last message, so it can't be one of the assistant "
+        "17:18 a test has either a prompt or messages, not both (make the prompt the last message)",
+        "17:18 the agent answers the last message, so it can't have the role assistant "
         "(end with `role: user`, or add `turns`)",
-        "17:73 name of criterion 1 is empty (write a value behind `name:`)",
+        "17:73 name of criterion 1 is empty (write a value after `name:`)",
     ]
     assert loaded.suite is not None
     assert [test.id for test in loaded.suite.tests] == ["good"]
@@ -237,7 +237,7 @@ COLON = "a second colon on this line can't start a value"
             "  - name: x\n    prompt: {{country}} x\n",
             '5:13 a text that begins with {{ needs quotes (write "{{country}} x")',
         ),
-        ("  - name: @x\n", "4:11 a text can't begin with @"),
+        ("  - name: @x\n", "4:11 a text can't start with @"),
         ("  - name: 'x\n", "4:11 a quote is opened here and never closed"),
         ("  - name: 'x\n    prompt: it's\n", "4:11 a quote is opened here and never closed"),
         ('  - name: "x\n    prompt: "y"\n', "4:11 a quote is opened here and never closed"),
@@ -279,7 +279,7 @@ def test_broken_yaml_in_two_tests_costs_these_two_and_hides_nothing(indent: str)
     assert [(one.line, one.column, one.message.split(":")[0]) for one in loaded.problems] == [
         (7, 11 + column, "a quote is opened here and never closed"),
         (12, 12 + column, "a second colon on this line can't start a value"),
-        (13, 3 + column, "this test asks nothing"),
+        (13, 3 + column, "this test does not ask anything"),
         (14, 3 + column, 'test "Five" has no "promt"'),
         (16, 14, 'agent "a" has no kind'),
     ]
@@ -316,14 +316,14 @@ def test_braces_without_quotes_cost_one_sentence_and_one_test() -> None:
         ("name: x\n", "1:1 this suite has no tests"),
         ("tests:\n", "1:1 this suite has no tests"),
         ("tests: {a: 1}\n", "1:8 tests must be a list, not an object"),
-        ("tests: []\n---\ntests: []\n", "2:1 a second YAML document begins here"),
-        ("tests: []\ntests: []\n", '2:1 the key "tests" is there twice'),
+        ("tests: []\n---\ntests: []\n", "2:1 a second YAML document starts here"),
+        ("tests: []\ntests: []\n", '2:1 the key "tests" appears twice'),
         ("tests: []\nname: !!python/object:os.system x\n", "2:7 the tag !!python/object:os.system is not supported"),
-        ("tests: []\nagents: {a: {kind: openai, api_key: sk-123}}\n", "2:28 a key is never written into a file"),
+        ("tests: []\nagents: {a: {kind: openai, api_key: sk-123}}\n", "2:28 never write a key into a file"),
         ("tests: []\nagents: {a: {model: x}}\n", '2:14 agent "a" has no kind'),
         ("tests: []\n? [a]\n: b\n", "2:3 a key must be a plain text"),
         ("tests: []\nname: a\x07b\n", "2:8 the character U+0007 is not allowed in a YAML file"),
-        ("tests: []\na: &a [*a]\n", "2:8 *a stands inside of &a itself"),
+        ("tests: []\na: &a [*a]\n", "2:8 *a is inside &a itself"),
     ],
 )
 def test_files_that_are_no_suite(text: str, said: str) -> None:
@@ -421,7 +421,7 @@ def test_no_text_breaks_the_reading(text: str) -> None:
 
 
 def test_models_check_themselves_without_a_file() -> None:
-    with pytest.raises(ValueError, match="asks nothing"):
+    with pytest.raises(ValueError, match="does not ask anything"):
         SuiteTest.model_validate({"criteria": [{"name": "a", "prototype_class": "T", "config_uxon": "{}"}]})
     with pytest.raises(ValueError, match="extra"):
         SuiteTest.model_validate({"promt": "x"})

@@ -25,7 +25,7 @@ def test_what_is_written_is_what_is_read(tmp_path: Path, name: str) -> None:
     assert (read.suite.name, read.suite.agent, list(read.suite.agents)) == (name, "a b", ["a b"])
     assert read.suite.tests[0].prompt == "Where?\nNow."
     before = path.read_bytes()
-    with pytest.raises(AgentevalError, match="such a file already"):
+    with pytest.raises(AgentevalError, match="this file already exists"):
         write_suite(path, "other", "", {}, TEST)
     assert path.read_bytes() == before
 
@@ -33,6 +33,6 @@ def test_what_is_written_is_what_is_read(tmp_path: Path, name: str) -> None:
 def test_what_would_not_be_found_or_read_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(AgentevalError, match=r"\*.suite.yaml"):
         write_suite(tmp_path / "shop.yaml", "Shop", "", {}, TEST)
-    with pytest.raises(AgentevalError, match="would not be right"):
+    with pytest.raises(AgentevalError, match="would be invalid"):
         write_suite(tmp_path / file_for("Shop"), "Shop", "", {}, {**TEST, "prompt": 3, "nonsense": 1})
     assert list(tmp_path.iterdir()) == []

@@ -321,7 +321,7 @@ def test_a_config_that_serves_several_criteria_is_not_changed_behind_their_back(
     loaded = load(path)
     assert loaded.suite is not None
     assert [test.id for test in loaded.suite.tests] == ["one", "two", "three"]
-    with pytest.raises(SaveFailed, match="without changing something else"):
+    with pytest.raises(SaveFailed, match="without other changes"):
         save_config(loaded, "one", 0, '{"a": 2}')
     assert path.read_text("utf-8") == SHARED_CONFIG
     save_config(loaded, "three", 0, '{"z": 2}')

@@ -42,7 +42,7 @@ def test_the_value_keeps_its_type(text: str, value: Any) -> None:
         ("{{ n.__class__ }}", "can't be rendered|forbids"),
         ("{{ 10 ** 10 ** 8 }}", "makes more than"),
         ("{{ n / 0 }}", "can't be rendered"),
-        ("{{ n + }}", "this template has a mistake"),
+        ("{{ n + }}", "this template has an error"),
     ],
 )
 def test_what_cannot_be_had_is_said_as_for_any_template(text: str, said: str) -> None:

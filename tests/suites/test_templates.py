@@ -38,11 +38,11 @@ def test_rendering(text: str, rendered: str) -> None:
     ("text", "where", "what", "mend"),
     [
         ("a\n {{contry}}", "line 2, column 4 of the text", '"contry" is not known', "did you mean `country`?"),
-        ("{{ä😀}}", "line 1, column 1 of the text", "this template has a mistake", None),
+        ("{{ä😀}}", "line 1, column 1 of the text", "this template has an error", None),
         ("😀 {{ customer.nam }}", "line 1, column 15 of the text", 'customer has no "nam"', "did you mean `name`?"),
-        ("x {{ country", "line 1, column 3 of the text", "this template has a mistake", None),
+        ("x {{ country", "line 1, column 3 of the text", "this template has an error", None),
         ("{{ country | shout }}", "line 1, column 1 of the text", "No filter named 'shout'", None),
-        ("{% if country %}", "line 1, column 1 of the text", "this template has a mistake", None),
+        ("{% if country %}", "line 1, column 1 of the text", "this template has an error", None),
     ],
 )
 def test_mistakes_have_a_place_and_a_remedy(text: str, where: str, what: str, mend: str | None) -> None:

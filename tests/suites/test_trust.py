@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_trusted_until_something_that_runs_changes(folder: Path) -> None:
-    assert Trust.load().why_not(folder) == "this folder was never trusted"
+    assert Trust.load().why_not(folder) == "this folder is not trusted yet"
     Trust.load().trust(folder)
     assert Trust.load().is_trusted(folder)
     (folder / "sub" / "agent.py").write_text("print(2)\n")
@@ -171,10 +171,10 @@ def test_a_damaged_list_trusts_nobody_and_says_so(folder: Path, text: str) -> No
 def test_too_much_to_remember(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Trust.load().trust(folder)
     monkeypatch.setattr(module, "MAX_BYTES", 10)
-    with pytest.raises(AgentevalError, match="too big to be remembered") as caught:
+    with pytest.raises(AgentevalError, match="too big to trust permanently") as caught:
         Trust.load().trust(folder)
     assert "--trust" in caught.value.mend
-    assert "too big to be remembered" in Trust.load().why_not(folder)
+    assert "too big to trust permanently" in Trust.load().why_not(folder)
     monkeypatch.setattr(module, "MAX_BYTES", 10_000)
     assert Trust.load().is_trusted(folder)
     monkeypatch.setattr(module, "MAX_FILES", 2)
@@ -210,5 +210,5 @@ def test_two_at_once_lose_nothing(tmp_path: Path) -> None:
 def test_a_place_that_can_not_be_written(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("AGENTEVAL_DATA_DIR", str(tmp_path / "file" / "data"))
-    with pytest.raises(AgentevalError, match="can't be written down"):
+    with pytest.raises(AgentevalError, match="can't be saved"):
         Trust.load().trust(folder)

@@ -53,7 +53,7 @@ def test_split(text: str, pattern: str, flags: str) -> None:
         ("a)", 1, "closes nothing"),
         ("*a", 0, "nothing before it"),
         ("a{3,1}", 2, "first number"),
-        ("(" * 3000, 0, "simpler"),
+        ("(" * 3000, 0, "simplify"),
     ],
 )
 def test_errors_say_where(text: str, position: int, words: str) -> None:

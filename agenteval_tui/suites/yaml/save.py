@@ -50,7 +50,7 @@ def save_config(loaded: LoadedSuite, test_id: str, criterion: int, new_text: str
     result = splice(loaded.text, loaded.root, node, new_text)
     if result is None:
         raise SaveFailed(
-            "this config can't be written without changing something else",
+            "this config can't be written without other changes",
             where=f"{where}:{loaded.places.line_and_column(node.start)[0]}",
             mend="if it is shared through an anchor or `<<`, edit the file itself",
         )
@@ -64,7 +64,7 @@ def save_config(loaded: LoadedSuite, test_id: str, criterion: int, new_text: str
         else set()
     )
     if lost or (saved.suite is None and loaded.suite is not None):
-        raise SaveFailed("the saved suite would not be read as it is now", where=where)
+        raise SaveFailed("the saved suite would differ from the one on the screen", where=where)
     write_over(loaded, data)
     return saved
 

@@ -130,7 +130,7 @@ def _as_json(text: str) -> dict[str, Any] | None:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
         if len(made) != len(pairs):
-            raise ValueError("a key is there twice")
+            raise ValueError("a key appears twice")
         return made
 
     def no_constant(name: str) -> Any:
