@@ -55,7 +55,7 @@ class Session:
 
     def _open_again(self, before: Store) -> None:
         """Somebody moved, deleted or replaced the file: what is at its place now is the history."""
-        what = "replaced by another one" if self.db.exists() else "moved or deleted"
+        what = "replaced by another file" if self.db.exists() else "moved or deleted"
         try:
             self._store = before.open_to_look(self.db)
         except AgentevalError as error:
@@ -64,7 +64,7 @@ class Session:
             self._moved, self._cannot = ("" if said == self._cannot else said), said
             return
         self._cannot = ""
-        kept = "it is shown now" if "replaced" in what else "a new one was begun at its place"
+        kept = "it is shown now" if "replaced" in what else "a new one was created in its place"
         self._moved = f"The history was {what} while it was open, and {kept}: {self.db}"
         # Closing waits for whoever still reads.
         threading.Thread(target=before.close, daemon=True, name="close-moved-history").start()

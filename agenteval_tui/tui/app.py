@@ -293,7 +293,7 @@ class AgentevalApp(TerminalApp):
             self.exit(0)
 
     def _look_at_history(self) -> None:
-        """Report that the history file was replaced, and show the new one."""
+        """Report that the history file was replaced, show the new one, and show what another process runs."""
 
         async def look() -> None:
             moved = await asyncio.to_thread(self.session.moved)
@@ -400,7 +400,7 @@ class AgentevalApp(TerminalApp):
     def action_help_quit(self) -> None:
         """ctrl+c, which ends other programs."""
         key = key_of("quit", self.keymap)
-        self.say(f"{key} quits; where text is typed, ^q. What runs continues.")
+        self.say(f"{key} quits; in a text field, ^q does. Running executions continue.")
 
     def _leave(self) -> None:
         # What the terminal answers now would be typed to the shell.
@@ -422,7 +422,7 @@ class AgentevalApp(TerminalApp):
         self.go(name)
 
     def action_projects(self) -> None:
-        """List the runs of this project, or of all of them."""
+        """List the runs of this project, or of all."""
         if self.navigation.top is not None:
             self.navigation.top.action_projects()
 

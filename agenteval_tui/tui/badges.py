@@ -15,7 +15,7 @@ PATIENCE = 20  # the wait until the next one, as a multiple of the time that it 
 
 
 class Counts(Struct, frozen=True):
-    """Open causes of the last execution, and runs that need a review: of the open project, or of all."""
+    """Open causes of the newest runs of each test, and runs that need a review: of the open project, or of all."""
 
     causes: int = 0
     reviews: int = 0

@@ -1,4 +1,4 @@
-"""Whose failures the Causes screen shows: an execution, the newest runs of each test, or all runs."""
+"""Whose failures the Causes screen shows: the newest runs of each test, an execution, or all runs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from agenteval_tui.tui.state import text, texts
 
 
 class CauseScope(Struct, frozen=True):
-    """Whose failures are shown. `execution`: an id or "last"; "": the newest runs of each test of `suites` (keys; none:
-    of all) with these ids (none: all). `everything`: all runs that there are."""
+    """Whose failures are shown: the newest runs of each test of `suites` (keys; none: of all) with these ids (none:
+    all), so that a test that was run alone hides no other. `execution`: an id or "last"; only its runs. `everything`:
+    all runs that there are."""
 
-    execution: str = "last"
+    execution: str = ""
     suites: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
     everything: bool = False
@@ -49,7 +50,7 @@ class CauseScope(Struct, frozen=True):
         """What a key that leads here says."""
         if self.everything:
             return "all runs"
-        return "one execution" if self.execution else "newest runs"
+        return "last execution" if self.execution else "newest runs"
 
     def of_no_execution(self) -> CauseScope:
         """The same of the last execution, where a certain one is shown; and of no suites of one project."""
@@ -70,7 +71,7 @@ class CauseScope(Struct, frozen=True):
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> CauseScope:
-        """What was kept; the last execution where nothing was."""
+        """What was kept; the newest runs of each test where nothing was."""
         shown = text(kept, "scope")
         if shown == "all":
             return cls(everything=True)

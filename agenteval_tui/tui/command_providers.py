@@ -39,7 +39,9 @@ ROOM_FOR_GROUPS = 60  # columns of a line
 
 
 class Found(Struct, frozen=True):
-    """Something that can be gone to: its name as it is shown and searched, what it is, where."""
+    """Something that can be gone to: its name as it is shown and searched, what it is, where.
+
+    `score`: how well it matches where it was not found by its name."""
 
     name: str
     about: str
@@ -111,7 +113,7 @@ class ActionsProvider(Provider):
     """The commands of where one is: a line each, by groups, with the key at the right."""
 
     async def discover(self) -> Hits:
-        """All of them, in their order; the first one of a group has its name."""
+        """All commands, in their order; the first of each group shows its name."""
         before = ""
         offered = list(services(self.screen).offered_commands(self.screen))
         for place, one in enumerate(offered):

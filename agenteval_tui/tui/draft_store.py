@@ -1,4 +1,4 @@
-"""Edits that were not saved, kept in the data folder a moment after each change: a crash loses none of them."""
+"""Edits that were not saved, kept in the data folder a moment after each change: a crash loses none."""
 
 from __future__ import annotations
 

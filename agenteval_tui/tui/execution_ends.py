@@ -1,4 +1,4 @@
-"""What is done when an execution has ended and nobody looks: the terminal notifies, and a web hook is told."""
+"""What is done when an execution has ended and no one is looking: the terminal notifies, and a web hook is told."""
 
 from __future__ import annotations
 

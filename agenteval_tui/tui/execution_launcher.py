@@ -45,7 +45,8 @@ class ExecutionLauncher:
         started: Callable[[Live], None],
         recorded: Callable[[str], None],
     ) -> None:
-        """`started` is called with each execution that was started here."""
+        """`started` is called with each execution that was started here, `recorded` with the id of each that is a
+        recording."""
         self._started = started
         self._recorded = recorded
         self._recording = RecordingRequest("")  # what was asked for last
@@ -232,7 +233,7 @@ class ExecutionLauncher:
                 self._notifier.say("No execution is running.")
             elif len(live) == 1:
                 if live[0].execution == watched:
-                    self._notifier.say("This is the only execution that runs now.")
+                    self._notifier.say("No other execution is running.")
                 else:
                     self._navigation.watch_live(live[0])
             else:

@@ -52,7 +52,7 @@ class ExternalPrograms:
         try:
             editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
         except ValueError as error:
-            self._notifier.say_error(AgentevalError(f"$EDITOR can't be read: {error}", mend="close its quotes"))
+            self._notifier.say_error(AgentevalError(f"$EDITOR is malformed: {error}", mend="close its quotes"))
             return
         if not editor:
             where = f"{path}:{line}"
@@ -65,11 +65,9 @@ class ExternalPrograms:
             with self._app.suspend():
                 subprocess.run(command, check=False)  # noqa: S603  the person's own editor
         except OSError as error:
-            self._notifier.say_error(AgentevalError(f"{command[0]} can't be started", mend=str(error)))
+            self._notifier.say_error(AgentevalError(f"can't start {command[0]}", mend=str(error)))
         except SuspendNotSupported:
-            self._notifier.say_error(
-                AgentevalError("this terminal can't be given to an editor", where=f"{path}:{line}")
-            )
+            self._notifier.say_error(AgentevalError("this terminal can't run an editor", where=f"{path}:{line}"))
         self._app.refresh()
 
     def copy(self, text: str, what: str = "") -> None:
@@ -113,7 +111,7 @@ class ExternalPrograms:
             try:
                 await asyncio.to_thread(_start, program, path)
             except OSError as error:
-                said = f"{program} can't be started"
+                said = f"can't start {program}"
                 self._notifier.say_error(AgentevalError(said, where=str(path), mend=error.strerror or str(error)))
                 return
             self._notifier.say(f"Opened: {path}")
@@ -147,11 +145,11 @@ def copy_to_open(one: Attachment) -> Path:
     if data is None and one.url:
         raise AgentevalError("only its address is known", where=one.url, mend="open it in a browser if you trust it")
     if data is None:
-        mend = "run the test again, or look into the file that was imported"
-        raise AgentevalError("the bytes of this are not on this machine", mend=mend)
+        mend = "run the test again, or look in the imported file"
+        raise AgentevalError("its content is not stored on this machine", mend=mend)
     ending = _ENDINGS.get(media_type_of(data)) or (".txt" if one.media_type in _TEXTS and _is_text(data) else "")
     if not ending:
-        raise AgentevalError("this is of a kind that is not opened", mend="images, PDFs and plain texts are opened")
+        raise AgentevalError("files of this kind are not opened", mend="only images, PDFs and plain text can be opened")
     folder = directories.cache_dir() / "opened"
     path = folder / f"{one.sha256[:16]}{ending}"
     try:
@@ -162,7 +160,9 @@ def copy_to_open(one: Attachment) -> Path:
         write_whole(path, (data,), mode=PRIVATE, durable=False)
     except OSError as error:
         why = error.strerror or str(error)
-        raise AgentevalError("it can't be written where programs can read it", where=str(folder), mend=why) from error
+        raise AgentevalError(
+            "it can't be written to a place that programs can read", where=str(folder), mend=why
+        ) from error
     return path
 
 

@@ -66,11 +66,11 @@ def read_keymap(path: Path) -> tuple[dict[str, str], list[str]]:
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}: " if mark else ""
-        return {}, [f"{place}no valid YAML: {getattr(error, 'problem', '') or 'nested too deep'}"]
+        return {}, [f"{place}not valid YAML: {getattr(error, 'problem', '') or 'nested too deep'}"]
     if data is None:
         return {}, []
     if not isinstance(data, Mapping):
-        return {}, ["key bindings are a mapping from action to keys, such as `suites.run: ctrl+r`"]
+        return {}, ["key bindings map actions to keys, such as `suites.run: ctrl+r`"]
     keymap: dict[str, str] = {}
     problems: list[str] = []
     unknown: list[str] = []
@@ -127,7 +127,7 @@ def _keys(given: object) -> tuple[str, str]:
         *modifiers, last = word.split("+") if word not in ("+", "") else [word]
         name = "+".join([*(m.lower() for m in modifiers), _NAMES.get(last, last if len(last) == 1 else last.lower())])
         if not last or name.startswith("+"):
-            return "", "no key is named; write keys such as `ctrl+r` or `x, delete`"
+            return "", "no key given; write keys such as `ctrl+r` or `x, delete`"
         if name in _NEVER_SENT:
             return "", f"terminals send {key_word(name)} as {_NEVER_SENT[name]}: choose another key"
         if wrong := _impossible(name):

@@ -228,8 +228,8 @@ class Navigation:
         screen.compare(a, b, agents, variations, test)
 
     def show_causes(self, execution: str = "", *, suites: Sequence[str] = (), tests: Sequence[str] = ()) -> None:
-        """Show the causes of failures: of an execution, of the newest runs of these suites (keys) and tests (ids), or,
-        with nothing given, of the last execution."""
+        """Show the causes of failures: of an execution, else of the newest runs of these suites (keys; none: of all)
+        and tests (ids; none: of all)."""
         screen: CausesScreen = self._open("causes")
         screen.open_failures(execution, suites, tests)
 

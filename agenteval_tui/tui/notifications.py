@@ -19,7 +19,7 @@ NAME = 60  # cells of a name in a note
 
 
 class Notifier:
-    """Says things, and remembers the last of them (`notices`). `show` puts a note on the screen."""
+    """Says things, and remembers the latest notices (`notices`). `show` puts a note on the screen."""
 
     def __init__(self, show: Callable[[Notification], object], keymap: dict[str, str]) -> None:
         self.notices = Notices()
@@ -89,5 +89,5 @@ class Notifier:
         key, name, errors = changed[0]
         more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
         wrong = f"; {errors} problem{'s' if errors > 1 else ''} in it" if errors else ""
-        said = f"{one_line(name, NAME)}{more} changed on disk and was read again{wrong}."
+        said = f"{one_line(name, NAME)}{more} changed on disk and was reloaded{wrong}."
         self.say(said, severity="warning" if errors else "information", place=NotificationSource("suite", key))

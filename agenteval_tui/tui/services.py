@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 
 class Offered(Struct, frozen=True):
-    """A command in the palette: its group, what it does, its keys as a person reads them, and what does it."""
+    """A command in the palette: its group, what it does, its keys as a person reads them, what does it, and what the
+    last line of the screen calls it."""
 
     group: str
     label: str
@@ -113,8 +114,8 @@ class Services(Protocol):
         """Compare two versions of a criterion over the stored runs of its test."""
 
     def show_causes(self, execution: str = "", *, suites: Sequence[str] = (), tests: Sequence[str] = ()) -> None:
-        """Show the causes of failures: of an execution, of the newest runs of these suites (keys) and tests (ids), or,
-        with nothing given, of the last execution."""
+        """Show the causes of failures: of an execution, else of the newest runs of these suites (keys; none: of all)
+        and tests (ids; none: of all)."""
 
     def show_execution(self, execution: str, *, back: bool = True) -> None:
         """Show the runs of an execution that is in the history; esc leads `back` to the screen that asked."""

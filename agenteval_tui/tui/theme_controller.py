@@ -66,7 +66,7 @@ class ThemeController:
         return directories.config_dir() / "themes"
 
     def say_problems(self) -> None:
-        """What is wrong with the person's themes, in one notification."""
+        """What is wrong with the person's themes, in one notification; and that the one they chose isn't there."""
         if self._own_themes().is_dir():  # those that ship are right: to read them takes 25 ms
             self.read()
         if len(self._theme_problems) == 1:

@@ -55,11 +55,11 @@ def load_theme(path: Path) -> Theme:
         place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
         raise AgentevalError("this theme is not valid YAML", where=place, mend=getattr(error, "problem", "")) from error
     if not isinstance(data, Mapping):
-        raise AgentevalError("a theme is a mapping with `name` and `colours`", where=str(path))
+        raise AgentevalError("a theme needs `name` and `colours`", where=str(path))
     _only_known(data, _FILE_KEYS, path)
     colours = data.get("colours") or {}
     if not isinstance(colours, Mapping):
-        raise AgentevalError("`colours` is a mapping from token to colour", where=str(path))
+        raise AgentevalError("`colours` maps tokens to colours", where=str(path))
     _only_known(colours, DARK, path)
     ansi, dark = bool(data.get("ansi", False)), bool(data.get("dark", True))
     given = {str(key): str(value) for key, value in colours.items()}
@@ -74,7 +74,7 @@ def load_theme(path: Path) -> Theme:
     if not re.fullmatch(r"\w[\w .-]{0,39}", name):
         # It is shown by Textual's own palette, which would pass on what it holds.
         raise AgentevalError(
-            "a theme's name is made of letters, digits, spaces, `.`, `-` and `_`, at most 40", where=str(path)
+            "a theme's name has letters, digits, spaces, `.`, `-` and `_`, at most 40", where=str(path)
         )
     about = str(data.get("description") or "")[:LONGEST_ABOUT]
     return _theme(name, complete(given, dark=dark), dark=dark, ansi=ansi, about=about)
@@ -103,7 +103,7 @@ def variable_defaults() -> dict[str, str]:
 
 
 def with_tokens(theme: Theme) -> Theme:
-    """The theme with all of our tokens. Textual's own know none of them: they are made from its colours when it is
+    """The theme with all of our tokens. Textual's own have none: they are made from its colours when it is
     first asked for, as that takes a hundredth of a second."""
     if isinstance(theme, FileTheme):
         return theme
@@ -203,5 +203,5 @@ def _only_known(data: Mapping[Any, Any], known: Iterable[str], path: Path) -> No
     for key in data:
         if key not in names:
             close = difflib.get_close_matches(str(key), names, 1)
-            hint = f"did you mean `{close[0]}`?" if close else f"known are {', '.join(sorted(names))}"
+            hint = f"did you mean `{close[0]}`?" if close else f"the tokens are {', '.join(sorted(names))}"
             raise AgentevalError(f"a theme has no `{key}`", where=str(path), mend=hint)

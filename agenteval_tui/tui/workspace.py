@@ -126,7 +126,7 @@ class Workspace:
         return Workbench.open(self._opened.store, run_id)
 
     def count_waiting(self) -> tuple[int, int]:
-        """How many causes of the last execution are open, and how many runs need a review."""
+        """How many causes of the newest runs of each test are open, and how many runs need a review."""
         store, projects = self._opened.store, self._opened.projects
         causes = group_failures(store, CauseScope().scope(store, projects))
         decided = statuses(store, causes)

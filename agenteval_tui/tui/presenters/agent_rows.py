@@ -92,7 +92,7 @@ def agent_lines(
     """An agent in full, with its last check or the one that is going on. `check_key` checks it."""
     lines = [*view_lines(agent_in_full(one, keys, trusting), width), ()]
     if one.key not in reports:
-        said = f"Not checked. {check_key} checks it: is it there, is the key right, does it stream and call tools?"
+        said = f"Not checked. {check_key} checks that it responds, accepts the key, streams and calls tools."
         return [*lines, *paragraph(said, width, "dim")]
     report = reports[one.key]
     if report is None:
@@ -112,7 +112,7 @@ def chat_heading(one: Configured | None, chat: Conversation | None, width: int) 
 def chat_status(chat: Conversation | None, waiting_ms: float | None, width: int) -> Line:
     """Under the conversation: what happens, or what the last turn took and all of it together."""
     if chat is None or not chat.turns:
-        return fit(((" Nothing of this is stored.", "dim"),), width)
+        return fit(((" Nothing here is stored.", "dim"),), width)
     if chat.busy:
         took = duration(waiting_ms) if waiting_ms is not None else ""
         return fit(((" ", ""), mark("running"), (f" answering {took}", "running"), ("   esc cancels", "dim")), width)

@@ -77,7 +77,7 @@ class TreeRows:
         start: list[Cell] = [(right(f"{row.node.depth:,}", 4), "dim"), ("  ", ""), (row.margin, "dim")]
         nodes = row.hidden or (row.node,)
         if row.chain:
-            start.append((f"{DOTS} {count(len(row.hidden), 'step')} that all of them did", "dim"))
+            start.append((f"{DOTS} {count(len(row.hidden), 'step')} that all runs took", "dim"))
             nodes = row.hidden[:1]
         elif row.hidden:
             start.append((f"{DOTS} {len(row.hidden):,} other ways", "dim"))

@@ -42,4 +42,4 @@ def _example(group: CauseGroup, example: RunRow, result: CriterionResult | None,
     if result is not None:
         return [*lines, (), *result_lines(result, width)]
     message = example.error_message or example.why
-    return [*lines, (), *paragraph(message or "Nothing more is known of it.", width)]
+    return [*lines, (), *paragraph(message or "There are no more details.", width)]

@@ -15,7 +15,7 @@ from agenteval_tui.tui.presenters.text_layout import empty_state, nothing_ran
 from agenteval_tui.tui.styled_text import Cell, Line, left, right, spread
 from agenteval_tui.views.causes import names_of_tests
 
-PURPOSE = "Why runs failed, grouped by cause, worst first: decide about each cause once."
+PURPOSE = "Why runs failed, grouped by cause, worst first. Decide once about each cause."
 BAR, SHORT_BAR = 12, 6  # cells of the longest share
 ROOMY = 100  # cells from which bars are long
 WIDE = 130  # cells from which the tests are named
@@ -118,13 +118,13 @@ def no_causes(causes: Causes, *, words: bool, only_open: bool) -> list[Line]:
 
     scope = ("{causes.scope}", "looks at the newest runs of every test, or at all runs")
     if words:
-        return empty_state("", "No cause has these words.", "esc", "clears the filter")
+        return empty_state("", "No cause matches these words.", "esc", "clears the filter")
     if only_open and causes.groups:
-        return empty_state("", "Every cause was decided about.", "{causes.only_open}", "shows them all", style="passed")
+        return empty_state("", "Every cause has a decision.", "{causes.only_open}", "shows them all", style="passed")
     if not causes.ended and causes.scope.runs:
         many = count(len(causes.scope.runs), "run")
         grade = "agenteval grade judges stored runs with the criteria of a file."
-        return empty_state(PURPOSE, f"Nothing was judged in {many}: no run passed or failed.", *scope, grade)
+        return empty_state(PURPOSE, f"Nothing was graded in {many}: no run passed or failed.", *scope, grade)
     if not causes.ended and causes.scope.execution_id:
         return empty_state(PURPOSE, "No run of this execution has ended yet, or none is left.", *scope)
     if not causes.ended:

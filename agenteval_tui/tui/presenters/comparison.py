@@ -63,7 +63,7 @@ class CompareRow(Struct, frozen=True):
 
 
 def rows_of(found: Comparison, *, everything: bool = False, words: str = "") -> list[CompareRow]:
-    """The rows in order. Unchanged tests only with `everything`; `words`: only what has all of them in its names."""
+    """The rows in order. Unchanged tests only with `everything`; `words`: only rows with all these words."""
     wanted = words.casefold().split()
     rows: list[CompareRow] = []
     for state in ORDER:

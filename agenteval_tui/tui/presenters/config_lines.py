@@ -99,7 +99,7 @@ def token_layers(tokens: Sequence[Token], start: int, end: int) -> list[Layer]:
 
 
 def changed_lines(saved: Sequence[str], lines: Sequence[str]) -> frozenset[int]:
-    """Which lines differ from the saved ones; where some were removed, the line that is there now."""
+    """Which lines differ from the saved ones; where some were removed, the current line."""
     most = min(len(saved), len(lines))
     start = 0
     while start < most and saved[start] == lines[start]:

@@ -161,7 +161,7 @@ def tool_text_lines(bench: Workbench, result: CriterionResult | None, width: int
     """The formatted tool calls, with what the evidence points at marked."""
     text, places = bench.tool_text
     if not text:
-        return [fit((("The agent called no tool.", "dim"),), width)]
+        return [fit((("The agent called no tools.", "dim"),), width)]
     marks: list[Piece] = []
     for evidence in _evidence(result):
         for span, style in _spans(evidence):

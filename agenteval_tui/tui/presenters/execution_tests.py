@@ -21,7 +21,7 @@ _LEAST_WHY = 24  # cells of a reason that are worth having
 
 
 class TestOutcome(Struct, frozen=True):
-    """A test of an execution: how its runs ended, in their order, why it fails, what all of them cost."""
+    """A test of an execution: how its runs ended, in their order, why it fails, what they cost together."""
 
     __test__ = False  # not a test of this project
 

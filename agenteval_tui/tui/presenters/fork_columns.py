@@ -33,7 +33,8 @@ RULE = " │ " if UNICODE else " | "
 
 class ForkTree(Struct, frozen=True):
     """What the tab shows. `shared`: how many messages of each continuation, and of the run itself (""), were told from
-    the run; `transcripts` by run id. `running`: continuations that have not ended; `here`: the run that is open."""
+    the run; `transcripts` by run id. `running`: continuations that have not ended; `here`: the run that is open;
+    `tried`: continuations of smaller inputs, which are no branches that a person asked for."""
 
     forks: Forks
     transcripts: Mapping[str, Transcript]
@@ -88,7 +89,7 @@ class ForkRows:
 
 
 def representative(branch: Outcomes) -> RunRow | None:
-    """The continuation that a branch is shown by: the first that ended as most of them did."""
+    """The continuation that a branch is shown by: the first that ended as most did."""
     mostly = branch.passed * 2 >= branch.decided
     every = [one.run for one in branch.answers]
     return next((one.run for one in branch.answers if one.passed == mostly), every[0] if every else None)

@@ -41,7 +41,7 @@ def impact_lines(impact: Impact | None, edited: bool, width: int, flips_key: str
 
 
 def _counted(heads: Sequence[str], style: str, numbers: Mapping[str, int], width: int) -> Line:
-    """How many of each outcome, behind the longest of the heads (longest first) that leaves room for all of them."""
+    """How many of each outcome, behind the longest of the heads (longest first) that leaves room for all."""
     figures = counts(numbers)
     lines = [((head, style), (space, ""), *figures) for head in heads for space in ("   ", " ")]
     return longest_that_fits(lines, width)
@@ -122,7 +122,7 @@ def problem_lines(
 ) -> list[Line]:
     """This run's verdict under the config in the editor, and the config's problems.
 
-    The errors come first, each with its place, in as many lines as it needs, and below it its fix with the key that
+    The errors come first, one of each place, in as many lines as it needs, and below it its fix with the key that
     applies it.
     """
     head = _verdict_and_problems(result, len(diagnostics), width)

@@ -72,7 +72,7 @@ def read_options(
 
 
 def field_of(message: str) -> str:
-    """The field that an error of planning is about; "" for none of them."""
+    """The field that an error of planning is about; "" for none."""
     text = message.casefold()
     for word, name in (
         ("a/b", "ab"),

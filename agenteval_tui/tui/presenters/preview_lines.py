@@ -37,7 +37,7 @@ def trial_title(trial: Trial | None) -> str:
 
 def nothing_yet(test: str, width: int) -> list[Line]:
     """There is no recorded run."""
-    words = f"{test} has no recorded run yet. Run it (^t): what each criterion says of it stands here then."
+    words = f"{test} has no recorded run yet. Run it (^t) to see here what each criterion says about it."
     return [(), *paragraph(words, width, "dim")]
 
 

@@ -88,7 +88,7 @@ def _erring(view: ExecutionView) -> Iterable[RunState]:
 
 
 def _why(run: RunState) -> str:
-    return "; ".join(f"{name}: {why}" for name, why in run.failed) or "no reason was given"
+    return "; ".join(f"{name}: {why}" for name, why in run.failed) or "no reason given"
 
 
 def _place(run: RunState) -> str:

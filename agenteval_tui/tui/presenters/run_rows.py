@@ -33,7 +33,7 @@ class Expected(Struct, frozen=True):
 
     @classmethod
     def of(cls, takes: Estimate) -> Expected:
-        """What an estimate says, as far as it knows all of it."""
+        """What an estimate says, where it knows all of it."""
         seconds, tokens = takes.seconds, takes.total_tokens
         return cls(
             seconds.expected if seconds is not None and not seconds.unknown else None,
@@ -238,6 +238,7 @@ def _money(whole: float | None, most: float | None, expected: float | None) -> l
 
 
 def _counted(used: int, whole: int, most: int | None, expected: int | None) -> list[Cell]:
+    """What the agents used; beside a limit or an estimate, which are of all, what all used."""
     if most is not None:
         return [(f"{whole:,}", "error" if whole >= most * 0.8 else ""), (f" of {most:,} tokens", "dim")]
     if not expected:
@@ -246,10 +247,10 @@ def _counted(used: int, whole: int, most: int | None, expected: int | None) -> l
 
 
 def _throttle(one: Throttled, wait: float) -> list[Cell]:
-    """`shop/sql  concurrency 8 → 4: its server asks for less, again in 12 s`."""
+    """`shop/sql  concurrency 8 → 4: the server asks for less, again in 12 s`."""
     name = one_line(one.agent, 40)
     cells: list[Cell] = [RETRIED, (" ", ""), (name, "bold"), (f"  concurrency {one.wanted} {_TO} {one.limit}", "error")]
-    cells.append((": its server asks for less", ""))
+    cells.append((": the server asks for less", ""))
     if wait > 0:
         cells.append((f", again in {wait:.0f} s" if wait >= 1 else ", again in a moment", "dim"))
     return cells

@@ -97,7 +97,7 @@ def _ending(run: RunState, width: int) -> list[Line]:
         for name, why in run.failed:
             lines += labelled(f"{glyph('failed')} fails", f"{name}: {why}", width, label_style="failed", style="")
     if run.cached:
-        lines += [(), *labelled("cached", "The answer was in the history; no agent was asked.", width, style="dim")]
+        lines += [(), *labelled("cached", "The answer came from the history; no agent was asked.", width, style="dim")]
     if run.status == "skipped":
         # A run that never started was not needed; one that ran was sent by another program, and has no criteria.
         why = "Not graded: it has no criteria." if run.started_ms is not None else _NOT_NEEDED

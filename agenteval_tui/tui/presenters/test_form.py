@@ -1,4 +1,4 @@
-"""A test as the texts of a form, and which of them were changed. Read from the file itself, so that an invalid test can
+"""A test as the texts of a form, and which were changed. Read from the file itself, so that an invalid test can
 be fixed here."""
 
 from __future__ import annotations

@@ -80,14 +80,14 @@ IMPORT = "agenteval import FILE imports recordings of other tools."
 
 def nothing_ran(purpose: str = "") -> list[Line]:
     """What a screen about runs shows where there are none: no error, but where to begin."""
-    return empty_state(purpose, "Nothing was run yet.", *SUITES_KEY, IMPORT)
+    return empty_state(purpose, "Nothing has run yet.", *SUITES_KEY, IMPORT)
 
 
 def nothing_here(elsewhere: int, purpose: str = "") -> list[Line]:
     """What a screen about runs shows if this project has none, and others have this many executions."""
     there = "1 execution of another project is" if elsewhere == 1 else f"{elsewhere:,} executions of other projects are"
     shown = f"{there} in the history: {{everywhere.projects}} shows all projects."
-    return empty_state(purpose, "Nothing of this project was run yet.", *SUITES_KEY, shown)
+    return empty_state(purpose, "Nothing in this project has run yet.", *SUITES_KEY, shown)
 
 
 def error_lines(error: AgentevalError, width: int) -> list[Line]:

@@ -61,14 +61,14 @@ def _read(text: str) -> Any:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a key is there twice: one of its values would not be shown")
+        raise ValueError("a key appears twice, so one of its values would be hidden")
     return found
 
 
 def _number(text: str) -> float:
     number = float(text)
     if math.isinf(number):
-        raise ValueError("the number is too large to be shown")
+        raise ValueError("the number is too large to show")
     return number
 
 

@@ -148,7 +148,7 @@ def _message(index: int, message: Message, turn_ms: float | None) -> Iterator[Bl
     if message.role == "tool":
         yield Block(
             ("message", index), "tool", "role-tool", "", _FOLDED["result"], _size(message.content), message.content,
-            sign=ANSWER, aside=("answers no call", "dim"), source=message,
+            sign=ANSWER, aside=("matches no call", "dim"), source=message,
         )  # fmt: skip
     elif message.content or not (message.reasoning or message.tool_calls):
         style = "dim" if message.role == "system" else ""
@@ -162,7 +162,7 @@ def _call(number: int, call: ToolCall, answer: int | None, messages: tuple[Messa
     arguments = call.arguments
     lines = 1 + (len(arguments) if isinstance(arguments, dict) else bool(arguments))
     if call.malformed:
-        aside = ("arguments are no JSON", "error")
+        aside = ("arguments are not JSON", "error")
     elif call.status == "pending":
         aside = ("no answer", "dim")
     else:

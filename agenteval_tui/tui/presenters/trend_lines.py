@@ -28,7 +28,7 @@ from agenteval_tui.views.trends import (
 
 SHOWN: tuple[Shown, ...] = get_args(Shown)
 MOST = 5
-"""Groups that are drawn at a time: those around the cursor of the list below, which has all of them."""
+"""Groups that are drawn at a time: those around the cursor of the list below, which has all."""
 
 LEAST_NAME = 6  # cells of a group's name over the drawing
 _AXIS = SAID | {"latency": lambda value: number_format.duration(value) or "0 ms"}

@@ -92,9 +92,15 @@ _TABLES: dict[View, Callable[[ComparisonSeries], Table]] = {
 
 EMPTY: dict[View, tuple[str, str]] = {
     "groups": ("", ""),
-    "flaky": ("Nothing is flaky in this window.", "P on the Suites screen plans more repetitions: few show little."),
+    "flaky": (
+        "Nothing is flaky in this window.",
+        "{suites.plan} on Suites plans more repetitions: a few runs show little.",
+    ),
     "causes": ("Nothing failed in this window.", ""),
-    "criteria": ("No criterion was checked in this window.", ""),
-    "alerts": ("No threshold is set.", "a sets the pass rate below which a window is an alert."),
-    "quarantine": ("Nothing is in quarantine.", "Q on a test lets it run without gating, until a day."),
+    "criteria": ("No criterion ran in this window.", ""),
+    "alerts": ("No threshold is set.", "Press {everywhere.palette}, type alert, and set the pass rate that gives one."),
+    "quarantine": (
+        "Nothing is in quarantine.",
+        "Press {trends.quarantine} on a flaky test to quarantine it: it runs, but does not gate.",
+    ),
 }

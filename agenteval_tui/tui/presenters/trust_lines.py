@@ -1,4 +1,4 @@
-"""Programs of folders that are not trusted, as lines: what a person reads before any of them runs."""
+"""Programs of folders that are not trusted, as lines: what a person reads before a program runs."""
 
 from __future__ import annotations
 
