@@ -54,7 +54,7 @@ class AddRowScreen(Sheet["RowAdded | None"]):
         fields = [Field("file", "file", str(self._path))]
         if self._asked:
             fields.append(Field("input", self._asked, self._row[self._asked], rows=2))
-        hint = "what would be a right answer"
+        hint = "what a right answer would be"
         fields.append(Field("expected", self._expected, words, placeholder=hint, rows=3))
         keys = (("^s", "add it"), ("tab", "field"), ("esc", "close"))
         with SheetFrame("Add this run to a dataset", keys, width="medium"):

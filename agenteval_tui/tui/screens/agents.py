@@ -69,7 +69,7 @@ class AgentsScreen(FrameScreen):
                 with Vertical(id="list", classes="pane"):
                     yield PaneTitle(self.controller.agents_heading, id="agents-title")
                     yield LineBlock(self.controller.problem_lines, id="problems")
-                    yield Input(placeholder="filter: any word of an agent", id="filter", classes="filter")
+                    yield Input(placeholder="filter: words of an agent", id="filter", classes="filter")
                     yield VirtualList(id="agents")
                 with Vertical(id="about", classes="pane"):
                     yield PaneTitle(lambda: ("details", ""), id="about-title")
@@ -333,15 +333,15 @@ class AgentsScreen(FrameScreen):
             self.agenteval.say_error(error)
             return
         if chat is None:
-            self.agenteval.say("Ask the agent something first: the conversation becomes the test.")
+            self.agenteval.say("Ask the agent something first: the test is made from the conversation.")
             return
 
         def made(written: tuple[str, str] | None) -> None:
             if written is not None:
                 self.agenteval.show_test(*written)
                 self.agenteval.say(
-                    f"Added test {written[1]}. Its criteria are a start: {{suites.run}} runs it,"
-                    " {suites.edit} edits them."
+                    f"Added test {written[1]}. Its criteria are a first draft:"
+                    " {suites.edit} edits them, {suites.run} runs the test."
                 )
 
         self.app.push_screen(sheet("make_test", chat, "conversation"), made)

@@ -64,9 +64,9 @@ def no_chat() -> list[Line]:
     """What is shown instead of a conversation."""
     return empty_state(
         "A place to try a prompt.",
-        "Nothing is stored; {agents.test} makes a test of the conversation.",
+        "Nothing is stored; {agents.test} turns the conversation into a test.",
         "tab",
-        "goes to the message line below; what is typed there is sent with enter",
+        "goes to the message line below; enter sends what you type",
         style="dim",
     )
 
@@ -143,7 +143,7 @@ class AgentsController:
             self.reports[agent.key] = None
 
     async def check(self, agent: Configured, room: asyncio.Semaphore, permission: Permission) -> None:
-        """Check an agent, and keep what was found; where that is cancelled it is as if nobody had asked."""
+        """Check an agent, and keep what was found; where that is cancelled it is as if it was not asked for."""
         try:
             async with room:
                 self.reports[agent.key] = await check_configured(agent, permission, thorough=True)
@@ -208,10 +208,10 @@ class AgentsController:
         if self.query:
             return empty_state("", "No agent matches the filter.", "esc", "clears it")
         return empty_state(
-            "Agents are what suites test: a model, a program, an address. Check them here, and try a prompt.",
+            "An agent is what a suite tests: a model, a program or a URL. Check your agents here, and try a prompt.",
             "No agents are configured.",
             "{go.suites}",
-            "goes to the suites: {suites.editor} opens a suite, in which `agents:` names them",
+            "goes to the suites: {suites.editor} opens a suite; name your agents under `agents:`",
             "Or write agents.yaml in the configuration folder; `agenteval doctor` says where that is.",
         )
 

@@ -1,4 +1,4 @@
-"""How far criteria and judges agree with people: a row each; enter opens what they differ on."""
+"""How often criteria and judges agree with people: a row each; enter opens where they differ."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ class AgreementScreen(Sheet["tuple[str, ...]"]):
         keymap = services(self).keymap
         empty = [
             (("Nothing to compare yet: label some runs first.", ""),),
-            ((f"{key_of('inspect.label', keymap)} labels a run in Inspect; the review goes through many.", "dim"),),
+            ((f"{key_of('inspect.label', keymap)} labels a run in Inspect; Review takes you through many.", "dim"),),
         ]
-        keys = (*((("enter", "what they differ on"),) if self._figures else ()), ("esc", "close"))
-        with SheetFrame("How far criteria and judges agree with people", keys, width="medium"):
+        keys = (*((("enter", "where they differ"),) if self._figures else ()), ("esc", "close"))
+        with SheetFrame("How often criteria and judges agree with people", keys, width="medium"):
             yield LineBlock(_names, id="names")
             yield VirtualList(_Rows(self._figures), empty=empty, id="criteria")
             if self._figures:
@@ -101,7 +101,7 @@ class AgreementScreen(Sheet["tuple[str, ...]"]):
         told, (low, high) = one.agreement, one.agreement.interval
         who = "judge" if one.by_judge else "criterion"
         kappa = (
-            "Cohen's kappa is not defined: both always said the same"
+            "Cohen's kappa is undefined: one verdict only"
             if told.kappa is None
             else (f"Cohen's kappa {told.kappa:.2f}: agreement beyond chance")
         )

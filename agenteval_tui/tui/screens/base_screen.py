@@ -159,7 +159,8 @@ class FrameScreen(Screen[None]):
     ) -> None:
         """Do `work` in a thread, then call `then` with its result here; a newer question of the group wins.
 
-        An AgentevalError goes to `failed`, or is shown once as a notification. `painted`: begin when the screen shows
+        An AgentevalError, or the system's error about a path, goes to `failed`, or is shown once as a notification.
+        `painted`: begin when the screen shows
         what it has now, for the thread takes half of the processor from painting.
         """
 
@@ -224,7 +225,7 @@ class FrameScreen(Screen[None]):
         self.retitle()
 
     def action_projects(self) -> None:
-        """List the runs of this project, or of all of them; so on every screen, and at the next start."""
+        """List the runs of this project, or of all; so on every screen, and at the next start."""
         session = self.agenteval.session
         session.everything = not session.everything
         self.agenteval.keep_places()

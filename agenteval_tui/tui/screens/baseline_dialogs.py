@@ -20,7 +20,7 @@ from agenteval_tui.tui.styled_text import Line
 def ask_for_baseline(screen: FrameScreen, side: Side, then: Callable[[], None] | None = None) -> None:
     """Ask whether an execution becomes the baseline of its tests; `then` is called when it did."""
     if len(side.executions) != 1:
-        screen.agenteval.say("Only one execution can be set as a baseline; this side is made of several.")
+        screen.agenteval.say("Only one execution can be set as a baseline; this side has several.")
         return
     execution = side.executions[0]
     ask_to_set_baseline(screen, execution, side.name, len({(run.suite_key, run.test_id) for run in side.runs}), then)
@@ -32,14 +32,14 @@ def ask_to_set_baseline(
     """The same by the execution's id and name."""
     words = (
         f"{one_line(name, 80)} becomes the baseline of its {count(tests, 'test')}: later executions are compared with"
-        " it by themselves. A baseline that they have now is replaced; its runs stay."
+        " it automatically. It replaces their current baseline; the old runs stay."
     )
     store = screen.agenteval.session.store
 
     def done(made: BaselineSet) -> None:
         said = f"{one_line(name, 60)} is the baseline of {count(len(made.tests), 'test')} now."
         if made.left_out:
-            said += f" {count(len(made.left_out), 'test')} had only errors and kept what they had."
+            said += f" {count(len(made.left_out), 'test')} had only errors and kept their old baseline."
         screen.agenteval.say(said)
         if then is not None:
             then()
@@ -57,7 +57,7 @@ def ask_to_set_baseline(
 
         label = "set it anyway" if bad else "set it"
         screen.app.push_screen(
-            ConfirmScreen("Set the baseline?", lines, [("y", "yes", label)], leave="leave it as it is"), answered
+            ConfirmScreen("Set the baseline?", lines, [("y", "yes", label)], leave="keep it as it is"), answered
         )
 
     screen.ask(lambda: store.execution(execution), ask, group="baseline")
@@ -69,7 +69,7 @@ def not_all_passed(row: ExecutionRow) -> str:
     if not bad:
         return ""
     what = f"{count(bad, 'run')} of {row.runs} did not pass"
-    return f"{what}: later executions are measured against that."
+    return f"{what}: later executions are compared with that."
 
 
 def ask_to_clear(screen: FrameScreen, suite_key: str, test: str, then: Callable[[], None] | None = None) -> None:
@@ -77,7 +77,7 @@ def ask_to_clear(screen: FrameScreen, suite_key: str, test: str, then: Callable[
     store, key = screen.agenteval.session.store, (suite_key, test)
 
     def gone(number: int) -> None:
-        screen.agenteval.say(f"{one_line(test, 60)} has no baseline any more." if number else "It was gone already.")
+        screen.agenteval.say(f"{one_line(test, 60)} no longer has a baseline." if number else "It was already cleared.")
         if then is not None:
             then()
 
@@ -106,5 +106,5 @@ def _words(one: object) -> Sequence[str]:
     by = f" by {one_line(one.who, 40)}" if one.who else ""
     return (
         f"It was set {date_time(one.at_ms)}{by}: {count(one.runs, 'run')}, {one.passed} passed.",
-        "Its runs stay, but pruning may take them then, and later executions are compared with nothing.",
+        "Its runs stay, but pruning may then remove them, and later executions are compared with nothing.",
     )

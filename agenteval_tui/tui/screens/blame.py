@@ -28,8 +28,8 @@ from agenteval_tui.views.fork import price_text
 from agenteval_tui.views.model import LEVELS, text
 
 _LABEL = 20  # cells of a question before its answer
-_WHAT = "Sampling continues the run from some of its steps and grades what becomes of it: the decisive step is the one"
-_WHAT += " from which on it does not pass any more."
+_WHAT = "Sampling continues the run from some of its steps and grades the results. The decisive step is the one after"
+_WHAT += " which it no longer passes."
 
 
 class _Rows:
@@ -73,7 +73,7 @@ class BlameScreen(Sheet[int | None]):
         self.controller: BlameController | None = None
 
     def compose(self) -> ComposeResult:
-        with SheetFrame("Where it was lost", self._keys, subject=one_line(self._about[1], 60), width="large"):
+        with SheetFrame("Where it went wrong", self._keys, subject=one_line(self._about[1], 60), width="large"):
             yield LineBlock(self._answers, id="answers")
             yield Section("steps", id="steps-rule")
             yield VirtualList(id="steps")

@@ -107,7 +107,8 @@ class BlameController:
         self.blame = with_sampling(self._free, sampled)
 
     def _offer(self, row: RunRow) -> None:
-        """Sampling that has asked nothing yet, and its price, which is also the limit on what it may cost."""
+        """Sampling that has asked nothing yet, and its price, which is also the limit on what it may cost. Where all
+        that it would ask is known and decides nothing, it asks more."""
         self._sampling = self._sampling_of(row, None)
         self.price = self._sampling.price()
         undecided = self.sampled is not None and self.sampled.answer == "undecided"

@@ -222,7 +222,7 @@ class CausesScreen(FilteredScreen):
         if row is None:
             self.agenteval.say("Choose a cause first.")
         elif here and row.group.trend == "gone":
-            self.agenteval.say("This cause is gone: no run here has it.")
+            self.agenteval.say("This cause is gone: no run here has it any more.")
             return None
         return row
 
@@ -275,7 +275,7 @@ class CausesScreen(FilteredScreen):
             ask("reopen", self, row, self.reload)
 
     def action_scope(self) -> None:
-        """This execution, the newest runs of each test, everything."""
+        """The newest runs of each test, the last execution, everything."""
         self.open(self.controller.looking.next())
         self.agenteval.keep_places()
 

@@ -154,7 +154,7 @@ class CausesController:
             left.append((f"   “{one_line(self.words, 30)}”", ""))
         if self.only_open:
             left.append(("   only open", "review"))
-        left.append((f"   {causes.scope.words}", "dim"))
+        left.append((f"   {self.looking.words(causes.scope, short=width < narrow)}", "dim"))
         if causes.scope.before_words and width >= narrow:
             left.append((f", compared with {causes.scope.before_words}", "dim"))
         waiting = sum(row.is_open for row in rows_of(causes, self.found.decided))

@@ -1,4 +1,4 @@
-"""A question with a few answers, each of them a key; with lines above it that may be long."""
+"""A question with a few answers, each a key; with lines above it that may be long."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class CriterionVersionsScreen(Sheet[str]):
         found = self._found
         lines: list[Line] = []
         if found.was_named:
-            lines += paragraph(f"Renamed: it was {one_line(found.was_named, 80)} before.", width, "dim")
+            lines += paragraph(f"Renamed: it was {one_line(found.was_named, 80)}.", width, "dim")
         if found.current not in {version.hash for version in found.versions}:
             lines += paragraph(_missing(found), width, "dim")
         return lines
@@ -184,7 +184,7 @@ class CriterionVersionsScreen(Sheet[str]):
         """The stored runs under this version and under the one in the file (else the newest)."""
         chosen, base = self.query_one("#versions", VirtualList).cursor_key, self._base
         if chosen is None or chosen == base:
-            self.app.say("Choose another version: it is compared with this one.")  # type: ignore[attr-defined]
+            self.app.say("Choose another version to compare it with this one.")  # type: ignore[attr-defined]
             return
         self.dismiss(f"{COMPARE}{base}:{chosen}")
 
@@ -195,5 +195,5 @@ class CriterionVersionsScreen(Sheet[str]):
 
 def _missing(versions: Versions) -> str:
     if not versions.current:
-        return "The criterion is not in the suite's file any more."
-    return f"The one in the file ({short_hash(versions.current)}) has judged no run yet."
+        return "The criterion is no longer in the suite's file."
+    return f"The one in the file ({short_hash(versions.current)}) has not graded a run yet."

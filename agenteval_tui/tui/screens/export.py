@@ -68,7 +68,7 @@ class ExportScreen(Sheet["Path | None"]):
         """Write it, unless there is such a file and this is the first time."""
         values = self.query_one(Form).values()
         if not values["file"]:
-            self.query_one(Note).complain(AgentevalError("a file name is needed"))
+            self.query_one(Note).complain(AgentevalError("type a file name"))
         elif not self._writing:
             self._writing = True
             write = partial(self._write, values["form"], values["file"])

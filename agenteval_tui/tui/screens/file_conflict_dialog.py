@@ -25,7 +25,7 @@ class FileConflictScreen(Sheet[bool]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,n,q", "answer(False)", "leave the file alone", show=False),
-        Binding("enter,y", "answer(True)", "put my edit into it", show=False),
+        Binding("enter,y", "answer(True)", "apply my edit to it", show=False),
     ]
 
     def __init__(self, name: str, diff: str, what: str = "apply my edit to the new version") -> None:
@@ -36,8 +36,8 @@ class FileConflictScreen(Sheet[bool]):
         self._diff = diff
 
     def compose(self) -> ComposeResult:
-        keys = (("y", self._what), ("esc", "leave the file as it is"))
-        with SheetFrame("Changed on disk since it was read", keys, subject=one_line(self._file_name)):
+        keys = (("y", self._what), ("esc", "keep the file as it is"))
+        with SheetFrame("Changed on disk since it was loaded", keys, subject=one_line(self._file_name)):
             yield LinesView(id="diff")
 
     def on_mount(self) -> None:

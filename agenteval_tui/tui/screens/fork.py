@@ -49,8 +49,9 @@ _MOST = 1000
 _LINE = 56  # characters in a row of the text, about
 
 
-class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions] | None"]):
-    """Dismissed with what is to be asked, or None. `step` counts from 0."""
+class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
+    """Dismissed with what is to be asked, without options where all answers are stored already; or None. `step` counts
+    from 0."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss(None)", "close", show=False),
@@ -94,7 +95,7 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions] | None"]):
         self._look()
 
     def on_form_changed(self, event: Form.Changed) -> None:
-        """Another thing to change has another text that is there now."""
+        """Another thing to change has another current text."""
         what = self.query_one(Form).values()["what"]
         if event.name == "what" and what != self._what:
             self._what = what
@@ -143,7 +144,7 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions] | None"]):
         questions_of(self._transcript, self._step + 1, changes, sweep)
         number = values["count"]
         if not number.isdecimal() or not 1 <= int(number) <= _MOST:
-            raise AgentevalError(f"how often is a number from 1 to {_MOST:,}, not {number!r}", mend="write 5")
+            raise AgentevalError(f"the count is a number from 1 to {_MOST:,}, not {number!r}", mend="write 5")
         limit: float | None = None
         if values["max_cost"]:
             try:
@@ -184,7 +185,7 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions] | None"]):
         if price.takes.runs:
             lines.append(fit(((price_text(price.takes, price.requests), ""),), width))
         if price.known:
-            said = f"{count(price.known, 'continuation')} known already: nothing is asked for them"
+            said = f"{count(price.known, 'continuation')} stored already: free, and not asked again"
             lines.append(fit(((said, "dim"),), width))
         return lines
 

@@ -114,7 +114,8 @@ def help_lines(
         lines += [line for keys, what in _LISTS for line in _entry(keys, what, width)]
         lines.append(())
     words = (
-        "Own keys: a file keys.yaml in the configuration folder (agenteval doctor), `action: keys`; i shows the names."
+        "To change keys, write `action: keys` into keys.yaml in the configuration folder (agenteval doctor)."
+        " i shows the names of the actions."
     )
     return [*lines, *paragraph(words, width, "dim")]
 

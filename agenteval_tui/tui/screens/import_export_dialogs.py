@@ -206,7 +206,7 @@ class ImportScreen(_FileScreen):
         if self._busy:
             return
         if not path.strip():
-            self.tell(error=AgentevalError("no file is named yet", mend="type its name; tab completes it"))
+            self.tell(error=AgentevalError("type a file name", mend="tab completes it"))
             return
         if self._opens():
             self.dismiss(ImportOutcome(self._done, opens=not self._many))
@@ -255,19 +255,19 @@ class ImportScreen(_FileScreen):
                 continue
             runs, files, before = runs + report.added, files + (not report.already), before + report.already
             execution = report.execution_id
-        said = [(f"{count(files, 'file')} with {count(runs, 'run')} came in.", "passed" if files else "")]
+        said = [(f"{count(files, 'file')} with {count(runs, 'run')} imported.", "passed" if files else "")]
         if before:
             said.append((f"{count(before, 'file')} were already imported: nothing was added.", ""))
         said += [(f"passed over {one_line(one, 200)}", "dim") for one in found.said()]
         said += [(f"not {one}", "failed") for one in refused[:LISTED]]
         if len(refused) > LISTED:
-            said.append((f"and {len(refused) - LISTED:,} more that did not", "failed"))
+            said.append((f"and {len(refused) - LISTED:,} more that failed", "failed"))
         return said, execution
 
     def _import(self, path: Path, words: str) -> ImportReport:
         def progress(done: int, size: int) -> None:
             if self._stop:
-                raise _Stopped("stopped: nothing of this file was added", where=str(path))
+                raise _Stopped("stopped: nothing from this file was added", where=str(path))
             self.app.call_from_thread(self.tell, (f"{words}: {min(100, 100 * done // max(size, 1))} %", "running"))
 
         if self._stop:
@@ -277,7 +277,7 @@ class ImportScreen(_FileScreen):
 
 def _report_words(report: ImportReport) -> list[tuple[str, str]]:
     if report.already:
-        return [(f"It was brought in before ({count(report.read, 'run')}): nothing was added.", "")]
+        return [(f"It was imported before ({count(report.read, 'run')}): nothing was added.", "")]
     lines = [(f"{report.format}: {count(report.read, 'run')} read, {report.added:,} added.", "passed")]
     lines += [(f"left out {one_line(excluded, 300)}", "failed") for excluded in report.left_out()]
     lines += [(f"note: {one_line(note, 300)}", "dim") for note in report.notes]
@@ -296,20 +296,18 @@ def _what_lies_there(text: str) -> list[tuple[str, str]]:
         if known.recordings is None:
             return [
                 (words, ""),
-                (f"There are tests in it, and no runs: agenteval import {path.name} --to FILE", "failed"),
+                (f"It has tests but no runs: agenteval import {path.name} --to FILE", "failed"),
             ]
         size = path.stat().st_size
         return [(words, ""), (f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB", "dim")]
     folder, names = _entries(text)
     if not names:
-        return [
-            (f"There is no such file in {one_line(str(folder), 200)}, and none that looks like a recording.", "dim")
-        ]
+        return [(f"There is no such file in {one_line(str(folder), 200)}, and no recording either.", "dim")]
     shown = [(f"  {one_line(name, 60)}", "dim") for name in names[:LISTED]]
     if len(names) > LISTED:
         shown.append((f"  and {len(names) - LISTED:,} more", "dim"))
     if text.strip() and os.path.isdir(path):  # noqa: PTH112 - see typed_path
-        shown.append(("It is a folder: enter imports all files in it that have a known format.", ""))
+        shown.append(("A folder: enter imports every file in it that has a known format.", ""))
     return shown
 
 
@@ -431,8 +429,8 @@ class ShareScreen(_FileScreen):
     def on_mount(self) -> None:
         super().on_mount()
         self.tell(
-            ("Transcripts, criteria with evidence, and costs, to read in any browser. The file loads nothing; secrets "
-             "are ***. `agenteval open FILE` opens its runs in the app.", "dim"),
+            ("Transcripts, criteria with evidence, and costs, to read in any browser. The file loads nothing from the "
+             "network; secrets are ***. `agenteval open FILE` opens its runs in the app.", "dim"),
         )  # fmt: skip
 
     def on_form_changed(self, event: Form.Changed) -> None:

@@ -1,4 +1,4 @@
-"""A person's verdict on a run or on one criterion of it: 1 to 5, passed or failed, a comment, who says so."""
+"""A person's verdict on a run or on one criterion of it: 1 to 5, passed or failed, a comment, your name."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class LabelScreen(Sheet["LabelSaved | None"]):
             yield LineBlock(self._chosen, id="chosen")
             fields = [
                 Field("comment", "comment", placeholder="why, in a few words"),
-                Field("who", "by", self._who, placeholder="who says so"),
+                Field("who", "by", self._who, placeholder="your name"),
             ]
             yield Form(fields, id="fields")
             yield Note(self._said, id="said")
@@ -189,7 +189,7 @@ class LabelScreen(Sheet["LabelSaved | None"]):
         last = self._last()
         if last is not None:
             return paragraph(said_last(last, now_ms()), width, "dim")
-        return paragraph("Nobody has labelled this yet.", width, "dim")
+        return paragraph("There are no labels yet.", width, "dim")
 
     def _keys(self) -> Keys:
         if self.is_mounted and self.focused is not None:

@@ -1,4 +1,4 @@
-"""A conversation becomes a test: its name, and the suite's file that it is written to."""
+"""A conversation or a run becomes a test: its name, and the suite's file that it is written to."""
 
 from __future__ import annotations
 
@@ -87,10 +87,10 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
         values = form.values()
         problems = {}
         if not values["name"]:
-            problems["name"] = "a name is needed"
+            problems["name"] = "type a name"
         if not values["suite"]:
             key = key_of("suites.new", self._app.keymap)
-            problems["suite"] = f"there is no suite to write to: {key} on Suites makes one"
+            problems["suite"] = f"there is no suite yet: {key} on Suites makes one"
         form.complain(problems)
         if not problems and not is_busy(self, "write"):
             start_worker(self, partial(self._write, values), group="write")

@@ -73,7 +73,7 @@ class NotificationLogScreen(Sheet[NotificationSource | None]):
             yield VirtualList(
                 NoticeRows(self._notices, now_ms()),
                 id="notices",
-                empty=[((" Nothing was said yet.", "dim"),)],
+                empty=[((" There are no notifications yet.", "dim"),)],
             )
             if self._notices:
                 yield Section("all of it")

@@ -56,7 +56,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
         keys = (("enter", "start"), ("↑ ↓", "field"), ("← →", "choose"), ("esc", "close"))
         with SheetFrame("Plan a run", keys, subject=one_line(self._base.title, 60)):
             yield Form(self._fields(), id="fields")
-            yield Section("what it takes")
+            yield Section("estimate")
             yield LineBlock(self._estimate_lines, id="estimate")
 
     def on_mount(self) -> None:
@@ -71,7 +71,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
         repeats = sorted({test.repeat or suite.defaults.repeat for test in tests})
         times = f"{repeats[0]}" if len(repeats) == 1 else f"{repeats[0]} to {repeats[-1]}" if repeats else "1"
         names = dict.fromkeys(variation.name for test in tests for variation in test.variations)
-        variations = [(NO, "all")] + ([("default", "none of them"), *((name, name) for name in names)] if names else [])
+        variations = [(NO, "all")] + ([("default", "none"), *((name, name) for name in names)] if names else [])
         agents = self._agent_names()
         own = self._default or "as the tests say"
         stops = any(test.stop or suite.defaults.stop for test in tests)
@@ -157,7 +157,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
         elif self._preview is not None:
             lines += view_lines(plan_in_short(self._preview), width)[:ESTIMATE_ROWS]
         else:
-            said = "counting …" if self._planned is not None else "Fix what is marked to see it."
+            said = "counting …" if self._planned is not None else "Fix the marked fields to see the estimate."
             lines.append(((said, "dim"),))
         # Always as high: nothing jumps while one types.
         return [*lines, *((),) * (ESTIMATE_ROWS - len(lines))]

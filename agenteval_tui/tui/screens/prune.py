@@ -98,9 +98,9 @@ class PruneScreen(Sheet["bool | None"]):
         age, keep = values["age"].strip(), values["keep"].strip()
         before = moment(age, now_ms()) if age else None
         if age and before is None:
-            raise AgentevalError(f"{age!r} is neither an age nor a day", mend="such as 90d, 2w, 6mo, 1y, or 2026-08-01")
+            raise AgentevalError(f"{age!r} is not an age or a day", mend="such as 90d, 2w, 6mo, 1y, or 2026-08-01")
         if keep and not (keep.isascii() and keep.isdigit() and len(keep) < 10):
-            raise AgentevalError("how many runs of each test to keep is a whole number")
+            raise AgentevalError("the number of runs to keep per test is a whole number")
         return Pruning(before, int(keep) if keep else None)
 
     def _look(self) -> None:
@@ -138,7 +138,7 @@ class PruneScreen(Sheet["bool | None"]):
         self._going, self._changed = "", True
         self.agenteval.say(
             f"Removed {count(done.runs, 'run')} and {count(done.executions, 'execution')}. The file keeps"
-            f" {done.free_bytes / 1e6:,.1f} MB for new ones; agenteval db vacuum gives them back to the disk.",
+            f" {done.free_bytes / 1e6:,.1f} MB for new runs; agenteval db vacuum frees the disk space.",
             place=NotificationSource("screen", "history"),
         )
         self.dismiss(True)
@@ -155,7 +155,7 @@ class PruneScreen(Sheet["bool | None"]):
             return [(), ((self._going, "running"),)]
         found = self._found
         if found is None:
-            return [(), (("Looking for what would be removed …", "dim"),)]
+            return [(), (("Looking for runs to remove …", "dim"),)]
         lines: list[Line] = [()]
         if not found.runs and not found.executions:
             lines.append(((f"None of {count(found.of_runs, 'run')} would be removed.", ""),))

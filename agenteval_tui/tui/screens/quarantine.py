@@ -31,7 +31,7 @@ from agenteval_tui.views.model import sentence
 from agenteval_tui.views.quarantine import begun_text, ended_text, in_force_text, name_text
 
 _WHOLE = ""
-_EFFECT = "It runs and is shown, and does not count for gates, exit codes and alerts."
+_EFFECT = "It still runs and shows up, but does not count in gates, exit codes or alerts."
 
 
 def quarantine_of(suite: SuiteOverview, test: Test, criterion: int | None = None) -> QuarantineScreen:
@@ -172,7 +172,7 @@ class QuarantineScreen(Sheet["str | None"]):
     def _said(self, width: int) -> list[Line]:
         held = self._held.get(self._chosen())
         if held is None:
-            return paragraph("Not in quarantine now.", width, "dim")
+            return paragraph("The quarantine has ended.", width, "dim")
         return paragraph(sentence(in_force_text(held)), width, "review")
 
     def _keys(self) -> Keys:

@@ -16,7 +16,7 @@ def run_again(screen: FrameScreen, loaded: LoadedSuite | None, test: str, *, edi
     """
     app = screen.agenteval
     if loaded is None or loaded.suite is None or all(one.id != test for one in loaded.suite.tests):
-        app.say(f"{one_line(test, 60)} is in no suite file that is open here, so it can't be run again.")
+        app.say(f"{one_line(test, 60)} is not in an open suite file, so it can't run again.")
     elif edited:
         app.say(f"The edit is not saved: {{edit.save}} saves it, then {again_key(screen)} runs {one_line(test, 60)}.")
     else:

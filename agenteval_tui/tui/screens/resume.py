@@ -16,7 +16,7 @@ from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 
-_SAID = "What has ended is not paid for again. Raise the limit that stopped it:"
+_SAID = "Finished runs are not paid for again. Raise the limit that stopped it:"
 
 
 class ResumeScreen(Sheet["PlanOptions | None"]):

@@ -238,7 +238,7 @@ class ReviewScreen(FrameScreen):
     def action_undo(self) -> None:
         """Back to the one before; a label that it was given is taken back."""
         if not self.controller.can_undo:
-            self.agenteval.say("There is nothing before this one.")
+            self.agenteval.say("This is the first one.")
             return
         if self.still_writes("give"):
             return

@@ -26,7 +26,7 @@ from agenteval_tui.views.model import sentence
 from agenteval_tui.views.review import NOTHING, item_in_full, question_view
 
 SAMPLE = 20
-PURPOSE = "Results that need a person: read one, give your verdict, and the next one comes."
+PURPOSE = "Results that need a person: read one, give your verdict, and go to the next."
 
 
 class ReviewItem(Struct, frozen=True):
@@ -40,7 +40,7 @@ class ReviewItem(Struct, frozen=True):
 
     @property
     def chosen(self) -> tuple[CriterionResult, ...]:
-        """The result that is looked at; all of them where the run as a whole is."""
+        """The result that is looked at; all results if the run as a whole is."""
         position = self.item.position
         return self.results[position : position + 1] if position >= 0 else self.results
 
@@ -128,7 +128,7 @@ class ReviewController:
         left = [*tab_cells(CAUSE_TABS, "review", width, 0)[0], ("  ", "")]
         labelled, skipped = self._counts()
         if self.items is None:
-            return (*left, ("reading what waits …", "dim")), ()
+            return (*left, ("reading the queue …", "dim")), ()
         if self.item is not None:
             left.append((f"{self._place + 1} of {len(self.items)}", "bold"))
         if self.opened is not None and self.item is not None:
@@ -166,13 +166,13 @@ class ReviewController:
     def ended_lines(self) -> list[Line]:
         """What is said when nothing waits any more."""
         labelled, skipped = self._counts()
-        said = f"That was all: {labelled} labelled, {skipped} skipped." if self._done else sentence(NOTHING)
+        said = f"All done: {labelled} labelled, {skipped} skipped." if self._done else sentence(NOTHING)
         lines = empty_state(PURPOSE, said, "{review.failures}", "adds failures without a label", style="passed")
         others = [
             ("{review.differ}", "adds results that differ from their label"),
             ("{review.sample}", f"adds {count(SAMPLE, 'random run')}"),
-            ("{review.agreement}", "shows how far criteria and judges agree with people"),
-            *([("{review.undo}", "goes back to the one before")] if self._done else []),
+            ("{review.agreement}", "shows how often criteria and judges agree with people"),
+            *([("{review.undo}", "goes back to the previous one")] if self._done else []),
         ]
         return [*lines, *((("  ", ""), (key, "bold accent"), (f"  {what}", "dim")) for key, what in others)]
 

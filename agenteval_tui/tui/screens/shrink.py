@@ -22,10 +22,10 @@ from agenteval_tui.tui.workers import PaintedWork, start_worker
 from agenteval_tui.views.shrink import price_text, progress_text, shrunk_view
 
 _WHAT = (
-    "Parts of what the agent was told are taken out while it still fails for the same cause: messages, calls, "
-    "sentences, members of JSON, words."
+    "Removes parts of the agent's input (messages, calls, tools, sentences, JSON values, words) as long as it still "
+    "fails for the same cause."
 )
-_KEPT = "Every continuation is stored and counts in no rate, trend, baseline or gate. What was asked once is known."
+_KEPT = "Continuations are stored, are not asked twice, and never count in rates, trends, baselines or gates."
 
 
 class ShrinkScreen(Sheet[None]):
@@ -136,7 +136,7 @@ class ShrinkScreen(Sheet[None]):
         if controller.running:
             said = " Stopping …" if controller.stage == "stopping" else " Asking …"
             if controller.progress is not None and controller.stage == "running":
-                said = f" {progress_text(controller.progress, controller.whole)}"
+                said = f" {progress_text(controller.progress)}"
             return [*lines, fit(((said, "running"),), width)]
         if controller.shrunk is not None:
             lines += view_lines(shrunk_view(controller.shrunk, controller.question.criterion, dimmed=True), width)
@@ -144,7 +144,7 @@ class ShrinkScreen(Sheet[None]):
                 lines += [(), fit(((f" {controller.saved}", "passed"),), width)]
             return lines
         lines += paragraph(_WHAT, width)
-        stay = "Calls stay; only what they and their results say is shrunk." if controller.keep_calls else ""
+        stay = "Calls stay; only the text in them and in their results is shrunk." if controller.keep_calls else ""
         lines += paragraph(stay, width) if stay else []
         lines += paragraph("The list of tools stays as it is.", width) if controller.keep_tools else []
         lines += [(), *paragraph(price_text(controller.price) if controller.price is not None else "", width)]

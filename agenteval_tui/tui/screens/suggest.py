@@ -53,7 +53,7 @@ class _Rows:
         right = one.agrees == one.labelled
         figures: tuple[Cell, ...] = ((f"agrees {one.agrees} of {one.labelled}", "passed" if right else "error"),)
         if one.left_out is not None:
-            figures = (*figures, (f", left out {one.left_out}", "dim"))
+            figures = (*figures, (f" ({one.left_out} held out)", "dim"))
         figures = (*figures, (f", passes {one.passes} of {one.runs} ", "dim"))
         return spread(((" ", ""), (one_line(one.title, 300), "")), figures, width)
 
@@ -140,7 +140,7 @@ class SuggestScreen(Sheet[Starter | None]):
         if self._may_add:
             self.dismiss(controller.starter(event.index))
         else:
-            services(self).say("This test is in no suite file, so it can't get a criterion.", severity="warning")
+            services(self).say("This test is not in a suite file, so you can't add a criterion.", severity="warning")
 
     # Reading, in a thread: up to some tenths of a second
 
@@ -205,7 +205,10 @@ class SuggestScreen(Sheet[Starter | None]):
         if state is None:
             return []
         if state.found is None:
-            words = "Say of two good runs and a bad one what they are: y is good, n is bad. The criteria follow."
+            words = (
+                "Label at least two good runs and one bad run: y is good, n is bad. Criteria that agree with your "
+                "labels appear here."
+            )
             return paragraph(words, width)
         lines = [fit(((" ", ""), *line(labels_text(state.found, state.given))), width)]
         for one in map(plain, next_lines(state.found)):

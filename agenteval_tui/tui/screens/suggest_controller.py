@@ -25,7 +25,7 @@ class SuggestedState(Struct, frozen=True):
 
 
 class SuggestController:
-    """Of one test. `read`, `say` and `take_back` block: they are called in a thread."""
+    """Of one test. `read`, `check`, `say` and `take_back` block: they are called in a thread."""
 
     def __init__(self, store: Store, suite_key: str, test_id: str, run_id: str = "") -> None:
         self._store = store
@@ -101,4 +101,4 @@ class SuggestController:
     def starter(self, number: int) -> Starter:
         """A suggestion as a new criterion."""
         one = self.suggestions[number]
-        return Starter("", one.name, one.prototype_class, one.config, "made of labelled runs")
+        return Starter("", one.name, one.prototype_class, one.config, "made from labelled runs")

@@ -348,7 +348,7 @@ class TrendsController:
         if self.elsewhere:
             return nothing_here(self.elsewhere, PURPOSE)
         if self.words:
-            why = "No run fits this filter in this window."
+            why = "No run in this window matches the filter."
             return empty_state("", why, "esc", "clears the filter", "{trends.window} changes the window.")
         if self.window != "all":
             why = f"Nothing ran in {window_label(window_ms(self.window))}."

@@ -71,7 +71,7 @@ class TriageScreen(Sheet["dict[str, str] | None"]):
         values = event.form.values()
         try:
             if values.get("until") and moment_from(values["until"], now_ms()) <= now_ms():
-                raise ValueError("it must lie in the future")
+                raise ValueError("it must be in the future")
         except ValueError as wrong:
             event.form.complain({"until": str(wrong)})
             return
@@ -94,11 +94,12 @@ def effect_of(decision: str, group: CauseGroup) -> str:
     tests, runs, one = count(len(group.tests), "test"), count(group.count, "run"), len(group.tests) == 1
     name = f"{group.cause.criterion} of " if group.cause.kind in ("failed", "error") else ""
     return {
-        "accept": f"The execution's runs become the baseline of {tests}.",
+        "accept": f"{'Their' if len(group.tests) > 1 else 'Its'} newest runs become the baseline of {tests}.",
         "fix": "Its config opens in Inspect. The cause reopens if it still fails after the config changed.",
-        "quarantine": f"{name}{tests}: run and shown, but without gating, until the date.",
-        "label": f"{runs} get this verdict, where they have none yet.",
-        "ignore": "It reopens when the criterion changes, in other tests, or when it grows by more than chance.",
+        "quarantine": f"{name}{tests} still {'runs, but does not' if one else 'run, but do not'} gate until the date.",
+        "label": f"{runs} {'gets' if group.count == 1 else 'get'} this verdict, unless already labelled.",
+        "ignore": "It reopens when the criterion changes, when it appears in other tests, or when it grows by more "
+        "than chance.",
     }[decision]
 
 
@@ -140,7 +141,7 @@ def ask_to_reopen(screen: FrameScreen, row: CauseRow, then: Callable[[], None]) 
     """Take a decision back; nothing is asked, as it can be decided again."""
     app, store = screen.agenteval, screen.agenteval.session.store
     if row.standing is None:
-        app.say("Nothing was decided about this cause yet.")
+        app.say("This cause has no decision yet.")
         return
     signature, was = row.standing.decision.signature, row.standing.decision.decision
 

@@ -37,7 +37,7 @@ class TrustScreen(Sheet[str]):
         doing = one_line(self._doing, 80)
         keys = (("o", "once"), ("t", "trust"), ("esc", "run nothing"))
         with SheetFrame(f"{doing} needs your trust", keys, width="medium"):
-            yield LineBlock(lambda width: [fit((("It would execute, send or read:", ""),), width)], id="about")
+            yield LineBlock(lambda width: [fit((("It wants to execute, send or read:", ""),), width)], id="about")
             yield LinesView(id="programs")
             yield LineBlock(self._answers, id="answers")
 

@@ -186,7 +186,7 @@ class ConfigEditor(QuietTextArea):
         self._bring_into_view(start, len(text) - end)
 
     def _bring_into_view(self, start: int, end: int) -> None:
-        """Scroll so that the characters `start`..`end` are seen, and some lines around them; else the first of them."""
+        """Scroll the characters `start`..`end` into view, with some lines around them if they fit."""
         top = self.rows.cell_of(*self._lines.place(start))[1]
         bottom = self.rows.cell_of(*self._lines.place(end))[1] + 1
         height, seen = self.scrollable_content_region.height, self.scroll_offset.y
@@ -196,7 +196,7 @@ class ConfigEditor(QuietTextArea):
             self.scroll_to(y=max(top - max(height - (bottom - top), 0) // 2, 0), animate=False, force=True)
 
     def apply_fix(self, fix: Fix) -> None:
-        """Make the edits of a fix, as one step of undo; the cursor goes behind the last of them."""
+        """Make the edits of a fix, as one step of undo; the cursor goes behind the last edit."""
         if not fix.edits:
             return
         old = self.text

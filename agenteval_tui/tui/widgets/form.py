@@ -260,7 +260,7 @@ class Form(Vertical):
         return {field.name: self._value(field) for field in self._fields}
 
     def fill(self, values: Mapping[str, str]) -> None:
-        """Put texts into fields, those of them that differ; no message is sent."""
+        """Put texts into the fields that differ; no message is sent."""
         for field in self._fields:
             if field.name not in values:
                 continue

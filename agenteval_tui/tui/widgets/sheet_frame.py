@@ -122,7 +122,7 @@ _LAYOUT = _SheetLayout()
 
 
 def _fitted(placements: Sequence[WidgetPlacement], rows: int) -> list[WidgetPlacement]:
-    """The same parts in exactly so many rows."""
+    """The same parts in exactly this many rows."""
     heights = [one.region.height for one in placements]
     over = sum(heights) - rows
     scrolls = [number for number, one in enumerate(placements) if one.widget.styles.overflow_y == "auto"]

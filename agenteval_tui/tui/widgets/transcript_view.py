@@ -124,7 +124,8 @@ class TranscriptView(BlocksView, can_focus=True):
     ) -> None:
         """Show another transcript from its start; what was folded by hand in the one before is forgotten.
 
-        `document`: its lines, if somebody made them already, without marks (`lay_out`).
+        `document`: its lines, if somebody made them already, without marks (`lay_out`). `has_strip`: a column beside it
+        is kept free for `show_strip`, so that nothing moves when that comes.
         """
         self._has_strip, self._strip = has_strip, None
         self._transcript = transcript

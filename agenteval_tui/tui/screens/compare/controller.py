@@ -303,8 +303,8 @@ class CompareController:
         if self.found is None:
             return empty_state(PURPOSE, "Nothing is compared yet.")
         if self.words:
-            return empty_state("", "No test or criterion has these words.", "esc", "clears the filter")
-        said = "Nothing changed: every test passes as often, with the same scores."
+            return empty_state("", "No test or criterion matches these words.", "esc", "clears the filter")
+        said = "Nothing changed: pass rates and scores are the same."
         return empty_state("", said, "{compare.everything}", "shows the unchanged tests too", style="passed")
 
     def heading(self) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:

@@ -53,9 +53,9 @@ from agenteval_tui.tui.widgets.virtual_list import VirtualList
 EXECUTIONS = 200
 WIDE = 180  # columns from which a change is shown in full beside the list
 NOTHING_BEFORE = (
-    "None of these tests ran before, and none has a baseline.",
+    "These tests have no earlier runs and no baseline.",
     "{go.suites}",
-    "goes to the suites: run them again to see here what changed",
+    "goes to the suites: run them again, then see here what changed",
     "{compare.left} chooses the left side, {compare.right} the right one.",
 )
 _PAIRS = 12  # of agents or variations, at most
@@ -363,7 +363,7 @@ class CompareScreen(FilteredScreen):
             return
         _, change = chosen
         if change.pair is None:
-            self.agenteval.say(f"{one_line(change.label, 60)} was run on one side only.")
+            self.agenteval.say(f"{one_line(change.label, 60)} ran on one side only.")
         elif change.pair[0] == change.pair[1]:
             self.action_inspect()  # two versions of a criterion on the same run
         else:
@@ -437,7 +437,9 @@ class CompareScreen(FilteredScreen):
         """The right side's execution becomes the baseline of its tests."""
         found = self.controller.found
         if self.controller.of_versions:
-            self.agenteval.say("Two versions are compared, no execution could be set: {compare.left} chooses one.")
+            self.agenteval.say(
+                "Two versions are compared, so there is no execution to set: {compare.left} chooses one."
+            )
         elif found is not None:
             ask_for_baseline(self, found.b)
 
@@ -447,7 +449,7 @@ class CompareScreen(FilteredScreen):
         if found is not None and len(found.b.executions) == 1:
             self.agenteval.show_causes(found.b.executions[0])
         else:
-            self.agenteval.say("Causes are of one execution: {compare.left} and {compare.right} choose other sides.")
+            self.agenteval.say("Causes belong to one execution: {compare.left} and {compare.right} choose other sides.")
 
     def action_copy(self) -> None:
         """Copy the command that prints this comparison."""
@@ -468,7 +470,7 @@ def _choices_of(store: Store, comparison: Comparison | None, side: str, projects
     """
     choices: list[Choice] = []
     if side == "left":
-        choices.append((BASELINE, "baseline", "the runs that were set as baseline of these tests"))
+        choices.append((BASELINE, "baseline", "the baseline runs of these tests"))
         if comparison is not None:
             for kind, names in zip(("agent", "variation"), names_of(comparison.b.runs), strict=True):
                 for one, other in list(_comparable(comparison.b.runs, kind, names))[:_PAIRS]:
@@ -501,7 +503,7 @@ def _execution(row: ExecutionRow) -> Choice:
 
 
 def _chosen_sides(wanted: Sides, comparison: Comparison | None, side: str, chosen: str) -> Sides:
-    """The sides with what was chosen on one of them."""
+    """The two sides, with what was chosen on one side."""
     kind, _, names = chosen.partition("\x1f")
     right = wanted.b if comparison is None else comparison.b.reference
     if names:

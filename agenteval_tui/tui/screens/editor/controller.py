@@ -209,7 +209,7 @@ class EditorController:
             suites = self.overview.suites if self.overview is not None else ()
             loaded = next((suite.loaded for suite in suites if suite.loaded.key == request.suite), None)
             if loaded is None:
-                raise AgentevalError("this suite is not among those that were opened", where=request.suite)
+                raise AgentevalError("this suite is not open", where=request.suite)
             base = read_form(loaded, request.test)
             doc = SuiteDocument(loaded, request.test, base, base.copy())
             if self.doc is not None and self.doc.key == request.key:

@@ -35,10 +35,10 @@ def delete_question(tests: Sequence[str], file: str) -> ConfirmScreen:
     """Shall these tests go?"""
     said = f"Delete {tests[0]}?" if len(tests) == 1 else f"Delete {count(len(tests), 'test')}?"
     words = (
-        f"They are taken out of {one_line(file)}, with their comments: {', '.join(tests)}. "
+        f"This removes them from {one_line(file)}, with their comments: {', '.join(tests)}. "
         "Their runs stay in the history."
         if len(tests) > 1
-        else f"It is taken out of {one_line(file)}, with its comments. Its runs stay in the history."
+        else f"This removes it from {one_line(file)}, with its comments. Its runs stay in the history."
     )
 
     def lines(width: int) -> list[Line]:

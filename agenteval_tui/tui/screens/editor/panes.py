@@ -60,20 +60,20 @@ TEST_FIELDS = (
     Field("prompt", "prompt", rows=PROMPT_ROWS),
     Field("agent", "agent", choices=(("", "the suite's"),)),
     Field("category", "category", choices=CATEGORIES),
-    Field("tags", "tags", placeholder="such as: smoke, sql"),
+    Field("tags", "tags", placeholder="e.g. smoke, sql"),
     Field("repeat", "repeat", placeholder="the suite's"),
     Field("description", "about", rows=2),
-    Field("timeout", "timeout", placeholder="in seconds; else the suite's"),
-    Field("pass_threshold", "threshold", placeholder="0 to 1; else all criteria must pass"),
-    Field("gate", "gate", placeholder="0 to 1; else every run must pass"),
-    Field("variables", "variables", rows=1, placeholder="such as: {country: Germany}"),
-    Field("dataset_file", "dataset", placeholder="such as: rows.csv, a run a row"),
+    Field("timeout", "timeout", placeholder="in seconds; empty: the suite's"),
+    Field("pass_threshold", "threshold", placeholder="0 to 1; empty: all criteria must pass"),
+    Field("gate", "gate", placeholder="0 to 1; empty: every run must pass"),
+    Field("variables", "variables", rows=1, placeholder="e.g. {country: Germany}"),
+    Field("dataset_file", "dataset", placeholder="e.g. rows.csv, a run for each row"),
     Field("dataset_limit", "rows", placeholder="all rows"),
-    Field("variations", "variations", rows=1, placeholder="such as: [{name: mini, agent: shop/mini}]"),
-    Field("context", "context", rows=1, placeholder="such as: {sample_tools: {}}"),
-    Field("turns", "turns", rows=1, placeholder="such as: [first message, next one]"),
-    Field("messages", "messages", rows=1, placeholder="such as: [{role: user, content: Hello}]"),
-    Field("stop", "stop early", rows=1, placeholder="such as: {when: decided}"),
+    Field("variations", "variations", rows=1, placeholder="e.g. [{name: mini, agent: shop/mini}]"),
+    Field("context", "context", rows=1, placeholder="e.g. {sample_tools: {}}"),
+    Field("turns", "turns", rows=1, placeholder="e.g. [first message, second message]"),
+    Field("messages", "messages", rows=1, placeholder="e.g. [{role: user, content: Hello}]"),
+    Field("stop", "stop early", rows=1, placeholder="e.g. {when: decided}"),
 )
 """Those of a test, in the order in which people think of them."""
 
@@ -83,11 +83,11 @@ def _criterion_fields() -> list[Field]:
     return [
         Field("name", "name"),
         Field("prototype_class", "looks at", choices=tuple((one, one) for one in prototype_names())),
-        Field("expected_value", "expected", rows=1, placeholder="the config has it as {{expected_value}}"),
+        Field("expected_value", "expected", rows=1, placeholder="{{expected_value}} in the config"),
         Field("severity", "severity", choices=SEVERITIES),
-        Field("weight", "weight", placeholder="else 1"),
+        Field("weight", "weight", placeholder="empty: 1"),
         Field("negate", "negate", choices=NEGATE),
-        Field("pass_threshold", "threshold", placeholder="0 to 1; else all metrics must pass"),
+        Field("pass_threshold", "threshold", placeholder="0 to 1; empty: all metrics must pass"),
         Field("description", "about"),
     ]
 
@@ -329,7 +329,7 @@ class CriteriaPane(TitledPane[EditorController]):
         if doc is None or doc.chosen is None:
             return
         if not await self._assistant.explain(self.config, doc.chosen.values["prototype_class"]):
-            services(self).say("There is no help for what is at the cursor.")
+            services(self).say("Nothing to explain here: move the cursor to a metric, a property or a matcher.")
 
     def apply_fix(self) -> None:
         """Apply the fix of the problem at the config's cursor, or of its first one that has a fix."""
@@ -478,7 +478,7 @@ class PreviewPane(TitledPane[EditorController]):
             self.app.push_screen(sheet, lambda text: config.replace_all(text) if text else None)
 
     def relax(self, config: ConfigEditor) -> None:
-        """Put the first of them in place at once."""
+        """Apply the first suggestion at once."""
         found = self._to_relax()
         if found is None:
             return
@@ -487,10 +487,10 @@ class PreviewPane(TitledPane[EditorController]):
         async def put() -> None:
             suggestions = await self._controller.preview.alone(lambda: next(bench.relaxations(number, before), ()))
             if not suggestions:
-                app.say("No small edit makes it pass: the answer is far from what is asked.")
+                app.say("No small edit makes it pass: the answer is too far from what the criterion asks for.")
             elif config.text == before:
                 config.replace_all(suggestions[0].relaxation.new_text)
-                app.say(f"{suggestions[0].relaxation.title}. {{edit.undo}} takes it back.")
+                app.say(f"{suggestions[0].relaxation.title}. {{edit.undo}} undoes it.")
 
         start_worker(self.screen, put, group="relax", name="relaxing")
 

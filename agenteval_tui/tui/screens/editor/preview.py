@@ -110,7 +110,7 @@ class CriterionPreview:
             return "This test has no recorded run yet."
         at = self.trial.at + by
         if not 0 <= at < len(self.trial.runs):
-            return "This is the oldest run that is kept." if by > 0 else "This is the newest run."
+            return "This is the oldest stored run." if by > 0 else "This is the newest run."
         self.run_wanted = self.trial.runs[at].id
         return ""
 
@@ -118,7 +118,7 @@ class CriterionPreview:
         """The workbench and the criterion's number in it, where the criterion fails on this run; else why not."""
         trial, spec = self.trial, self.spec
         if trial is None or self.result is None or spec is None:
-            return "There is no recorded run on which this criterion could be relaxed."
+            return "There is no recorded run to relax this criterion on."
         if self.result.outcome != "failed":
             return f"{spec.name} does not fail on this run."
         number = trial.number(self.source)

@@ -445,7 +445,7 @@ class EditorScreen(FrameScreen):
     def action_revert(self) -> None:
         if self.controller.revert():
             self._refill()
-            self.agenteval.say("Back to what the file says; {edit.undo} brings your edits again.")
+            self.agenteval.say("Reverted to the saved test; {edit.undo} brings your edits back.")
 
     # Tests and criteria: made, copied, moved, deleted, whichever list is at hand
 
@@ -496,7 +496,7 @@ class EditorScreen(FrameScreen):
         elif self._pane != "tests" and self._has_criterion("delete"):
             name = self.controller.delete_criterion()
             self._refill()
-            self.agenteval.say(f"{one_line(name, 60)} is taken out when you save; {{edit.undo}} brings it back.")
+            self.agenteval.say(f"{one_line(name, 60)} is removed when you save; {{edit.undo}} brings it back.")
 
     def action_move(self, by: int) -> None:
         session = self.agenteval.session
@@ -510,7 +510,7 @@ class EditorScreen(FrameScreen):
         doc = self.controller.doc
         there = doc is not None and doc.chosen is not None and self._pane == "criteria"
         if not there:
-            self.agenteval.say(f"Choose a test or a criterion in its list to {what} it.")
+            self.agenteval.say(f"Choose a test or a criterion to {what} it.")
         return there
 
     def _change_test(self, verb: str, what: str, change: Change) -> None:
@@ -590,7 +590,7 @@ class EditorScreen(FrameScreen):
         where = f"{written.path.name}:{written.line_of(again.test_id)}"
         self.agenteval.say(f"Saved {where}. {again_key(self)} runs the test.")
         if again.test_id != doc.test_id:
-            self.agenteval.say("The history knows the test's earlier runs by its old id.", severity="warning")
+            self.agenteval.say("The history keeps its earlier runs under the old id.", severity="warning")
         self.reload()
 
     def _offer_merge(self, doc: SuiteDocument, diff: str) -> None:
@@ -761,7 +761,7 @@ class EditorScreen(FrameScreen):
         if doc is None:
             return
         if trial is None:
-            self.agenteval.say(f"{doc.test_id} was not run yet: {again_key(self)} runs it.")
+            self.agenteval.say(f"{doc.test_id} has not run yet: {again_key(self)} runs it.")
             return
         if doc.chosen is not None:
             self.controller.take_in(self._shown())

@@ -35,7 +35,7 @@ LEAST_TESTS = 6  # rows below the list that are worth having
 EXECUTIONS_KEPT = 50
 AROUND = 250  # runs before and behind the opened one that next and previous go through
 KEPT_FOR = {
-    "baseline": "are a baseline, which is cleared with them",
+    "baseline": "are a baseline, which is cleared too",
     "labelled": "are labelled by people",
     "quarantine": "belong to tests in quarantine",
     "triage": "are examples of triage decisions",
@@ -164,12 +164,12 @@ class Deletion(Struct, frozen=True):
         """What to know before."""
         words = [f"Runs that {KEPT_FOR.get(why, why)}: {number:,}." for why, number in self.worth.items()]
         if self.running:
-            words.append(f"{count(self.running, 'execution')} of them is running, and stays.")
+            words.append(f"{count(self.running, 'execution')} is still running and stays.")
         one = len(self.runs) == 1
         words.append(
-            "It is gone for good, with its transcript and results."
+            "This deletes it for good, with its transcript and results."
             if one
-            else "They are gone for good, with their transcripts and results."
+            else "This deletes them for good, with their transcripts and results."
         )
         return words
 
@@ -442,7 +442,7 @@ class HistoryController:
             return [(), (("  No run of this execution is left.", ""),), (("  esc goes back.", "dim"),)]
         return [
             (),
-            (("  Nothing was run yet.", ""),),
+            (("  Nothing has run yet.", ""),),
             (("  {go.suites} goes to the suites; {suites.run} runs what is selected there.", "dim"),),
             (("  {history.import} imports recordings of other tools.", "dim"),),
         ]

@@ -422,7 +422,7 @@ class HistoryScreen(FrameScreen):
     def action_resume(self) -> None:
         def then(rows: list[ExecutionRow]) -> None:
             if len(rows) != 1:
-                self.agenteval.say("Choose one execution: {history.resume} runs what is left of it.")
+                self.agenteval.say("Choose one execution: {history.resume} runs the rest of it.")
             elif rows[0].status == "running":
                 self.agenteval.say("This execution is running: {history.watch} watches it.")
             else:
@@ -438,7 +438,7 @@ class HistoryScreen(FrameScreen):
         if chosen.of_runs and len(chosen.ids) == 2:
             self._with_runs(lambda rows: self.agenteval.show_difference(rows[0].id, rows[1].id))
         elif len(chosen.ids) > 2:
-            self.agenteval.say("Mark two of them: they are compared with each other.")
+            self.agenteval.say("Mark two to compare them with each other.")
         elif chosen.of_runs and chosen.ids:
             # One run: what its execution has changed, from its test on.
             def from_its_test(found: list[tuple[RunRow, ExecutionRow]]) -> None:
@@ -472,7 +472,7 @@ class HistoryScreen(FrameScreen):
         """Of an execution or a run; where the runs of an execution are shown, it is asked which."""
         chosen, shown = self._selection, self.controller.execution
         if len(chosen.ids) != 1:
-            self.agenteval.say("Choose one execution or one run: it becomes the baseline.")
+            self.agenteval.say("Choose one execution or one run to be the baseline.")
             return
         if not chosen.of_runs:
             self._with_executions(lambda rows: self._baseline_execution(rows[0]) if rows else None)
@@ -487,7 +487,7 @@ class HistoryScreen(FrameScreen):
             elif answer:
                 self._with_run(self._baseline_run)
 
-        words = "What becomes the baseline: all runs of this execution, of each of its tests, or the chosen run alone?"
+        words = "Set all runs of this execution as the baseline of its tests, or only the chosen run?"
         answers = [("e", "execution", "the execution"), ("r", "run", "this run")]
         self.app.push_screen(
             ConfirmScreen("Set the baseline?", lambda width: paragraph(words, width), answers), answered
@@ -514,7 +514,7 @@ class HistoryScreen(FrameScreen):
         def set_it() -> None:
             self.ask(lambda: set_baseline_run(session.store, row.id, who=current_user()), done, group="baseline")
 
-        words = f"This run becomes the baseline of {name}. One that it has now is replaced; its runs stay."
+        words = f"This run becomes the baseline of {name} and replaces its current baseline; the old runs stay."
         self._ask_yes("Set the baseline?", [words], "set it", set_it)
 
     def action_clear_baseline(self) -> None:
@@ -525,17 +525,17 @@ class HistoryScreen(FrameScreen):
             return
 
         def done(number: int) -> None:
-            self.agenteval.say(f"{count(number, 'test')} without a baseline now.")
+            self.agenteval.say(f"Cleared the baseline of {count(number, 'test')}.")
             self.reload()
 
         def then(baselines: list[Baseline]) -> None:
             tests = [(baseline.suite_key, baseline.test_id) for baseline in baselines]
             if not tests:
-                self.agenteval.say("No test has it as its baseline.")
+                self.agenteval.say("It is not the baseline of any test.")
                 return
             self._ask_yes(
                 f"Clear the baseline of {count(len(tests), 'test')}?",
-                ["The runs stay, but pruning may take them then, and later executions are compared with nothing."],
+                ["The runs stay, but pruning may then remove them, and later executions are compared with nothing."],
                 "clear it",
                 lambda: self.ask(lambda: clear_baselines(session.store, tests), done, group="baseline"),
             )
@@ -599,7 +599,7 @@ class HistoryScreen(FrameScreen):
             if rows:
                 self.app.push_screen(sheet("export_runs", rows))
             else:
-                self.agenteval.say("Nothing of it has ended yet.")
+                self.agenteval.say("None of its runs has ended yet.")
 
         if chosen.ids:
             self.ask(lambda: chosen.all_runs(session.store), then, group="chosen")
@@ -611,7 +611,7 @@ class HistoryScreen(FrameScreen):
             if len(rows) == 1:
                 self.app.push_screen(sheet("share", rows[0]))
             else:
-                self.agenteval.say("Choose one execution or one run: it becomes one file.")
+                self.agenteval.say("Choose one execution or one run to share.")
 
         if self._selection.of_runs:
             self._with_runs(then)

@@ -61,7 +61,7 @@ class BranchesController:
         return self.rows.row_of(row.node)
 
     def runs_of(self, row: TreeRow) -> tuple[str, Sequence[str]]:
-        """(a run of this branch, all of them): the one that the tree was made for if it is there, else one that ended
+        """(a run of this branch, all its runs): the one that the tree was made for if it is there, else one that ended
         as most there."""
         assert self.divergence is not None
         nodes = nodes_of(row)

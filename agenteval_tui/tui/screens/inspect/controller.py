@@ -241,7 +241,7 @@ class InspectController:
             number = last
         was_judged = any(one.criterion == name for one in bench.stored)
         if bench.criteria[number].name != name and (config is not None or was_judged):
-            self._say(f"{one_line(name, 60)} is not in the file any more.")
+            self._say(f"{one_line(name, 60)} is no longer in the file.")
             config = None
         return self.choose(number, config)
 
@@ -301,7 +301,7 @@ class InspectController:
             draft.base = saved
             self._say(
                 "The file's config changed since you started to edit it. Your edit is kept here;"
-                " {inspect.revert} shows the file's.",
+                " {inspect.revert} shows the file's version.",
                 severity="warning",
             )
         # How it is saved was judged when the run was opened; an edit is judged now.
@@ -376,7 +376,7 @@ class InspectController:
         return first.new_text, first.title
 
     def flips(self) -> tuple[int, Callable[[], list[Flip]]] | None:
-        """How many stored runs the edit would flip, and what reads the first of them: to be called in a thread. None
+        """How many stored runs the edit would flip, and a function that reads the first: to be called in a thread. None
         where none would."""
         impact, bench = self.impact, self.bench
         if impact is None or bench is None or not impact.flips:
@@ -401,8 +401,8 @@ class InspectController:
         index = bench.criteria[self.criterion].index
         if index is None or bench.loaded is None:
             raise AgentevalError(
-                "this criterion is in no suite file, so it can't be saved",
-                mend="write a suite over these runs: agenteval grade --criteria FILE --execution ID",
+                "this criterion is not in a suite file, so it can't be saved",
+                mend="write a suite for these runs: agenteval grade --criteria FILE --execution ID",
             )
         if not self.is_edited:
             self._say("Nothing is changed.")
@@ -451,7 +451,7 @@ class InspectController:
             return
         self._drafts[key] = kept[0]
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(kept[1] / 1000))
-        self._say(f"Your edit of {when} was not saved: it is here again. {{inspect.revert}} shows the file's.")
+        self._say(f"Your edit of {when} was not saved and is back. {{inspect.revert}} shows the file's version.")
 
     def _draft_key(self, number: int | None = None) -> DraftKey:
         """Of the chosen criterion, or of another; -1: the last."""
@@ -509,4 +509,4 @@ def check_project(session: Session, run_id: str) -> None:
     """Raises AgentevalError when the run is gone, or of a project that is not open."""
     project = session.store.execution(session.store.run(run_id).execution_id).project
     if not in_scope(project, session.projects):
-        raise AgentevalError("this run is of another project", where=project)
+        raise AgentevalError("this run belongs to another project", where=project)

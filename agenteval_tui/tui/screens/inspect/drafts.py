@@ -82,7 +82,7 @@ def index_in(fresh: LoadedSuite, saving: EditToSave) -> int:
             if len(places) >= number:
                 return places[number - 1]
     raise AgentevalError(
-        f"criterion `{name}` of test `{saving.bench.run.test_id}` is not in the file any more, so nothing was saved",
+        f"criterion `{name}` of test `{saving.bench.run.test_id}` is no longer in the file, so nothing was saved",
         where=str(fresh.path),
         mend="your edit stays in the editor; put the criterion back, then save again",
     )

@@ -23,7 +23,8 @@ from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
 
 
 class ForksController:
-    """`tree` is None until it was read. `live`: the execution that continues the run now; None: none does."""
+    """`tree` is None until it was read. `live`: the execution that continues the run now; None: none does.
+    `execution`: the one that did so last."""
 
     def __init__(self) -> None:
         self.tree: ForkTree | None = None

@@ -86,7 +86,7 @@ class TranscriptPane(TitledPane[None]):
 
     def open(self, transcript: Transcript, document: TranscriptDocument, *, has_strip: bool = False) -> None:
         """Show the transcript of another run; what is searched for stays. `document`: as `TranscriptView.lay_out` made
-        it."""
+        it. `has_strip`: room for `show_blame` is kept."""
         self._opened = True
         self.decisive = ()
         self.view.show_transcript(transcript, document=document, has_strip=has_strip)

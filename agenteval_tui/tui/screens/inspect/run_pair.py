@@ -38,8 +38,8 @@ class RunPair(Struct, frozen=True):
 
 
 def pair_reader(session: Session, run: str, other: str = "") -> Callable[[], RunPair | None]:
-    """What reads and aligns two runs: to be called in a thread. `other` "": the one that says most beside `run`; None
-    when there is none. It raises AgentevalError when a run is gone."""
+    """What reads and aligns two runs: to be called in a thread. `other` "": the one that says most beside `run`, of a
+    fork the run that it continues; None when there is none. It raises AgentevalError when a run is gone."""
 
     def read() -> RunPair | None:
         store = session.store

@@ -145,7 +145,7 @@ class DifferencePane(TitledPane[None]):
 
     def _step(self, direction: int) -> None:
         if not self.view.next_difference(direction) and self.pair is not None:
-            services(self).say("There is no difference: both did the same.")
+            services(self).say("There is no difference: both runs did the same.")
 
     def action_open_left(self) -> None:
         """The transcript, at the step under the cursor."""
@@ -316,7 +316,7 @@ class BranchesPane(TitledPane[BranchesController]):
         self.post_message(self.ForksWanted(not self.shows_forks))
 
     def action_stop(self) -> None:
-        """Stop the continuations that are at work."""
+        """Stop the running continuations."""
         self.post_message(self.StopWanted())
 
     def action_keep(self) -> None:
@@ -330,7 +330,7 @@ class BranchesPane(TitledPane[BranchesController]):
     def _keep(self, *, prompt: bool) -> None:
         branch = self.forks.branch(self.steps.cursor) if self.shows_forks else None
         if branch is None or self.forks.tree is None:
-            services(self).say("The cursor is on no fork: {branches.forks} shows them.")
+            services(self).say("Choose a fork first: {branches.forks} shows them.")
         else:
             self.post_message(self.KeepWanted(self.forks.tree.forks.run.id, branch, prompt))
 
@@ -338,7 +338,7 @@ class BranchesPane(TitledPane[BranchesController]):
         """Say, where forks are shown, that a key is about repetitions."""
         if not self.shows_forks:
             return True
-        services(self).say("This is about repetitions: {branches.forks} shows them.")
+        services(self).say("This works on repetitions: {branches.forks} shows them.")
         return False
 
     def action_fork(self) -> None:
@@ -382,7 +382,7 @@ class BranchesPane(TitledPane[BranchesController]):
         if pair is not None:
             self.post_message(RunWanted(pair[0], {"view": "difference", "beside": pair[1]}))
         elif self._controller.divergence is not None:
-            services(self).say("There is no passing run beside a failing one to compare.")
+            services(self).say("There is no pair of a passing and a failing run to compare.")
 
     def action_arguments(self) -> None:
         """Whether other arguments make another step."""
@@ -390,6 +390,6 @@ class BranchesPane(TitledPane[BranchesController]):
             self.post_message(self.Asked(other_arguments=True))
 
     def action_scope(self) -> None:
-        """The run's own execution, or all of them."""
+        """The run's own execution, or all."""
         if self._is_about_repetitions():
             self.post_message(self.Asked(other_scope=True))

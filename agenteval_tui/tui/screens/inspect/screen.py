@@ -391,6 +391,7 @@ class InspectScreen(FrameScreen):
             return [(key, tools if do == "tool_text" else word, do) for key, word, do in named]
         words = [("relax", "smallest edits"), ("explain", "explain")]
         if state.is_unsaved:
+            # What comes and goes while one types stands last, so that the others stay where they are.
             fix = [("fix", "fix")] if state.diagnostics else []
             words = [("save", "save"), ("relax", "smallest edits"), ("revert", "revert"), *fix]
         keymap = self.agenteval.keymap
@@ -517,7 +518,7 @@ class InspectScreen(FrameScreen):
         if bench is None:
             return
         if not bench.transcript.messages:
-            self._say("This run has no step to continue from.")
+            self._say("This run has no steps to continue from.")
             return
         step = step_at(bench.transcript, self.transcript.view.cursor_key)
 
@@ -605,7 +606,7 @@ class InspectScreen(FrameScreen):
         """Stop the continuations that were begun here."""
         live = self._forks.live
         if live is None:
-            self._say("Nothing that was begun here is at work.")
+            self._say("None of the continuations you started here is running.")
             return
         self._say("Stopping …")
         start_worker(self, partial(stop_execution, live), group="send")
@@ -649,7 +650,7 @@ class InspectScreen(FrameScreen):
                 self._read_run(place.run, view=place.view, beside=place.beside)
             return True
         if self.controller.is_edited and not self.controller.is_new:
-            self._say("The edit is kept, and not saved: {go.inspect} comes back to it.")
+            self._say("The edit is kept but not saved: {go.inspect} returns to it.")
         return False
 
     # The transcript
@@ -693,7 +694,7 @@ class InspectScreen(FrameScreen):
 
     def _show_next_evidence(self, found: bool) -> None:
         if not found:
-            self._say("The evidence points at nothing in the transcript.")
+            self._say("This evidence does not point to the transcript.")
         else:
             self._reveal("transcript")
 
@@ -741,7 +742,7 @@ class InspectScreen(FrameScreen):
         if any(self.transcript.view.show_mark(one) for one in sorted(own, key=lambda one: -one.weight)):
             self._reveal("transcript")
         else:
-            self._say("This evidence points at nothing in the transcript.")
+            self._say("This evidence does not point to the transcript.")
 
     def action_tool_text(self) -> None:
         self.evidence.toggle_tool_text()
@@ -819,7 +820,7 @@ class InspectScreen(FrameScreen):
 
     async def action_explain(self) -> None:
         if self.controller.bench is not None and not await self.config.explain():
-            self._say("There is no help for what is at the cursor.")
+            self._say("Nothing to explain here: move the cursor to a metric, a property or a matcher.")
 
     def action_apply_fix(self) -> None:
         if not self.config.fix():
@@ -886,8 +887,8 @@ class InspectScreen(FrameScreen):
         editor.replace_all(config)
         self._focus_pane("config")
         self._say(
-            f"In the editor: {one_line(title, 120)}. {{inspect.relax}} lists others, {{inspect.revert}} reverts,"
-            " {inspect.save} saves."
+            f"In the editor: {one_line(title, 120)}. {{inspect.save}} saves, {{inspect.relax}} lists others,"
+            " {inspect.revert} reverts."
         )
 
     def action_run_again(self) -> None:
@@ -963,7 +964,7 @@ class InspectScreen(FrameScreen):
     def action_make_criterion(self) -> None:
         self._make_criterion(
             self.transcript.starter(),
-            "Select a text with the mouse, search for one with /, or go to a tool call: that becomes a criterion.",
+            "Select some text with the mouse, search for it with /, or go to a tool call, to make a criterion from it.",
         )
 
     def action_calls_criterion(self) -> None:
@@ -976,7 +977,7 @@ class InspectScreen(FrameScreen):
         if bench is None or starter is None:
             self._say(otherwise)
         elif bench.loaded is None:
-            self._say("This test is in no suite file, so it can't get a criterion.", severity="warning")
+            self._say("This test is not in a suite file, so you can't add a criterion.", severity="warning")
         else:
             self.agenteval.edit_test(bench.run.suite_key, bench.run.test_id, starter=starter, run=bench.run.id)
 
@@ -1061,7 +1062,7 @@ class InspectScreen(FrameScreen):
         if self.controller.bench is None:
             return
         if not known.replies and not known.attempts:
-            self._say("No judge was asked about this run, and no attempt of it failed.")
+            self._say("No judge was asked about this run, and no attempt failed.")
             return
         names, chosen = self.controller.names_by_hash(), self.controller.criterion_name
         first = next((digest for digest, name in names.items() if name == chosen), "")
@@ -1097,7 +1098,7 @@ class InspectScreen(FrameScreen):
             if added is not None:
                 self._added_row = added
                 self._say(
-                    f"Row {added.number} added to {one_line(added.path.name, 80)}. {{inspect.take_back}} takes it back."
+                    f"Row {added.number} added to {one_line(added.path.name, 80)}. {{inspect.take_back}} removes it."
                 )
 
         self.app.push_screen(sheet("add_row", dataset_for(bench.run, bench.loaded), row, provenance), done)
@@ -1106,12 +1107,12 @@ class InspectScreen(FrameScreen):
         """The row that was added last goes again."""
         added = self._added_row
         if added is None:
-            self._say("No row was added since this start.")
+            self._say("No row was added since the app started.")
             return
 
         def gone(_: None) -> None:
             self._added_row = None
-            self._say(f"Row {added.number} is out of {one_line(added.path.name, 80)} again.")
+            self._say(f"Row {added.number} removed from {one_line(added.path.name, 80)}.")
 
         self.ask(lambda: undo_add_row(added), gone, group="row")
 
@@ -1120,7 +1121,7 @@ class InspectScreen(FrameScreen):
         selected = self.get_selected_text()
         found = selected or self.transcript.view.selected_text
         if not found:
-            self._say("Nothing is selected, and the cursor is on nothing.")
+            self._say("There is nothing to copy: select some text, or move the cursor to a block.")
             return
         what = "what is selected" if selected else "this block"
         self.agenteval.copy(displayable(found), f"{what}, {len(found):,} characters.")
@@ -1138,4 +1139,4 @@ class InspectScreen(FrameScreen):
         address = self.controller.address()
         if not address:
             return
-        self.agenteval.copy(address, f"{one_line(address)}; `agenteval open` with it leads back here.")
+        self.agenteval.copy(address, f"{one_line(address)}; `agenteval open` with this address brings you back here.")

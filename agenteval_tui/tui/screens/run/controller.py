@@ -244,7 +244,7 @@ class RunController:
         if self.view is None or not run.ended:
             return "This run has not ended yet; its answer is shown as it streams."
         if run.status == "skipped":
-            return "This run was not needed: its test's pass rate was decided before."
+            return "This run was not needed: its test's pass rate was already decided."
         return [ref for ref, one in self.view.runs.items() if one.ended and one.status != "skipped"]
 
     # Its transcript
@@ -293,13 +293,13 @@ class RunController:
         """Why nothing can be changed in how it runs; "" when it can."""
         if self.running:
             return ""
-        return "This execution has ended." if self.view is not None else "No execution is watched."
+        return "This execution has ended." if self.view is not None else "You are not watching an execution."
 
     @property
     def why_not_steered(self) -> str:
         """Why it can't be paused, and has no number of runs at once; "" when it has."""
         if self.running and self.view is not None and self.view.listens:
-            return "Other programs begin these runs; {run.cancel} stops receiving them."
+            return "Another program makes these runs, so they can't be paused; {run.cancel} stops the execution."
         return self.why_not
 
     def concurrency(self, step: int) -> int | None:
@@ -330,10 +330,10 @@ class RunController:
             purpose = "Each run appears here as it arrives, with its transcript."
             return empty_state(purpose, "Nothing has arrived yet.", "{run.cancel}", "stops this")
         return empty_state(
-            "Watch tests run: a cell a run, and what the chosen one says as it says it.",
-            "Nothing is being watched.",
+            "Watch tests run: a cell for each run, and the transcript of the chosen one as it is written.",
+            "You are not watching an execution.",
             *SUITES_KEY,
-            "{run.watch} watches an execution that runs, {go.history} lists those that have ended.",
+            "{run.watch} watches a running execution, {go.history} lists finished executions.",
         )
 
     def heading(self, width: int, narrow: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:

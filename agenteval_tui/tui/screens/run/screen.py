@@ -164,7 +164,7 @@ class RunScreen(FrameScreen):
         self._look_for_offer(watch.view)
 
     def _look_for_offer(self, view: ExecutionView) -> None:
-        """What ended with failures offers the clearest of them."""
+        """An execution that ended with failures offers the clearest one."""
         if self.controller.view is not view or not self.controller.awaits_offer:
             return
         store, execution = self.agenteval.session.store, view.execution
@@ -187,7 +187,7 @@ class RunScreen(FrameScreen):
         def say(found: tuple[str, str] | None) -> None:
             if found is not None:
                 said, severity = found
-                hint = "v compares." if self.is_current else "6 compares."
+                hint = "{run.compare} compares." if self.is_current else "{go.compare} compares."
                 self.agenteval.say(f"{said} {hint}", severity=severity)
 
         self.ask(lambda: baseline_changes(store, execution), say, group="baseline")
@@ -247,7 +247,7 @@ class RunScreen(FrameScreen):
         self._draw_run()
 
     def _show_more_rows(self, grid: RunGrid) -> None:
-        """Runs came that nobody had planned: an execution listens."""
+        """Runs came that were not planned: an execution listens."""
         cells = self._cells
         at = cells.cursor
         self.remove_class("empty")
@@ -453,7 +453,7 @@ class RunScreen(FrameScreen):
             return
         if not self.controller.cancel_asked:
             self.controller.cancel_asked = True
-            self.agenteval.say("Press {run.cancel} again to stop the execution; what has ended stays in the history.")
+            self.agenteval.say("Press {run.cancel} again to stop the execution; finished runs stay in the history.")
             self.set_timer(CANCEL_SECONDS, self._forget_cancel)
             return
         self.agenteval.say("Cancelling …")
@@ -477,7 +477,7 @@ class RunScreen(FrameScreen):
         if self.controller.resumable and view is not None:
             self.agenteval.resume_execution(view.execution)
         else:
-            self.agenteval.say("There is nothing to resume: {run.resume} runs what is left of a stopped execution.")
+            self.agenteval.say("There is nothing to resume: {run.resume} runs the rest of a stopped execution.")
 
     def action_watch(self) -> None:
         view = self.controller.view

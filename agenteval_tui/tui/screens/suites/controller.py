@@ -91,7 +91,7 @@ def newest_execution(store: Store, suite_key: str, test_id: str = "") -> str:
     """The id of the newest execution of a suite, or of one of its tests. Raises `AgentevalError`."""
     found = store.execution_rows(store.execution_ids(RunFilter(suite_key=suite_key, test_id=test_id, counted=True))[:1])
     if not found:
-        raise AgentevalError("this was never run: there is nothing to compare", mend="{suites.run} runs it")
+        raise AgentevalError("this has never run, so there is nothing to compare", mend="{suites.run} runs it")
     return found[0].id
 
 
@@ -165,7 +165,7 @@ class SuitesController:
 
     def take_overview(self, overview: Overview, *, on_samples: bool = False) -> str | None:
         """Show these suites, folded, filtered and marked as those before. Gives the row to put the cursor on, at the
-        first time; None: it stays. `at_test`: who starts for the first time begins at the first test."""
+        first time (the first test, where nothing was run); None: it stays. `on_samples`: the suites are samples."""
         old = self.tree
         self._read |= self._changed
         self._changed = set()
@@ -358,7 +358,7 @@ class SuitesController:
         assert self.tree is not None
         shown = self.tree.shown_tests()
         if not shown:
-            return "No test is shown, so there is nothing to run."
+            return "There is no test in the list to run."
         request = _run_of(shown, "what was shown")
         return request if self.tree.query else RunRequest(request.paths, (), "all suites")
 
@@ -374,7 +374,7 @@ class SuitesController:
             return "There is no test to run."
         suite = node.suite.loaded.suite
         if suite is None:
-            return "This suite can't be read; its problems are listed beside it."
+            return "This suite can't be read; see its problems beside it."
         if node.test is not None:
             return PlanRequest(suite, [node.test], _run_of([node], node.test.id))
         path, title = node.suite.loaded.path, node.suite_name
@@ -401,7 +401,9 @@ class SuitesController:
         if node is None or node.test is None:
             return "Choose a test to move it."
         if self.tree is not None and self.tree.worst_first:
-            return "The worst are first: {suites.sort} shows the file's order, then {suites.down} and {suites.up} move."
+            return (
+                "Sorted by worst first: {suites.sort} shows the file's order, then {suites.down} and {suites.up} move."
+            )
         return Node("test", node.suite, node.test)
 
     def remember(self, change: FileChange, written: int) -> str:
@@ -524,7 +526,7 @@ class SuitesController:
             (),
             (("  A suite is a file named *.suite.yaml.", "dim"),),
             (("  {suites.new}", "bold accent"), ("                writes one here, with a first test", "dim")),
-            (("  agenteval init", "bold"), ("   writes one with examples to begin with", "dim")),
+            (("  agenteval init", "bold"), ("   writes one with examples to start from", "dim")),
             (("  agenteval demo", "bold"), ("   opens the samples, with an agent that needs no network", "dim")),
         ]
 
@@ -558,10 +560,10 @@ def _run_of(nodes: Iterable[Node], title: str) -> RunRequest:
 
 
 def _first_start(tree: SuiteTree, samples: str, width: int, keymap: Mapping[str, str]) -> list[Line]:
-    run = (key_of("suites.run_shown", keymap), "run all of them now")
+    run = (key_of("suites.run_shown", keymap), "run all now")
     look = (key_of("suites.inspect", keymap), "look at one")
     if not samples:
-        said = paragraph("Nothing was run yet.", width)
+        said = paragraph("Nothing has run yet.", width)
         return [*said, *key_entries(width, run, (key_of("suites.run", keymap), "run what is selected"), look)]
     what = f"{count(len(tree.overview.suites), 'sample suite')} with {count(tree.overview.tests, 'test')}."
     return [

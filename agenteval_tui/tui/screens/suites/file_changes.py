@@ -28,14 +28,14 @@ def change_files(
 
     `what` says it in a few words ("copy one-2"). `done` gets the suites that were written, all or those before the
     person left one as it is; it is called in every case, so that what the files say now can be shown. `taken` gets what
-    undoing each of them needs.
+    undoing each change needs.
     """
     if not screen.still_writes("change"):
         _FileChanges(screen, list(files), change, what, done, taken if taken is not None else []).begin()
 
 
 class _FileChanges:
-    """The files that are still to be changed, the first of them next, and those that are written."""
+    """The files that still have to change, next one first, and those already written."""
 
     def __init__(
         self,

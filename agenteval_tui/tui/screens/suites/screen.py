@@ -168,7 +168,7 @@ class SuitesScreen(FrameScreen):
         if action is not None:
             return self.controller.wait(action)
         if self.controller.tree is None:
-            self.agenteval.say("The suites are still being read.")
+            self.agenteval.say("The suites are still loading.")
         return self.controller.tree is None
 
     async def _watch_files(self) -> None:
@@ -702,7 +702,7 @@ class SuitesScreen(FrameScreen):
     def action_undo(self) -> None:
         """Take the last change of files back."""
         if not self.controller.can_undo:
-            self.agenteval.say("Nothing was changed here that could be undone.")
+            self.agenteval.say("There is nothing to undo here.")
             return
         if self.still_writes("change"):
             return
