@@ -36,7 +36,7 @@ def _lines(result: ABResult, tests: bool) -> Iterator[Text]:
     yield _metric("tokens", result.tokens, lambda value: f"{value:+,.0f}")
     yield _metric("time", result.latency_ms, lambda value: _signed(value, numbers.duration))
     if result.unpaired:
-        yield text((f"{numbers.count(result.unpaired, 'case')} decided under only one of them: left out", "warn"))
+        yield text((f"{numbers.count(result.unpaired, 'case')} decided on one side only: left out", "warn"))
     if tests:
         yield from _tests(result)
     yield text((one_line(result.conclusion), "good" if result.recommended else "bold"))

@@ -11,7 +11,7 @@ from agenteval_tui.runs.agent_factory import Configured, options_of
 from agenteval_tui.views.model import Fact, Facts, Heading, Paragraph, Span, Text, View, paragraphs, text
 
 _SIGNS: dict[bool | None, Span] = {True: ("✓", "good"), False: ("!", "broken"), None: ("·", "dim")}
-_SAID = {True: "yes", False: "no", None: "could not be told"}
+_SAID = {True: "yes", False: "no", None: "unknown"}
 
 
 def agents_lines(agents: Sequence[Configured], reports: Mapping[int, CheckReport]) -> View:

@@ -29,14 +29,14 @@ from agenteval_tui.views.model import (
 
 DECISIVE: Span = ("◆", "bad")
 """The sign of the decisive step."""
-OTHER: Span = ("◆", "warn")
+OTHER: Span = ("◇", "warn")
 """The sign of a step that is named beside it."""
 _SHOWN = 60
 _FROM_HERE = "from this step on it no longer passes"
 
 FAULTS: dict[Fault, str] = {
     "agent": "the agent's",
-    "user": "the user's (whoever answers for the user)",
+    "user": "the user's (whoever plays the user)",
     "tool": "the tool's",
     "environment": "the environment's",
     "criterion": "the criterion's",
@@ -54,10 +54,10 @@ def clue_text(clue: Clue) -> str:
 def reproduces_text(blame: Blame) -> str:
     """The first answer."""
     if blame.reproduces == "once":
-        return "not known: it ran once (agenteval run --repeat 5 tells)"
+        return "not known: it ran once (find out with agenteval run --repeat 5)"
     low, high = percent_interval(blame.low, blame.high)
     rate = f"{blame.passed} of {count(blame.runs, 'run')} passed, {low} to {high} %"
-    said = {"always": "yes", "mostly": "yes, mostly", "luck": "no, it is luck: it passes most of the time"}
+    said = {"always": "yes", "mostly": "yes, mostly", "luck": "no, it was bad luck: it passes most of the time"}
     return f"{said[blame.reproduces]} ({rate})"
 
 
@@ -69,9 +69,9 @@ def could_pass_text(blame: Blame) -> str:
     if start is not None and blame.sampled is not None and blame.sampled.answer == "none" and blame.possible != "yes":
         return f"not from any step of this run: {start.passed} of {start.n} passed from step {start.step + 1}"
     if blame.possible == "unknown":
-        return "not known: no stored run of this test passed, and there are few"
+        return "not known: no stored run of this test passed, but there are only a few"
     if blame.possible == "never":
-        return "no run ever passed: it may be the test, the criterion, or what the agent can do at all"
+        return "no run ever passed: the cause may be the test, the criterion or the agent's ability"
     return "yes" if blame.passed else "yes: another agent passed"
 
 
@@ -107,20 +107,20 @@ def blame_view(blame: Blame, transcript: Transcript | None = None) -> View:
 
 
 def rate_text(rate: StepRate) -> str:
-    """`step 4 done anew: 5 of 8 passed, 22 to 91 %`."""
+    """`step 4 repeated: 5 of 8 passed, 22 to 91 %`."""
     low, high = percent_interval(rate.low, rate.high)
-    return f"step {rate.step + 1} done anew: {rate.passed} of {rate.n} passed, {low} to {high} %"
+    return f"step {rate.step + 1} repeated: {rate.passed} of {rate.n} passed, {low} to {high} %"
 
 
 def sampling_text(sampled: Sampled) -> tuple[Text, ...]:
     """What sampling found, of how many continuations; and why it ended early, if it did."""
     said = {
-        "step": "sampling: from this step on it does not pass any more",
-        "none": "sampling: no step decides; it passes from no step, or from all alike",
-        "undecided": f"sampling: not decided with up to {count(sampled.samples, 'continuation')} of a step",
+        "step": f"sampling: {_FROM_HERE}",
+        "none": "sampling: no step decides: it passes from no step, or equally often from all",
+        "undecided": f"sampling: not decided with up to {count(sampled.samples, 'continuation')} from each step",
     }[sampled.answer]
     cost = "" if sampled.cost is None else f", {dollars(sampled.cost)}"
-    known = f", {sampled.known} of them known before" if sampled.known else ""
+    known = f", {sampled.known} stored before" if sampled.known else ""
     total = f"{count(sampled.asked, 'continuation')}{known}{cost}"
     stopped = f"it ended early: {sampled.stopped}" if sampled.stopped else ""
     found = text((said, "bold"), f"  {total}")
@@ -153,7 +153,7 @@ def step_view(blame: Blame, step: int) -> View:
     clues = next((_distinct(one.clues) for one in named if one.step == step), [])
     said = [text((one_line(clue_text(clue)), "code")) for clue in clues]
     if not said:
-        said.append(text(("nothing was found against this step", "dim")))
+        said.append(text(("no evidence against this step", "dim")))
     for counted in blame.prefixes:
         if counted.step == step:
             runs = count(counted.runs, "run")
@@ -225,10 +225,10 @@ def _which(blame: Blame, transcript: Transcript | None) -> Text:
     if blame.sampled is not None and blame.sampled.answer == "none":
         return text("none")
     if blame.reproduces == "luck":
-        return text("none: it is luck")
+        return text("none: it was bad luck")
     if blame.fault == "criterion":
-        return text("none: a person called the run good")
-    return text("none was found")
+        return text("none: a person labelled the run good")
+    return text("none found")
 
 
 def _node(suspect: Suspect, sign: Span, transcript: Transcript | None) -> Node:
@@ -248,7 +248,7 @@ _ORIGINS = {
     "user": "which the user said in step {step}",
     "system": "which is in the system prompt",
     "agent": "which the agent itself said in step {step}",
-    "nowhere": "which is nowhere before",
+    "nowhere": "which appears nowhere before",
 }
 
 _ASKED = {
@@ -262,14 +262,14 @@ _SENTENCES: dict[ClueCode, str] = {
     ClueCode.OUT_OF_ORDER: "{written_by} changed {value} before {tool} did, which then failed or was never called",
     ClueCode.UNEXPECTED_WRITE: "{tool} changes something, and no criterion expects this call{asked}",
     ClueCode.WRONG_ARGUMENT: "{tool} {argument} is {found}{came}; {due}",
-    ClueCode.CHOSEN_BY_USER: "the user's words ({named}) chose {found}; expected was {wanted}",
+    ClueCode.CHOSEN_BY_USER: "the user's words ({named}) chose {found}; expected {wanted}",
     ClueCode.FORBIDDEN_CALL: "{tool} must not be called here{asked}",
-    ClueCode.OTHER_VALUE: "the agent says {found}{came}; expected was {wanted}",
-    ClueCode.CALL_FAILED: "the expected call of {tool} gave an error: {result}",
-    ClueCode.NEVER_CALLED: "the conversation ended without the expected call of {tool}",
-    ClueCode.ERROR_IGNORED: "{tool} gave an error, and was not called again: {result}",
+    ClueCode.OTHER_VALUE: "the agent says {found}{came}; expected {wanted}",
+    ClueCode.CALL_FAILED: "the expected call to {tool} returned an error: {result}",
+    ClueCode.NEVER_CALLED: "the conversation ended without the expected call to {tool}",
+    ClueCode.ERROR_IGNORED: "{tool} returned an error and was not called again: {result}",
     ClueCode.REPEATED: "{who} does the same again",
-    ClueCode.REQUEST_LOST: "{name} hands on another task: {shared} of {words} words of the request are in it",
+    ClueCode.REQUEST_LOST: "{name} passes on a different task: {shared} of {words} words of the request are in it",
     ClueCode.EXECUTION_FAILED: "what {name} wrote failed when it was executed in {failed}",
     ClueCode.SEEN_IN_PART: "{name} starts another task after seeing only {much} of what {seen_at} returned",
     ClueCode.CALLED_DONE: "{name} considers the request done here, with no earlier sign of trouble",
@@ -301,8 +301,6 @@ class _Words(dict[str, str]):
             self["much"] = f"{seen} %" if fields["unit"] == "percent" else f"page {seen} of {whole}"
         if "words" in fields and not isinstance(fields["words"], int):
             self["named"] = listed([shown(word) for word in fields["words"]])
-        self["due"] = (
-            f"expected was {self['wanted']}" if fields.get("wanted") not in (None, "") else "it was not expected"
-        )
+        self["due"] = f"expected {self['wanted']}" if fields.get("wanted") not in (None, "") else "it was not expected"
         self["who"] = str(fields.get("tool") or fields.get("name") or "")
         self["kind_said"] = f" ({fields['kind']})" if fields.get("kind") else ""

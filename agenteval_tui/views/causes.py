@@ -1,4 +1,4 @@
-"""What is shown of the causes of failures: all of them in lines, as a page, in short, and one in full."""
+"""What is shown of the causes of failures: all causes as lines, as a page and in short, and one cause in full."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ MOST_ROWS = 20  # dataset rows of a test, in lines
 MOST_ROWS_IN_FULL = 40  # and where the test is shown in full
 _BAR = 10  # cells of a rate
 _NAMED = 5  # tests in a sentence
-_COUNTED = "figures and gates count the verdicts all the same"
+_COUNTED = "figures and gates still count these verdicts"
 
 TESTS = {
     "mcnemar": ("McNemar's exact test", "McNemar"),
@@ -71,10 +71,10 @@ TESTS = {
 SECTIONS: dict[State, tuple[str, str]] = {
     "worse": ("test worse", "tests worse"),
     "better": ("test better", "tests better"),
-    "mixed": ("test whose rows changed both ways", "tests whose rows changed both ways"),
+    "mixed": ("test with rows changed both ways", "tests with rows changed both ways"),
     "score": ("other score", "other scores"),
     "criteria": ("test with other criteria", "tests with other criteria"),
-    "undecided": ("not decided on both sides", "not decided on both sides"),
+    "undecided": ("without a verdict on both sides", "without a verdict on both sides"),
     "added": ("test only on the right", "tests only on the right"),
     "removed": ("test only on the left", "tests only on the left"),
     "same": ("unchanged", "unchanged"),
@@ -104,7 +104,7 @@ _ROWS: tuple[tuple[State, str], ...] = (
     ("worse", "worse"),
     ("better", "better"),
     ("score", "with another score"),
-    ("undecided", "not decided on both sides"),
+    ("undecided", "without a verdict on both sides"),
     ("same", "unchanged"),
     ("added", "added"),
     ("removed", "removed"),
@@ -183,7 +183,7 @@ def rate_text(overall: Overall) -> str:
     """`71 % to 83 %, +12 points (95 % interval -2 to +25)`."""
     rate = overall.rate
     if rate is None:
-        return "no test was decided on both sides"
+        return "no test has a verdict on both sides"
     words = f"{share(rate.was)} to {share(rate.now)}, {numbers.points(rate.difference)} points"
     if rate.interval is None:
         return words
@@ -201,15 +201,14 @@ def significance_text(overall: Overall) -> str:
 
 
 def power_text(overall: Overall) -> str:
-    """The drop that this many could have shown: `14 pairs show a drop of 20 points or more four times in five`."""
+    """The drop that this many could have shown: `14 pairs detect a drop of 20 points or more with 80 %
+    power`."""
     if overall.rate is None:
         return ""
     if overall.detectable is None:
         return f"{sample_text(overall)} could not have shown any drop"
     few = "" if _significant(overall) else ", and are too few to tell a smaller one"
-    return (
-        f"{sample_text(overall)} show a drop of {100 * overall.detectable:.0f} points or more four times in five{few}"
-    )
+    return f"{sample_text(overall)} detect a drop of {100 * overall.detectable:.0f} points or more with 80 % power{few}"
 
 
 def short_power_text(overall: Overall, sample: str = "") -> str:
@@ -257,7 +256,7 @@ def overall_lines(overall: Overall) -> View:
         if abs(measure.difference) > 1e-12 or name == "score"
     ]
     alone = (
-        "was decided on one side only, and is" if overall.left_out == 1 else "were decided on one side only, and are"
+        "has a verdict on one side only and is" if overall.left_out == 1 else "have a verdict on one side only and are"
     )
     left_out = f"{numbers.count(overall.left_out, 'case')} {alone} left out" if overall.left_out else ""
     means = f"mean of a run: {', '.join(measured)}" if measured else ""
@@ -342,7 +341,7 @@ def notes(comparison: Comparison) -> list[str]:
             if side.waiting
             else ""
         )
-    words.append("" if comparison.by_variation else "variations are not told apart: the sides are different ones")
+    words.append("" if comparison.by_variation else "variations are merged: the two sides have different ones")
     words.append(datasets_text(comparison.tests))
     for side, number in zip((comparison.a, comparison.b), comparison.checks_not_made, strict=True):
         words.append(f"{not_made_in_runs_sentence(number)} of {side.name}" if number else "")
@@ -355,7 +354,7 @@ def paired_suites_text(pair: PairedSuites) -> str:
         return f"suite {pair.name}: {pair.was} is compared with {pair.now}"
     was, now = (key.split(":", 2)[-1] for key in (pair.was, pair.now))
     words = f"imports of two files: the tests of {was} are paired by id with those of {now}"
-    doubt = "; none has the same prompt in both, so check that both files are of the same eval"
+    doubt = "; no prompt is the same in both, so check that both files come from the same eval"
     return words if pair.asked_alike else words + doubt
 
 
@@ -469,7 +468,7 @@ def _sections(comparison: Comparison, attributed: AttributedTests, *, everything
         if tests and (state != "same" or everything):
             nodes = tuple(_test_node(test, attributed.get(test.key), everything) for test in tests[:MOST_LINES])
             left = len(tests) - MOST_LINES
-            more = f"and {left} more: --json has all of them" if left > 0 else ""
+            more = f"and {left} more: --json lists all" if left > 0 else ""
             yield Heading(text(section_text(state, len(tests)))), Tree(nodes, more)
 
 
@@ -502,7 +501,7 @@ def _attribution_nodes(attributed: Attributed | None) -> Iterator[Node]:
 
 
 def _rows_node(change: TestChange, everything: bool) -> Node:
-    """What became of the rows of its dataset: how many of each, then those that changed (or all of them)."""
+    """What became of the rows of its dataset: how many of each, then those that changed (or all rows)."""
     shown = list(change.rows) if everything else changed_rows(change)[:MOST_ROWS]
     left = 0 if everything else sum(row.changed for row in change.rows) - MOST_ROWS
     nodes = []
@@ -511,7 +510,7 @@ def _rows_node(change: TestChange, everything: bool) -> Node:
         words = text(one_line(f"#{row.label}", 40), (f"  {row_text(row)}", "dim"))
         nodes.append(Node(text(*words, *(("  ", "dim") for _ in command), *chain(*command)), sign=SIGNS[row.state]))
     if left > 0:
-        nodes.append(Node(text((f"and {left} more rows: --all and --json have all of them", "dim"))))
+        nodes.append(Node(text((f"and {left} more rows: --all and --json list all", "dim"))))
     return Node(text((rows_text(change), "dim")), tuple(nodes))
 
 
@@ -587,7 +586,7 @@ def _rows_page(change: TestChange) -> View:
 
 
 def _not_listed(number: int, most: int = MOST_TABLE) -> str:
-    return f"{number - most} more are not listed here" if number > most else ""
+    return f"{number - most} more are not listed" if number > most else ""
 
 
 # One change

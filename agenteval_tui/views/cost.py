@@ -19,7 +19,7 @@ def costs_view(costs: Costs) -> View:
     notes = (
         text((f"with {costs.failed_attempts:,} failed {made} retried" if costs.failed_attempts else "", "dim")),
         text((cached if costs.cached else "", "dim")),
-        text((f"of {numbers.count(unknown, 'run')} no price is known" if unknown else "", "warn")),
+        text((f"the price of {numbers.count(unknown, 'run')} is not known" if unknown else "", "warn")),
     )
     columns = (Column(""), *(Column(head, "right") for head in ("runs", "input", "output", "cost", "a run")))
     return (Table(columns, tuple(_rows(costs))), *paragraphs(notes))

@@ -25,7 +25,7 @@ def verdict_text(alignment: Alignment) -> str:
     number, thoughts = len(alignment.differences), alignment.thoughts
     also = f"; {thoughts:,} {'reasoning differs' if thoughts == 1 else 'reasonings differ'}" if thoughts else ""
     if not number:
-        return f"both did the same, step by step{also}"
+        return f"both runs took the same steps{also}"
     return f"{count(number, 'difference')} in {count(len(alignment.pairs), 'step')}{also}"
 
 
@@ -109,7 +109,7 @@ def _pair(pair: Pair, width: int) -> Iterator[Element]:
 
 
 def _alike(lines: Sequence[str]) -> Iterator[Element]:
-    """Lines that both have: all of them where they are few, else the first and the last."""
+    """Lines that both have: all where they are few, else the first and the last."""
     hidden = len(lines) - 2 * _AROUND
     for number, line in enumerate(lines):
         if hidden <= 1 or number < _AROUND or number >= len(lines) - _AROUND:

@@ -31,13 +31,13 @@ def divergence_text(divergence: Divergence) -> str:
     if divergence.fork is not None:
         return fork_text(divergence.fork)
     if root.number < 2:
-        return "this test has no other run that ended, with this row and variation"
+        return "this test has no other finished run with this row and variation"
     if not root.passed or not root.failed:
         ended = "passed" if root.passed else "failed"
         return f"all {root.number:,} runs {ended}, so there is no difference to explain"
     if not any(len(node.branches) > 1 for node in [root, *divergence.tree.nodes()]):
-        return "all runs took the same steps: the reason for the difference is not in them"
-    return "no step tells the passing runs from the failing ones"
+        return "all runs took the same steps, so the steps do not explain the difference"
+    return "no step separates the passing runs from the failing ones"
 
 
 def parting_text(divergence: Divergence | None) -> str:
@@ -61,7 +61,7 @@ def head_view(divergence: Divergence) -> View:
     """Where passing and failing runs diverge, and over which runs."""
     root, forked = divergence.tree.root, divergence.fork is not None
     where = "in all executions" if divergence.everywhere else "in this execution"
-    arguments = "" if divergence.with_arguments else "; arguments do not count"
+    arguments = "" if divergence.with_arguments else "; arguments are ignored"
     scope = (f"{numbers.count(root.number, 'run')} {where}{arguments}", "dim")
     sentence = Node(text((divergence_text(divergence), "bold" if forked else "")), sign=FORK if forked else ("", ""))
     return Tree((sentence,), indent=1), Paragraph(text(scope, *counts(root.passed, root.failed)), 3 if forked else 1)

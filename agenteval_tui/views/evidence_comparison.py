@@ -169,7 +169,7 @@ def _cut(name: str, expected: Any, got: Any, hint: Mapping[str, Any]) -> Compari
     elif "at" in hint and hint.keys() & {"found", "ends_before", "goes_on"}:
         note = f"at character {hint['at'] + 1:,}: {_near_note(hint)}"
     else:
-        note = "the difference is after the part that is kept" if wanted == found else ""
+        note = "the difference is after the stored part" if wanted == found else ""
     return Comparison(name, wanted, found, note=note)
 
 
@@ -270,7 +270,7 @@ def parting_note(expected: str, got: str) -> str:
     if not extra:
         return f"{_said(lost)} is missing"
     if not lost:
-        return f"{_said(extra)} is too much"
+        return f"{_said(extra)} is extra"
     if lost.casefold() == extra.casefold():
         return "only the case differs"
     return f"{_said(extra)} instead of {_said(lost)}"

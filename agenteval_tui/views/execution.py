@@ -35,7 +35,7 @@ def ends_text(row: ExecutionRow) -> Text:
         if number > 0:
             parts += [", "] if parts else []
             parts.append((f"{number:,} {word}", token))
-    return text(*parts or ["nothing was run"])
+    return text(*parts or ["nothing ran"])
 
 
 def took_ms(row: ExecutionRow) -> int | None:
@@ -114,7 +114,7 @@ def title_text(row: ExecutionRow) -> Text:
 
 
 def ended_view(row: ExecutionRow, runs: Sequence[RunRow], errors: Sequence[tuple[str, int]] = ()) -> View:
-    """How the runs of an execution ended: the same error of many of them once (`errors`), then how many ended how."""
+    """How the runs of an execution ended: the same error of many once (`errors`), then how many ended how."""
     lines = [
         text((f"{count:,} runs in error: ", "broken"), one_line(said, 300)) for said, count in errors[:_MOST_ERRORS]
     ]
@@ -134,7 +134,7 @@ def rate_view(row: ExecutionRow, overall: Mapping[str, Any], retries: int = 0) -
     `overall`: of `analysis.summary.execution_stats`."""
     lines = []
     if row.status == "stopped":  # why it broke off, or died, is the last line (`RunReport.code`)
-        lines.append(text((f"{row.status}: ", "warn"), one_line(row.message or "no reason was given", 400)))
+        lines.append(text((f"{row.status}: ", "warn"), one_line(row.message or "no reason given", 400)))
     if (rate := overall["pass_rate"]) is not None:
         low, high = numbers.percent_interval(*overall["interval"])
         broken = f"; {overall['errors']:,} in error" if overall["errors"] else ""

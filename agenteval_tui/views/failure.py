@@ -40,7 +40,7 @@ class Failure(Struct, frozen=True):
     runs: int
     of: int
     run: str = ""
-    """The id of one of them."""
+    """The id of one of the runs."""
 
 
 class Failures(Struct, frozen=True):

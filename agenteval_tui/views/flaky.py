@@ -16,8 +16,8 @@ from agenteval_tui.views.trends import interval_text
 
 _WHOSE = {
     "agent": "the agent: its outputs differ",
-    "judge": "the judge: it says different things of one output",
-    "both": "both: outputs differ, and the judge on one output too",
+    "judge": "the judge: it gives one output different verdicts",
+    "both": "both: outputs differ, and the judge gives one output different verdicts",
     "unknown": "unknown: the judge was asked once about each output (`votes` asks it more often)",
     "nobody": "",
 }
@@ -29,17 +29,17 @@ def flaky_view(report: VarianceReport, window: str, *, everything: bool = False)
     """The flaky tests with their criteria (`everything`: the steady ones too), then those that changed."""
     decided = [test for test in report.tests if test.n]
     if not decided:
-        said = f"no run with a verdict in this window ({one_line(window, 20)}): a longer one by --window, or all"
+        said = f"no run has a verdict in this window ({one_line(window, 20)}): try a longer --window, or --window all"
         return paragraphs([text(said)])
     if report.tests if everything else report.flaky:
-        cut = f"only the newest {NEWEST:,} of these runs were looked at: a shorter --window shows others"
+        cut = f"only the newest {NEWEST:,} of these runs were analysed: a shorter --window shows others"
         return (
             flaky_table(report, everything=everything),
             *_changed(report),
             *paragraphs([text((cut if report.cut else "", "warn"))]),
         )
     most = max(flaky.n for flaky in decided)
-    few = "few runs show little: agenteval run PATH --repeat 5" if most < _K else ""
+    few = "a few runs show little: agenteval run PATH --repeat 5" if most < _K else ""
     return (
         Paragraph(
             text(f"nothing is flaky: {numbers.count(len(decided), 'test')}, up to {numbers.count(most, 'run')} each")
@@ -121,7 +121,7 @@ def _more(test: VarianceComponent, report: VarianceReport) -> list[str]:
 def _whose(test: VarianceComponent, report: VarianceReport) -> str:
     flaky = [criterion for criterion in report.criteria_of(test) if criterion.flaky]
     if test.whose == "unknown" and flaky and not any(test.criterion_hash for test in flaky):
-        return "another tool's verdicts: whose doing it is can't be told"
+        return "another tool's verdicts: the source is not known"
     return _WHOSE[test.whose]
 
 
@@ -134,7 +134,7 @@ def _changed(report: VarianceReport) -> View:
         sign: Span = ("✗ ", "bad") if test.step == "regression" else ("✓ ", "good")
         lines.append(text(sign, one_line(test.name, 60), (f"  {test.step}: {_by_configuration(test)}", "dim")))
     if len(listed) > _MOST_CHANGED:
-        lines.append(text((f"  and {len(listed) - _MOST_CHANGED} more: --json has all of them", "dim")))
+        lines.append(text((f"  and {len(listed) - _MOST_CHANGED} more: --json lists all", "dim")))
     head = "not flaky, but changed with the agent's configuration or the criteria:"
     return (Paragraph(()), Paragraph(text(head)), *paragraphs(lines))
 
@@ -153,7 +153,7 @@ def suggestions_view(suggested: Sequence[VarianceComponent], until_ms: int | Non
         return ()
     if until_ms is None:
         lines = [
-            text(("suggested, or all of it by --quarantine:", "dim")),
+            text(("suggested (--quarantine does all of it):", "dim")),
             *(text(f"  {_command(component)}") for component in suggested),
         ]
     else:

@@ -38,7 +38,7 @@ def price_text(takes: Estimate, requests: int) -> str:
 
 
 def forks_view(forks: Forks) -> View:
-    """The run and its branches, each with its rate and the interval, and why its continuations failed."""
+    """The run and its branches, the best one first: its rate with the interval, and why continuations failed."""
     run = forks.run
     rows = [_row("the run itself", run.status, forks.passed, forks.decided, forks.interval, _why(run), run.id)]
     for branch in ranked(forks.branches):
@@ -80,7 +80,7 @@ def _notes(forks: Forks) -> Iterable[model.Text]:
         cost = "" if forks.cost is None else f", {numbers.dollars(forks.cost)}"
         yield text((f"{numbers.count(forks.asked, 'continuation')} asked for{cost}", "dim"))
     if known and forks.execution:
-        yield text((f"{numbers.count(known, 'answer')} known before: nothing was paid for {_them(known)} again", "dim"))
+        yield text((f"{numbers.count(known, 'answer')} stored before, not paid for again", "dim"))
     stopped = dict.fromkeys(branch.stopped for branch in forks.branches if branch.stopped)
     yield from (text((f"some were not asked: {why}", "warn")) for why in stopped)
     yield text(("Forks never count in rates, trends, baselines or gates.", "dim"))

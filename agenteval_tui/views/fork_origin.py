@@ -36,7 +36,7 @@ def edit_text(edit: AnyEdit, was: Transcript | None = None) -> str:
         case Result(step, said, error):
             return f"step {step + 1}: {'error' if error else 'result'} {_quoted(said, _content(was, step))}"
         case Insert(step, role, said):
-            return f"behind step {step + 1}: {role} {_quoted(said)}"
+            return f"after step {step + 1}: {role} {_quoted(said)}"
         case Drop(step):
             return f"without step {step + 1}"
         case Tools(changes):

@@ -44,7 +44,7 @@ def certainty_text(verdict: GateVerdict) -> str:
     if verdict.sure or verdict.rate is None:
         return ""
     few = "1 run is too few" if verdict.n == 1 else f"{verdict.n:,} runs are too few"
-    return f"{few} to decide" + (f", at this rate it takes {verdict.needed:,}" if verdict.needed else "")
+    return f"{few} to decide" + (f" (at this rate it takes {verdict.needed:,})" if verdict.needed else "")
 
 
 def _left_out(verdict: GateVerdict) -> str:

@@ -18,7 +18,7 @@ RATINGS = {1: "bad", 2: "more bad than good", 3: "undecided", 4: "good", 5: "ver
 WARNING: Span = ("⚠", "broken")
 """Beside a label that contradicts the verdict."""
 _UNKNOWN = "criterion unknown"
-"""Of a label from an older history that several criteria of the run may be meant by: no verdict of one of them."""
+"""Of a label from an older history that several criteria of the run could be about: it decides none of these."""
 
 
 def subject_text(label: Label) -> str:
@@ -70,7 +70,7 @@ def said_last(label: Label, now_ms: int) -> str:
     """`Last said by kim 2 days ago: failed: too rude`."""
     who = f" by {one_line(label.who, 40)}" if label.who else ""
     comment = f": {one_line(label.comment, 200)}" if label.comment else ""
-    return f"Last said{who} {numbers.age(label.at_ms, now_ms)}: {label.said}{comment}"
+    return f"Last label{who} {numbers.age(label.at_ms, now_ms)}: {label.said}{comment}"
 
 
 def labelled_text(labels: Sequence[Label]) -> str:

@@ -94,7 +94,7 @@ class Column(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True):
-    """A row of a table: a text for each column, or a single one across all of them. A screen selects the row
+    """A row of a table: a text for each column, or a single one across all. A screen selects the row
     by its `key`."""
 
     cells: tuple[Text, ...]
@@ -112,7 +112,7 @@ class Table(Struct, frozen=True):
 class Node(Struct, frozen=True):
     """A node of a tree, with the sign before it (an empty span: none).
 
-    `block`: lines below its words whose characters stand below each other, as code.
+    `block`: lines below its words whose characters are below each other, as code.
     """
 
     words: Text

@@ -13,7 +13,7 @@ from agenteval_tui.views.model import List, Paragraph, Text, View, paragraphs, t
 _MOST_PARTS = 20
 _MOST_PROGRAMS = 12
 _MOST_AGENTS = 4
-_NOT_KNOWN = "what it takes is not known: nothing like it was run before"
+_NOT_KNOWN = "no estimate: nothing like it has run before"
 _SAID: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("time", "", lambda seconds: numbers.duration(1000 * seconds)),
     ("tokens", " tokens", lambda number: f"{number:,.0f}"),
@@ -23,7 +23,7 @@ _SAID: tuple[tuple[str, str, Callable[[float], str]], ...] = (
 
 
 def plan_heading(plan: Preview) -> str:
-    """The plan in one line: `12 runs on shop · about 30.0 s · about $0.0200`."""
+    """The plan in one line: `12 runs on shop · about 30.0 s · at least about $0.0200` (a part is unknown)."""
     agents = list(plan.estimate.agents)
     on = one_line(agents[0], 40) if len(agents) == 1 else numbers.count(len(agents), "agent")
     said = [f"{numbers.count(plan.runs, 'run')} on {on}"]
@@ -33,7 +33,7 @@ def plan_heading(plan: Preview) -> str:
     if cost is not None and cost.expected:
         said.append(about_text(numbers.dollars(cost.expected), cost.whole))
     if plan.over:
-        said.append(f"likely to be stopped by the limit of {', '.join(plan.over)}")
+        said.append(f"likely to stop at the limit of {', '.join(plan.over)}")
     return " · ".join(said)
 
 
@@ -63,7 +63,7 @@ def plan_in_short(plan: Preview) -> View:
     against = [f"! {_over(plan)}"] if plan.over else []
     if refused:
         what = numbers.count(refused, "thing")
-        against.append(f"! needs your trust for {what} of a suite's folder: you are asked first")
+        against.append(f"! asks for your trust first, for {what} in a suite's folder")
     takes, judges, users = plan.estimate, plan.estimate.judges, plan.estimate.users
     items = list(_items(takes)) or [text((_NOT_KNOWN, "dim"))]
     asked = [text(("judges are asked in ", "dim"), numbers.count(judges.asked, "run")), *_items(judges)]
@@ -81,7 +81,7 @@ def plan_in_short(plan: Preview) -> View:
 
 
 def _over(plan: Preview) -> str:
-    return f"likely to be stopped before its end by the limit of: {', '.join(plan.over)}" if plan.over else ""
+    return f"likely to stop early, at the limit of {', '.join(plan.over)}" if plan.over else ""
 
 
 def _may_stop(takes: Estimate) -> str:
@@ -157,12 +157,12 @@ def _limits(plan: Preview) -> Iterator[Text]:
     yield text((_over(plan), "warn"))
     if plan.cache:
         which = "of first repetitions" if plan.cache == "first" else "of all repetitions"
-        yield text(f"answers {which} that the history has are taken from there")
+        yield text(f"answers {which} come from the history where it has them")
 
 
 def _needs(plan: Preview) -> Iterator[Text]:
     for need in plan.needs:
-        state = " (trusted)" if need.trusted else f" (not trusted: {one_line(need.reason, 200)})"
+        state = " (trusted)" if need.trusted else f" ({one_line(need.reason, 200)})"
         yield text(f"needs trust, from {one_line(str(need.folder))}", (state, "dim" if need.trusted else "warn"))
         yield from (text(f"  {one_line(what, 300)}") for what in need.what[:_MOST_PROGRAMS])
         if len(need.what) > _MOST_PROGRAMS:

@@ -25,12 +25,12 @@ from agenteval_tui.views.model import (
 
 WHY: dict[Why, tuple[str, str]] = {
     "needs_review": ("waits", "waits for a person"),
-    "failure": ("failed", "failed, and not labelled yet"),
+    "failure": ("failed", "failed and not labelled yet"),
     "disagreement": ("differs", "differs from its label"),
     "sample": ("sample", "in a random sample"),
 }
 """Why something is looked at, in short and in full."""
-NOTHING = "nothing waits for a person"
+NOTHING = "nothing is waiting for a person"
 _SHOWN = 50
 
 

@@ -14,16 +14,16 @@ from agenteval_tui.views.model import Paragraph, Span, Text, View, text
 GAP = " … "
 STAGES = {
     "reproduce": "does it fail again?",
-    "reduce": "taking parts out",
-    "confirm": "asking the small case again",
-    "check": "taking each part out by itself",
+    "reduce": "removing parts",
+    "confirm": "asking the smallest case again",
+    "check": "removing each part by itself",
 }
 
 
 def progress_text(progress: Progress) -> str:
     """`removing parts: 212 of 1,240 characters, 31 questions, 44 continuations`."""
     return (
-        f"{STAGES[progress.stage]}: {progress.smallest:,} of {numbers.count(whole, 'character')}, "
+        f"{STAGES[progress.stage]}: {progress.smallest:,} of {numbers.count(progress.whole, 'character')}, "
         f"{numbers.count(progress.questions, 'question')}, {numbers.count(progress.answers, 'continuation')}"
     )
 
@@ -33,7 +33,7 @@ def price_text(price: ShrinkPrice) -> str:
     low, high = price.low, price.high
     said = [f"about {low:,} to {high:,} continuations"]
     if price.cost is None:
-        said.append("what they cost is not known")
+        said.append("cost not known")
     elif price.cost:
         said.append(f"about {numbers.dollars(price.cost * low)} to {numbers.dollars(price.cost * high)}")
     else:
@@ -94,7 +94,7 @@ def _line(label: str, words: Text, *, there: bool) -> Text:
 
 
 def _pieces(part: Part, removed: Collection[int], *, dimmed: bool, gone: bool = False) -> Text:
-    """The words that are there, and for those that are gone a gap, or the words dimmed."""
+    """The present words, and for removed ones a gap, or the words dimmed."""
     found: list[Span] = []
     for words, there in pieces(part, removed, gone=gone):
         if not there and not dimmed:
@@ -117,16 +117,16 @@ def _verdict(shrunk: Shrunk, criterion: str) -> Text:
     if shrunk.ending == "not_reproduced":
         return text(
             ("It does not fail again often enough: ", "warn"),
-            f"{what} for the same cause in {_rate(shrunk.first)}. Look at it as luck, or lower --rate.",
+            f"{what} for the same cause in {_rate(shrunk.first)}. Treat it as luck, or lower --rate.",
         )
     if shrunk.ending == "stopped" and not shrunk.removed:
-        return text(("Stopped before anything was taken out: ", "warn"), f"{shrunk.why}.")
+        return text(("Stopped before anything was removed: ", "warn"), f"{shrunk.why}.")
     if shrunk.ending == "stopped":
         return text(
             ("Stopped: ", "warn"), f"{shrunk.why}. The smallest case until then has {after:,} of {before:,} characters."
         )
     if shrunk.ending == "whole":
-        return text(f"Nothing can go: {what} for the same cause only with all {before:,} characters.")
+        return text(f"Nothing can be removed: {what} for the same cause only with all {before:,} characters.")
     return text(
         (f"{after:,} of {before:,} characters", "bold"),
         f" are enough: {what} for the same cause in {_rate(shrunk.last)}.",
@@ -140,9 +140,9 @@ def _notes(shrunk: Shrunk) -> Iterator[Text]:
     if shrunk.tools_stay:
         yield text((f"No tool was removed: {shrunk.tools_stay}.", "dim"))
     if shrunk.minimal:
-        yield text(("No single part of it can go: each was tried.", "dim"))
+        yield text(("No single part can be removed: each was tried.", "dim"))
     asked = f"{numbers.count(shrunk.questions, 'question')}, {numbers.count(shrunk.answers, 'continuation')}"
-    yield text((f"{asked}. They are stored, and count in no rate, trend, baseline or gate.", "dim"))
+    yield text((f"{asked}. They are stored, and never count in rates, trends, baselines or gates.", "dim"))
 
 
 def _rate(count: Count) -> str:

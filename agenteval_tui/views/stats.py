@@ -25,7 +25,7 @@ _LONGEST = 24  # cells of a test's name that are kept before figures are cut
 
 
 def stats_view(stats: Stats, most_k: int = 6) -> View:
-    """A row a test and one over all of them, with pass^k up to `most_k`; then what is to be known of the figures."""
+    """A row a test and one over all, with pass^k up to `most_k`; then what is to be known of the figures."""
     overall = stats["overall"]
     ks = [str(k) for k in range(1, min(len(overall["pass_hat_k"]), most_k) + 1)]
     least = min(max((len(test["id"]) for test in stats["tests"]), default=0), _LONGEST)
@@ -62,14 +62,14 @@ def _flags(test: Stats) -> Text:
 
 def _notes(overall: Stats, ks: Sequence[str]) -> Iterator[Text]:
     if not ks:
-        yield text("nothing was decided")
+        yield text("no run has a verdict")
     if thin := [k for k in ks if overall["tests_at_k"][k] < overall["tests"]]:
         yield text((f"pass^{thin[0]} and above: only tests with this many decided runs", "dim"))
     if overall["standard_error"] is not None:
         error = f"standard error of the rate, clustered by test: {overall['standard_error']:.3f}"
         yield text((f"{error}; {numbers.count(overall['flaky'], 'test')} flaky", "dim"))
     if overall["stopped_early"]:
-        lean = "the interval is the confidence sequence's; pass@k and pass^k lean to that answer"
+        lean = "the interval is the confidence sequence's; pass@k and pass^k lean towards that answer"
         yield text((f"{numbers.count(overall['stopped_early'], 'test')} stopped early: {lean}", "warn"))
     if overall["undecided"]:
         yield text((f"{numbers.count(overall['undecided'], 'run')} without a verdict", "dim"))
@@ -96,7 +96,7 @@ def labelling_view(report: Report) -> View:
         for name, counts, label in zip(report.labels, report.matrix, report.per_label, strict=True)
     ]
     head = f"labels  accuracy {_share(report.accuracy)}  macro F1 {_share(report.macro_f1)}  n {report.total}"
-    errors = f"{numbers.count(report.errors, 'run')} whose label could not be judged" if report.errors else ""
+    errors = f"{numbers.count(report.errors, 'run')} with a label that could not be graded" if report.errors else ""
     return (
         Paragraph(()),
         Paragraph(text((head, "bold"))),

@@ -63,17 +63,17 @@ def labels_text(found: Suggestions, given: TestExamples) -> Text:
 def facts_of(one: Suggestion, found: Suggestions) -> Iterator[Text]:
     """What is known of a suggestion, a line each."""
     sign = ("✓ ", "good") if one.agrees == one.labelled else ("✗ ", "warn")
-    checked = "" if one.left_out is None else f"; {one.left_out} of {one.labelled} when made without the run"
+    checked = "" if one.left_out is None else f"; {one.left_out} of {one.labelled} when each run is held out"
     if found.bad:
         words = f"agrees with {one.agrees} of {count(one.labelled, 'label')}{checked}"
     else:
-        words = f"holds of all {count(found.good, 'good run')}" if found.good > 1 else "holds of the good run"
+        words = f"holds for all {count(found.good, 'good run')}" if found.good > 1 else "holds for the good run"
     yield text(sign, words, (f"; passes {one.passes} of {count(one.runs, 'run')}; size {one.size:g}", "dim"))
     if one.wrong:
         more = f" and {len(one.wrong) - _WRONG} more" if len(one.wrong) > _WRONG else ""
         yield text(("wrong: ", "warn"), ", ".join(map(short_id, one.wrong[:_WRONG])) + more)
     if one.teaches and one.teaches != found.label_next:
-        yield text((f"a label of {one.teaches} would tell most about it", "dim"))
+        yield text((f"labelling {short_id(one.teaches)} would tell you most about it", "dim"))
 
 
 def next_lines(found: Suggestions) -> Iterator[Text]:
@@ -89,7 +89,7 @@ def next_lines(found: Suggestions) -> Iterator[Text]:
         share, these = percent(found.unseen), "these share" if found.good > 1 else "this one has"
         yield text(
             f"{count(found.good, 'good run')}, no bad one: up to {share} of good runs may lack what {these} "
-            "(95 %, rule of three). Label a bad run to know what matters."
+            "(95 % confidence, rule of three). Label a bad run to learn what matters."
         )
     if found.label_next:
         yield text(

@@ -26,10 +26,10 @@ Shown = Literal["rate", "latency", "tokens", "cost", "steps"]
 
 MEASURES: dict[Shown, str] = {
     "rate": "pass rate, 95 % interval",
-    "latency": "latency of a run",
-    "tokens": "tokens of a run",
+    "latency": "latency per run",
+    "tokens": "tokens per run",
     "cost": "cost, US dollars",
-    "steps": "tool calls of a run",
+    "steps": "tool calls per run",
 }
 SAID: dict[Shown, Callable[[float], str]] = {
     "rate": lambda value: f"{value * 100:.0f} %",
@@ -78,19 +78,19 @@ def other_tests_text(other: OtherTests) -> str:
 
 
 def regrading_text(regrading: Regrading) -> str:
-    """`graded with today's criteria: 30 runs, 4 end otherwise, 2 left out, whose test is in no file now`."""
-    parts = [numbers.count(len(regrading.statuses), "run"), f"{regrading.changed:,} end otherwise"]
+    """`graded with today's criteria: 30 runs, 4 have another verdict, 2 left out, because their test is in no file`."""
+    parts = [numbers.count(len(regrading.statuses), "run"), f"{regrading.changed:,} have another verdict"]
     if regrading.errors:
-        parts.append(f"{regrading.errors:,} in error, where a judge was never asked")
+        parts.append(f"{regrading.errors:,} in error, because a judge was never asked")
     if regrading.left_out:
-        parts.append(f"{regrading.left_out:,} left out, whose test is in no file now")
+        parts.append(f"{regrading.left_out:,} left out, because their test is no longer in a file")
     if regrading.cut:
         parts.append(f"only the newest {NEWEST:,}")
     return f"graded with today's criteria: {', '.join(parts)}"
 
 
 def value_text(series: Series, shown: Shown, at: int | None) -> str:
-    """A group's value in a piece of time (None: over all of them), in a few characters; "" for nothing."""
+    """A group's value in a piece of time (None: over all), in a few characters; "" for nothing."""
     if shown == "rate":
         point = series.overall if at is None else series.points[at]
         return "" if point is None or point.rate is None else numbers.percent(point.rate)
@@ -125,7 +125,7 @@ def spent_text(spent: Mapping[Measure, MeasureStats | None]) -> str:
 def trends_view(trend: Trend, more: Extras, window: str, scale: int = 0) -> View:
     """All of it in lines: figures over time, then criteria, then causes. `scale`: cells in which rates are drawn."""
     if not trend.series:
-        hint = "a longer window by --window, or all; runs are made by agenteval run PATH"
+        hint = "try a longer --window, or --window all; agenteval run PATH makes runs"
         return paragraphs([text(f"nothing ran in {window}"), text((hint, "dim"))])
     which = f"each {trend.wanted.group}" if trend.wanted.group else one_line(trend.series[0].name, 70)
     view: View = (
@@ -137,13 +137,13 @@ def trends_view(trend: Trend, more: Extras, window: str, scale: int = 0) -> View
     if more.causes:
         view += (Paragraph(()), *failing_lines(more.causes))
     if more.cut:
-        cut = f"criteria and causes are of the newest {NEWEST:,} of these runs only"
+        cut = f"criteria and causes cover only the newest {NEWEST:,} of these runs"
         view += (Paragraph(text((cut, "warn"))),)
     return view
 
 
 def series_table(trend: Trend, breaks: Sequence[Break], scale: int = 0) -> Table:
-    """A row a piece of time and one over all of them, of each group; before a row what changed there."""
+    """A row a piece of time and one over all, of each group; before a row what changed there."""
     grouped = bool(trend.wanted.group)
     series = trend.series[:_MOST] if grouped else trend.series
     titles = any(place.title for place in trend.bins)
@@ -167,7 +167,7 @@ def series_table(trend: Trend, breaks: Sequence[Break], scale: int = 0) -> Table
             rows.append(Row((*_point(bucket_label(place, trend.by), point, at, scale), *title)))
         rows.append(Row((*_point("all", curve.overall, curve.spent_overall, scale, "bold"), *((),) * titles)))
     left = len(trend.series) - len(series)
-    more = f"and {numbers.count(left, 'more group')}: --json and --csv have all of them" if left else ""
+    more = f"and {numbers.count(left, 'more group')}: --json and --csv list all" if left else ""
     return Table(tuple(heads), tuple(rows), more)
 
 
@@ -175,7 +175,7 @@ def _break_lines(breaks: Sequence[Break]) -> Iterator[Text]:
     """What makes the piece of time that follows another thing than those before."""
     for shift in breaks[:_MOST_BREAKS]:
         what = "answered" if shift.kind == "agent" else "judged"
-        yield text((f"  ╌╌ {break_text(shift)}: {what} otherwise from here", "warn"))
+        yield text((f"  ╌╌ {break_text(shift)}: {what} differently from here", "warn"))
     if len(breaks) > _MOST_BREAKS:
         left = numbers.count(len(breaks) - _MOST_BREAKS, "more change")
         yield text((f"     and {left} of criteria and agents", "warn"))
@@ -275,7 +275,7 @@ def failing_table(causes: Sequence[Failing]) -> Table:
 
 
 def groups_table(trend: Trend, shown: Shown, at: int) -> Table:
-    """A row a group: its value in a piece of time and over all of them, with the interval of rates."""
+    """A row a group: its value in a piece of time and over all, with the interval of rates."""
     rows = []
     for line in trend.series:
         interval = interval_text(line.overall.interval) if shown == "rate" and line.overall.n else ""
@@ -331,5 +331,5 @@ def _alert(alert: Alert, window: str) -> Iterator[Text]:
     yield text((f"{word}: ", token), f"{who}{said[alert.state]}")
     if alert.by_chance:
         yield text(
-            (f"  {numbers.percent(alert.below)} lies in the interval: with so few runs chance alone can do that", "dim")
+            (f"  {numbers.percent(alert.below)} is inside the interval: with so few runs this can be chance", "dim")
         )

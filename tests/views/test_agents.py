@@ -38,7 +38,7 @@ def test_a_line_an_agent_and_below_it_the_steps_of_its_check() -> None:
         "! mine  openai  the key is not accepted (set SHOP_KEY)  161 ms",
         "  ✓ reachable    41 ms  yes",
         "  ! key         120 ms  401: not accepted",
-        "  · model               could not be told",
+        "  · model               unknown",
     ]
 
 

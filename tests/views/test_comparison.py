@@ -61,6 +61,6 @@ def test_who_changed_it_is_unknown_until_it_was_looked_at() -> None:
 def test_one_case_is_singular_and_no_rate_is_no_figure() -> None:
     one = Overall(None, "fisher", None, 0, None, PairedCounts(0, 0, 0, 0), 1)
     assert list(map(plain, lines(overall_lines(one)))) == [
-        "no test was decided on both sides",
-        "  1 case was decided on one side only, and is left out",
+        "no test has a verdict on both sides",
+        "  1 case has a verdict on one side only and is left out",
     ]

@@ -48,6 +48,6 @@ def test_the_screen_says_the_same() -> None:
 
 
 def test_how_much_differs() -> None:
-    assert verdict_text(align(LEFT, LEFT)) == "both did the same, step by step"
+    assert verdict_text(align(LEFT, LEFT)) == "both runs took the same steps"
     thinking, other = transcript("Yes.", thought="hm"), transcript("Yes.", thought="oh")
-    assert verdict_text(align(thinking, other)) == "both did the same, step by step; 1 reasoning differs"
+    assert verdict_text(align(thinking, other)) == "both runs took the same steps; 1 reasoning differs"

@@ -32,8 +32,8 @@ ALIKE = found((True, (answer("yes"),)), (False, (answer("yes"),)), everywhere=Tr
 def test_the_fork_in_a_sentence_or_why_there_is_none() -> None:
     fork = "step 1: 3 of 6 call look (3/3 pass), 3 answer at once (0/3 pass)"
     assert divergence_text(PARTED) == fork
-    assert divergence_text(ALIKE) == "all runs took the same steps: the reason for the difference is not in them"
-    assert divergence_text(found((True, (answer("a"),)))).startswith("this test has no other run that ended")
+    assert divergence_text(ALIKE) == "all runs took the same steps, so the steps do not explain the difference"
+    assert divergence_text(found((True, (answer("a"),)))).startswith("this test has no other finished run")
     assert (
         divergence_text(found(*[(True, (answer("a"),))] * 2))
         == "all 2 runs passed, so there is no difference to explain"
@@ -61,5 +61,5 @@ def test_the_head_of_the_tree_says_over_which_runs() -> None:
     assert lines[1].startswith("   ")
     assert lines[-1] == "   6 runs in this execution   ✓ 3   ✗ 3"
     assert plain_text(head_view(ALIKE)).splitlines()[-1] == (
-        " 2 runs in all executions; arguments do not count   ✓ 1   ✗ 1"
+        " 2 runs in all executions; arguments are ignored   ✓ 1   ✗ 1"
     )

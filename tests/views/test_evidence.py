@@ -108,7 +108,7 @@ def explained(store: Store, row: RunRow, wanted: str = "") -> Explanation:
 def test_text_says_all_and_where_to_see_it_again(store: Store) -> None:
     row = kept(store, (PASSED, failing("words", '"x" is not in the text'), BROKEN))
     assert as_text(explained(store, row)).splitlines() == [
-        "! 1 check could not be made",
+        "! 1 check could not run",
         "✓ polite: passed, score 1.00",
         "✗ words: failed, score 0.00",
         '  · TextResponse found "value"',

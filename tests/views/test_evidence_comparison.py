@@ -132,7 +132,7 @@ def test_what_cannot_be_compared_is_left_to_a_sentence() -> None:
     ("expected", "got", "note"),
     [
         ("#W1", "W1", "'#' is missing"),
-        ("W1", "W1 ", "a space is too much"),
+        ("W1", "W1 ", "a space is extra"),
         ("a b", "a\u00a0b", "a no-break space instead of a space"),
         ("a\nb", "a b", "a space instead of a line break"),
         ("Yes", "yes", "only the case differs"),

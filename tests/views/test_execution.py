@@ -58,7 +58,7 @@ def test_how_runs_ended_is_said_the_same_everywhere(row: ExecutionRow, runs: lis
     assert plain(ends_text(replace(whole, status="running"))).endswith("6 not run yet")
     nothing = replace(row, runs=2, passed=0, failed=0, errors=0, skipped=2)
     assert plain(ends_text(replace(nothing, kind="import"))) == "2 not graded"
-    assert plain(ends_text(replace(nothing, runs=0, skipped=0))) == "nothing was run"
+    assert plain(ends_text(replace(nothing, runs=0, skipped=0))) == "nothing ran"
 
 
 def test_an_execution_in_a_list(row: ExecutionRow) -> None:
@@ -90,7 +90,7 @@ def test_a_run_over_its_transcript(runs: list[RunRow]) -> None:
     head, about = printed(run_head(run))
     assert head == f"{run.test_name}  {run.id}"
     assert about.startswith(f"{run.status}, Shop / orders, repetition 1, agent demo, 2026-11-21 ")
-    assert about.endswith(", 1.4 s  2 checks could not be made")
+    assert about.endswith(", 1.4 s  2 checks could not run")
 
 
 def test_an_execution_with_its_runs(row: ExecutionRow, runs: list[RunRow]) -> None:
@@ -109,7 +109,7 @@ def test_the_last_lines_of_an_execution(row: ExecutionRow, runs: list[RunRow]) -
     assert " of 6 runs; 3 in error  (95 % interval by test: " in lines[0]
     assert lines[1:] == ["early stop: 2 runs saved, their tests were decided", "1 attempt failed and was retried"]
     stopped = replace(row, status="stopped", message="")
-    assert printed(rate_view(stopped, {"pass_rate": None})) == ["stopped: no reason was given"]
+    assert printed(rate_view(stopped, {"pass_rate": None})) == ["stopped: no reason given"]
     assert printed(next_view(stopped)) == [
         f"agenteval resume {short_id(row.id)} --max-... runs what is missing, with a higher limit",
         f"execution {row.id}  (agenteval show {short_id(row.id)})",

@@ -53,7 +53,7 @@ def test_what_came_of_a_label() -> None:
     assert plain(label_given(WHOLE, "failed", taken_back=True)) == (
         "the run: taken back: passed; the run now counts as failed"
     )
-    assert said_last(TONE, 121_000) == "Last said by kim 2 min ago: failed, 2 of 5: too rude"
+    assert said_last(TONE, 121_000) == "Last label by kim 2 min ago: failed, 2 of 5: too rude"
     assert labelled_text([UNKNOWN, TONE]) == "labelled failed, 2 of 5 by kim and 1 more"
     assert labelled_text(()) == ""
 

@@ -35,7 +35,7 @@ PLAN = Preview(
     over=("cost",),
     cache="first",
     needs=(
-        NeedsTrust(Path("/shop"), ("command: sh judge.sh", "python: tool.py"), "this folder was never trusted"),
+        NeedsTrust(Path("/shop"), ("command: sh judge.sh", "python: tool.py"), "this folder is not trusted yet"),
         NeedsTrust(Path("/desk"), ("command: ls",), ""),
     ),
 )
@@ -57,9 +57,9 @@ def test_the_whole_plan() -> None:
         "  judges' cost: about $0.0002  ($0.0001 to $0.0003, by 21 earlier runs)",
         "  early stopping may save up to 2 runs",
         "  stops at: cost $0.0300, tokens 100,000, time 1 min 0 s",
-        "  likely to be stopped before its end by the limit of: cost",
-        "  answers of first repetitions that the history has are taken from there",
-        "  needs trust, from /shop (not trusted: this folder was never trusted)",
+        "  likely to stop early, at the limit of cost",
+        "  answers of first repetitions come from the history where it has them",
+        "  needs trust, from /shop (this folder is not trusted yet)",
         "    command: sh judge.sh",
         "    python: tool.py",
         "  needs trust, from /desk (trusted)",
@@ -70,8 +70,8 @@ def test_the_whole_plan() -> None:
 def test_in_short_the_warnings_come_before_the_figures() -> None:
     assert printed(plan_in_short(PLAN)) == [
         "12 runs of 3 tests  v2 8  v1 4",
-        "! likely to be stopped before its end by the limit of: cost",
-        "! needs your trust for 2 things of a suite's folder: you are asked first",
+        "! likely to stop early, at the limit of cost",
+        "! asks for your trust first, for 2 things in a suite's folder",
         "about 30.0 s (10.0 s–1 min 2 s), about 880 tokens (640–1,200), about $0.0320 ($0.0200–$0.0460), "
         "not known of 3 more runs",
         "judges are asked in 4 runs, about $0.0002 ($0.0001–$0.0003)",
@@ -90,13 +90,13 @@ def test_a_narrow_form_shows_what_has_no_room_in_the_next_line(width: int) -> No
 def test_nothing_is_known_of_what_was_never_run() -> None:
     new = Estimate(12, 3, {f"a{n}": n for n in range(6)}, None, None, None, NOTHING)
     plan = replace(PLAN, estimate=new, over=(), needs=(), cache="", limits=Limits(), cases=3)
-    said = "what it takes is not known: nothing like it was run before"
+    said = "no estimate: nothing like it has run before"
     assert printed(plan_in_short(plan)) == ["12 runs of 3 tests  a5 5  a4 4  a3 3  a2 2  and 2 more agents", said]
     assert printed(plan_view(plan))[-1] == f"  {said}"
 
 
 def test_in_one_line() -> None:
-    said = "12 runs on 2 agents · about 30.0 s · about $0.0322 · likely to be stopped by the limit of cost"
+    said = "12 runs on 2 agents · about 30.0 s · at least about $0.0322 · likely to stop at the limit of cost"
     assert plan_heading(PLAN) == said
     one = replace(PLAN, over=(), estimate=Estimate(1, 1, {"shop\n": 1}, None, None, None, NOTHING))
     assert plan_heading(one) == "12 runs on shop"

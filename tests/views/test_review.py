@@ -28,7 +28,7 @@ def test_what_waits_is_a_line_each() -> None:
         "failed  OTHER  tone",
         "2 results: agenteval label RUN/NUMBER passed|failed|1..5, or the app",
     ]
-    assert plain_text(waiting_lines([])) == "nothing waits for a person"
+    assert plain_text(waiting_lines([])) == "nothing is waiting for a person"
     assert plain_text(waiting_lines([failed] * 52)).splitlines()[-2] == "and 2 more"
     assert set(WHY) == set(get_args(Why))
 

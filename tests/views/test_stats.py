@@ -59,7 +59,7 @@ def test_notes_say_what_the_figures_leave_out(stats: dict[str, Any]) -> None:
     lines = printed(stats_view({**stats, "overall": overall}))
     assert "pass^2 and above: only tests with this many decided runs" in lines
     assert "2 runs without a verdict" in lines
-    assert "3 checks could not be made in runs that have a verdict" in lines
+    assert "3 checks could not run in runs with a verdict" in lines
     assert any(line.startswith("1 test stopped early: ") for line in lines)
     nothing = {
         **overall,
@@ -69,7 +69,7 @@ def test_notes_say_what_the_figures_leave_out(stats: dict[str, Any]) -> None:
         "pass_rate": None,
         "standard_error": None,
     }
-    assert "nothing was decided" in printed(stats_view({"tests": [], "overall": nothing}))
+    assert "no run has a verdict" in printed(stats_view({"tests": [], "overall": nothing}))
 
 
 def test_labels_are_a_confusion_matrix_with_the_figures_of_each() -> None:
@@ -78,5 +78,5 @@ def test_labels_are_a_confusion_matrix_with_the_figures_of_each() -> None:
     assert lines[:2] == ["", "labels  accuracy 0.667  macro F1 0.400  n 3"]
     assert lines[3].split() == ["billing", "2", "1", "1.000", "0.667", "0.800"]
     assert lines[4].split()[-3:] == ["0.000", "–", "0.000"]
-    assert lines[5] == "1 run whose label could not be judged"
+    assert lines[5] == "1 run with a label that could not be graded"
     assert not any("\x1b" in line for line in lines)

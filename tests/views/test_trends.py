@@ -79,7 +79,7 @@ def test_groups_stand_below_their_names_and_what_is_left_out_is_counted(store: S
     lines = printed(series_table(grouped, ()))
     assert [line for line in lines[1:] if not line.startswith(" ")] == ["refunds", "greeting", "orders"]
     many = replace(grouped, series=grouped.series * 4)
-    assert series_table(many, ()).more == "and 4 more groups: --json and --csv have all of them"
+    assert series_table(many, ()).more == "and 4 more groups: --json and --csv list all"
     rows = groups_table(grouped, "rate", 0).rows
     assert [[plain(cell) for cell in row.cells] for row in rows][1][:3] == ["greeting", "", "100 %"]
     assert plain(groups_table(grouped, "cost", -1).rows[0].cells[1]) == "", "nothing is under the cursor"
@@ -93,7 +93,7 @@ def test_what_changed_stands_before_the_day_from_which_it_holds(store: Store) ->
     ]
     lines = printed(series_table(found, made))
     (at,) = [number for number, line in enumerate(lines) if "right 0" in line]
-    assert lines[at] == '  ╌╌ criterion "right 0" of refunds changed (aaaaaa to bbbbbb): judged otherwise from here'
+    assert lines[at] == '  ╌╌ criterion "right 0" of refunds changed (aaaaaa to bbbbbb): judged differently from here'
     assert lines[at + 3] == "     and 2 more changes of criteria and agents"
     agent = replace(made[0], kind="agent", agent="desk")
     assert break_text(agent) == "agent desk has another configuration (aaaaaa to bbbbbb)"
@@ -125,7 +125,7 @@ def test_alerts_are_sentences_and_rows_of_the_same_words(store: Store) -> None:
     fired = watch(store, WEEK, 0.9, NOW)
     (line, chance) = printed(alert_lines(fired, "the last 7 days"))
     assert re.match(r"ALERT: pass rate 89 % \(56 of 63 runs of 3 tests passed, 95 % interval .*, below 90 %$", line)
-    assert chance.startswith("  90 % lies in the interval")
+    assert chance.startswith("  90 % is inside the interval")
     cells = [plain(cell) for cell in alerts_table(fired).rows[0].cells]
     assert (cells[0], cells[1], cells[3]) == ("ALERT", "all runs  could be chance", "below 90 %")
     empty = watch(store, replace(WEEK, since_ms=NOW), 0.5, NOON)
@@ -174,7 +174,7 @@ def test_flaky_tests_with_their_criteria_and_whose_doing_it_is(store: Store) -> 
 def test_what_might_go_into_quarantine_and_what_went(store: Store) -> None:
     suggested = ledger(store, EVER, NOW).suggestions()
     lines = printed(suggestions_view(suggested))
-    assert lines[:2] == ["", "suggested, or all of it by --quarantine:"]
+    assert lines[:2] == ["", "suggested (--quarantine does all of it):"]
     assert lines[-1].endswith("--criterion right --reason 'flaky: 60 of 90 passed'")
     assert printed(suggestions_view(suggested, NOON))[-1] == "~ in quarantine: refunds / right  until 2026-11-21"
     assert suggestions_view(()) == ()
@@ -185,4 +185,4 @@ def test_a_steady_history_says_how_much_was_looked_at(store: Store, tmp_path: Pa
     assert printed(flaky_view(steady, "all")) == ["nothing is flaky: 1 test, up to 87 runs each"]
     with Store.open(tmp_path / "new.db") as empty:
         said = printed(flaky_view(ledger(empty, TrendQuery(None, NOON), NOON), "24h"))
-    assert said == ["no run with a verdict in this window (24h): a longer one by --window, or all"]
+    assert said == ["no run has a verdict in this window (24h): try a longer --window, or --window all"]
