@@ -147,7 +147,7 @@ def test_a_job_without_a_pull_request_and_addresses_that_must_not_get_the_token(
     assert pull_request({}) is None
     state, address = github
     job = {"GITHUB_TOKEN": TOKEN, "GITHUB_REPOSITORY": "o/r"}
-    with pytest.raises(AgentevalError, match="https only"):
+    with pytest.raises(AgentevalError, match="only sent over https"):
         put_comment("x", 1, {**job, "GITHUB_API_URL": "http://example.com"})
     with pytest.raises(AgentevalError, match="needs GITHUB_TOKEN"):
         put_comment("x", 1, {"GITHUB_API_URL": address})

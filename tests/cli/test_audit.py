@@ -20,7 +20,7 @@ def test_report(cli, suite: Path) -> None:
     lines = result.out.splitlines()
     assert any("never fails: good/Any tool will do: it passed on all 2 stored runs" in line for line in lines)
     assert any("never passes: bad/Names a whale: it failed on all 2 stored runs" in line for line in lines)
-    assert "[only 2 runs: run it more often to be sure]" in result.out
+    assert "[only 2 runs: run the test more often to be sure]" in result.out
     assert f"{suite}:" in result.out
     assert not any("Names the order" in line for line in lines)
     assert cli("audit", suite, "--strict").code == 1
@@ -34,7 +34,7 @@ def test_report(cli, suite: Path) -> None:
 def test_without_runs(cli, suite: Path) -> None:
     result = cli("audit", suite)
     assert result.code == 0
-    assert "not audited, because there is no stored run: good, bad" in result.out
+    assert "not audited, for lack of stored runs: good, bad" in result.out
     assert cli("audit", suite, "--strict").code == 2
 
 

@@ -49,7 +49,7 @@ def suite(tmp_path: Path, cli: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_from_the_free_answer_to_sampling(cli: Any, suite: Path) -> None:
     free = cli("blame", "order")
     assert "step 2 of 4, get_order" in free.out
-    assert '"W1042", which the user said in step 1; expected was "#W1042"' in free.out
+    assert '"W1042", which the user said in step 1; expected "#W1042"' in free.out
     document = cli("blame", "order", "--json").json("blame")
     assert (document["decisive"]["step"], document["sampled"]) == (1, None)
     assert document["decisive"]["clues"][0]["code"] == "wrong_argument"
@@ -62,7 +62,7 @@ def test_from_the_free_answer_to_sampling(cli: Any, suite: Path) -> None:
     assert sampled["sampled"]["rates"][0]["passed"] == 0
     assert (sampled["runs"], sampled["reproduces"]) == (1, "once"), "forks are not repetitions"
     again = cli("blame", "order", "--samples", 8)
-    assert f"{sampled['sampled']['asked']} of them known before" in again.out
+    assert f"{sampled['sampled']['asked']} stored before" in again.out
 
 
 def test_what_is_refused(cli: Any, suite: Path) -> None:

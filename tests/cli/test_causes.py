@@ -90,7 +90,7 @@ def test_labels_say_passed_or_failed_and_what_waits_is_listed(cli: Any, db: Path
     assert [one["why"] for one in everything] == ["needs_review"] + ["failure"] * 5 + ["sample"] * 2
 
     assert "the run now counts as passed" in cli("label", "E2-006/3", "passed", "--who", "kim", "--db", db).out
-    assert cli("review", "--db", db).out == "nothing waits for a person\n"
+    assert cli("review", "--db", db).out == "nothing is waiting for a person\n"
     assert "failed, 4 of 5" in cli("label", "E2-006", "failed", "4", "--db", db).out
     # What failed is right by one label, and not by the other.
     cli("label", "E2-000/1", "failed", "--db", db)

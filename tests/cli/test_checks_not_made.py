@@ -44,7 +44,7 @@ def test_they_are_said_wherever_the_outcome_is_shown(cli, suite: Path, tmp_path:
     ran = cli(
         "run", suite, "--md", files["md"], "--html", files["html"], "--csv", files["csv"], "--json", files["json"]
     )
-    said = "1 check could not be made"
+    said = "1 check could not run"
     assert ran.code == 0
     assert said in ran.out
     assert said in cli("show").out
@@ -58,7 +58,7 @@ def test_they_are_said_wherever_the_outcome_is_shown(cli, suite: Path, tmp_path:
     for name in ("md", "html"):
         text = files[name].read_text("utf-8")
         assert said in text
-        assert "Checks that could not be made" in text
+        assert "Checks that could not run" in text
     (row,) = csv.DictReader(io.StringIO(files["csv"].read_text("utf-8")))
     assert said in row["why"]
     document = json.loads(files["json"].read_text("utf-8"))
@@ -74,11 +74,11 @@ def test_they_are_said_wherever_the_outcome_is_shown(cli, suite: Path, tmp_path:
 
 def test_what_a_builder_reads_says_them_too(cli, suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    said, junit = "1 check could not be made: Is cheap: ", tmp_path / "junit.xml"
+    said, junit = "1 check could not run: Is cheap: ", tmp_path / "junit.xml"
     ran = cli("run", suite, "--junit", junit)
     assert ran.code == 0
     (line,) = (one for one in ran.out.splitlines() if one.startswith("✓"))
-    assert line.endswith("  1 check could not be made")
+    assert line.endswith("  1 check could not run")
     (warning,) = (one for one in ran.err.splitlines() if one.startswith("::warning"))
     assert "orders.suite.yaml,line=6,title=" in warning
     assert f"::passed, but {said}" in warning
@@ -89,7 +89,7 @@ def test_what_a_builder_reads_says_them_too(cli, suite: Path, tmp_path: Path, mo
     suite.write_text(suite.read_text("utf-8").replace("contains: W1042", "contains: W9999"), "utf-8")
     failed = cli("run", suite, "--junit", junit)
     (error,) = (one for one in failed.err.splitlines() if one.startswith("::error"))
-    assert "; 1 check could not be made in runs that have a verdict%0A" in error
+    assert "; 1 check could not run in runs with a verdict%0A" in error
     assert "::warning" not in failed.err
     (case,) = ElementTree.parse(junit).iter("testcase")
     assert case.findall("failure")
@@ -101,12 +101,12 @@ def test_figures_and_comparisons_say_them(cli, suite: Path) -> None:
     stats = cli("stats", "--json").json("stats")
     assert stats["overall"]["checks_not_made"] == 2
     assert stats["tests"][0]["checks_not_made"] == 2
-    assert "2 checks could not be made in runs that have a verdict" in cli("stats").out
+    assert "2 checks could not run in runs with a verdict" in cli("stats").out
     suite.write_text(suite.read_text("utf-8").replace("weight: 9", "weight: 8"), "utf-8")
     cli("run", suite)
-    (one, other) = (note for note in cli("compare", "--json").json("compare")["notes"] if "could not be made" in note)
-    assert one.startswith("2 checks could not be made in runs that have a verdict of ")
-    assert other.startswith("1 check could not be made in runs that have a verdict of ")
+    (one, other) = (note for note in cli("compare", "--json").json("compare")["notes"] if "could not run" in note)
+    assert one.startswith("2 checks could not run in runs with a verdict of ")
+    assert other.startswith("1 check could not run in runs with a verdict of ")
     assert one in cli("compare").out
 
 

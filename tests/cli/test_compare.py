@@ -84,7 +84,7 @@ def test_versions_of_a_criterion(cli: Any, compared: Path) -> None:
     assert '"contains": "5000"' in restored
     assert "weight: 2   # matters most" in restored
     assert restored.splitlines()[:16] == before.splitlines()[:16]
-    assert "in the file already" in cli("criterion", "customers-germany/1", "--restore", "2806").out
+    assert "already in the file" in cli("criterion", "customers-germany/1", "--restore", "2806").out
     for reference, said in (
         ("nothing/1", "no test 'nothing'"),
         ("customers-germany", "1 right filter"),
@@ -103,7 +103,7 @@ def test_gates_against_the_baseline(cli: Any, suite: Path, tmp_path: Path, monke
     assert "none of these tests has a baseline" in refused.err
     # The first time there is nothing to regress from, and the baseline is what comes out. A failure sets none.
     refused = cli("run", suite, "--test", "bad", "--set-baseline").out
-    assert "it is set after a success only" in refused
+    assert "it is only set after a success" in refused
     assert "agenteval baseline set last" in refused, "the command that sets it all the same"
     first = cli(*good, "--repeat", "2", "--no-regressions", "--set-baseline")
     assert first.code == 0
@@ -126,7 +126,7 @@ def test_gates_against_the_baseline(cli: Any, suite: Path, tmp_path: Path, monke
     assert "✗ regressed: good: 2/2, now 0/1" in worse.out
     assert "gate not reached: --no-regressions: a test regressed" in worse.out
     assert "gate not reached: --max-drop 50 %: the pass rate fell from 100 % to 0 % (-100 points)" in worse.out
-    assert "the baseline stays as it is" in worse.out
+    assert "the baseline stays unchanged" in worse.out
     assert "changed by: criterion" in worse.out, "--baseline prints the whole comparison"
     assert "::error" in worse.err
     assert "regressed since the baseline (2/2, now 0/1)" in worse.err

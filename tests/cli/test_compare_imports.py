@@ -62,7 +62,7 @@ def test_files_that_ask_other_things_are_doubted(cli: Any, tmp_path: Path) -> No
     now = brought(cli, tmp_path / "other.jsonl", [chat("Who wrote Faust?", "Goethe"), chat("And Emma?", "Austen")])
     document = cli("compare", was, now, "--json").json("compare")
     assert [one["asked_alike"] for one in document["paired_suites"]] == [False]
-    assert "check that both files are of the same eval" in cli("compare", was, now).out
+    assert "check that both files come from the same eval" in cli("compare", was, now).out
 
 
 def test_imports_without_a_test_in_common(cli: Any, tmp_path: Path) -> None:

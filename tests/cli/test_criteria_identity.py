@@ -72,7 +72,7 @@ def test_a_label_of_the_run_is_no_label_of_its_criteria(cli: Any, tmp_path: Path
     run = newest(cli)
     said = cli("label", run, "passed").out
     assert "needs_review" in said
-    assert f"counts for no criterion of the run; to label one: {run}/1, {run}/2, {run}/3" in said
+    assert f"this labels the run, not its criteria; to label a criterion: {run}/1, {run}/2, {run}/3" in said
     assert set(outcomes(cli, run).values()) == {"needs_review", "passed"}
     assert len(json.loads(cli("review", "--json").out)["waiting"]) == 2
     for one in json.loads(cli("judge-report", "--json").out)["criteria"]:
@@ -267,8 +267,8 @@ def test_trends_break_where_a_criterion_changed(cli: Any, tmp_path: Path) -> Non
     assert (changed["test"], changed["suite"], changed["file"]) == ("order", "Orders", str(path))
     shown = cli("trends", "--by", "execution").out
     assert 'criterion "facts" of order changed' in shown
-    assert 'criterion "new" of order was added: judged otherwise from here' in shown
-    assert "judged otherwise" not in cli("trends", "--window", "1m", "--test", "order", "--json").out
+    assert 'criterion "new" of order was added: judged differently from here' in shown
+    assert "judged differently" not in cli("trends", "--window", "1m", "--test", "order", "--json").out
 
 
 def test_compare_says_which_verdicts_are_not_comparable(cli: Any, tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ def test_compare_says_which_verdicts_are_not_comparable(cli: Any, tmp_path: Path
     done = cli("run", suite(tmp_path, [("facts", STRICT), ("voice", WRITTEN)]), "--no-regressions")
     said = (
         "not comparable: 1 test was judged by other criteria than before (order);"
-        " figures and gates count the verdicts all the same"
+        " figures and gates still count these verdicts"
     )
     assert done.code == 1, "the gate counts it, and says so"
     assert said in done.out
@@ -324,7 +324,7 @@ def test_a_history_is_graded_with_the_criteria_of_today(cli: Any, tmp_path: Path
     # A stricter criterion fails what passed, and its causes are those of today; another test's runs stay out of it.
     suite(tmp_path, [("tone", STRICT)])
     said = cli("trends", "--by", "execution", "--regrade").out
-    assert said.startswith("graded with today's criteria: 3 runs, 1 end otherwise\n")
+    assert said.startswith("graded with today's criteria: 3 runs, 1 have another verdict\n")
     told = cli("trends", "--regrade", "--json").json("trends")
     assert [(one["runs"], one["tests"]) for one in told["causes"]] == [(3, 1)]
     suite(tmp_path, [("tone", STRICT)], test="another")

@@ -72,7 +72,7 @@ def test_what_it_is_and_whether_it_is_whole(cli: Any, db: Path) -> None:
     wrong = cli("--db", db, "db", "check")
     assert (wrong.code, "db check --fix" in wrong.out) == (3, True)
     mended = cli("--db", db, "db", "check", "--fix")
-    assert (mended.code, "put right" in mended.out) == (0, True)
+    assert (mended.code, "repaired" in mended.out) == (0, True)
     assert "the history is whole" in mended.out
     assert cli("--db", db.with_name("gone.db"), "db").code == 2
 
@@ -80,7 +80,7 @@ def test_what_it_is_and_whether_it_is_whole(cli: Any, db: Path) -> None:
 def test_pruning_says_first_and_asks(cli: Any, db: Path) -> None:
     looked = cli("--db", db, "db", "prune", "--older-than", "90d", "--dry-run")
     assert looked.code == 0
-    assert looked.out.startswith("2 of 4 runs and 1 of 2 executions would go, about ")
+    assert looked.out.startswith("2 of 4 runs and 1 of 2 executions would be removed, about ")
     refused = cli("--db", db, "db", "prune", "--older-than", "90d")
     assert (refused.code, "--yes, or --dry-run" in refused.err) == (2, True)
     assert cli("--db", db, "db", "prune").code == 2
@@ -90,7 +90,7 @@ def test_pruning_says_first_and_asks(cli: Any, db: Path) -> None:
     done = cli("--db", db, "db", "prune", "--older-than", "90d", "--yes", "--json").json("db-prune")
     assert (done["runs"], done["kept"], done["removed"]["runs"]) == (1, {"labelled": 1}, 1)
     again = cli("--db", db, "db", "prune", "--older-than", "90d", "--yes")
-    assert again.out.startswith("nothing of 3 runs is old enough to go")
+    assert again.out.startswith("none of 3 runs is old enough to remove")
     assert "stays: 1 run, labelled" in again.out
     assert cli("--db", db, "db", "vacuum").code == 0
 
@@ -103,7 +103,7 @@ def test_to_another_machine_and_back(cli: Any, db: Path, made: tuple[Path, bytes
     mine = tmp_path / "new.db"
     (done,) = cli("--db", mine, "db", "import", copy, "--json").json("db-import")
     assert (done["executions"], done["runs"]) == (2, 4)
-    assert "4 runs known already" in cli("--db", mine, "db", "import", copy).out
+    assert "4 runs already known" in cli("--db", mine, "db", "import", copy).out
     # The project is somewhere else there.
     there = tmp_path / "project"
     there.mkdir()
@@ -111,7 +111,7 @@ def test_to_another_machine_and_back(cli: Any, db: Path, made: tuple[Path, bytes
     assert cli("--db", mine, "run", there).code == 1
     moved = cli("--db", mine, "db", "move", suite.parent, there)
     assert "1 suite moved" in moved.out
-    assert "2 tests had been run under both paths" in moved.out
+    assert "2 tests had runs under both paths" in moved.out
     assert cli("--db", mine, "db", "move", "/nowhere", there).code == 2
     assert cli("--db", mine, "db", "check").code == 0
 
@@ -157,7 +157,7 @@ def test_what_is_lost_is_listed_and_the_rest_is_sound(cli: Any, db: Path) -> Non
     checked = cli("--db", new, "db", "check", "--deep")
     assert checked.code == 0
     assert "the evidence of 1 run is lost" in checked.out
-    assert "sound, but for what is lost" in checked.out
+    assert "sound, except for what is lost" in checked.out
     assert cli("--db", new, "db", "check", "--json").json("db-check")["lost_evidence"] == 1
 
 
@@ -174,7 +174,7 @@ def test_tables_that_lack_something(cli: Any, db: Path) -> None:
     shown = cli("--db", db, "db")
     assert (shown.code, "whole" in shown.out) == (3, False)
     mended = cli("--db", db, "db", "check", "--fix")
-    assert (mended.code, "put right: column labels.passed is missing" in mended.out) == (0, True)
+    assert (mended.code, "repaired: column labels.passed is missing" in mended.out) == (0, True)
     with sqlite3.connect(db) as direct:
         direct.execute("ALTER TABLE suites DROP COLUMN name")
     direct.close()
@@ -190,7 +190,7 @@ def test_ages_and_sizes() -> None:
     assert [cutoff(one, now) for one in ("90d", "24 h", "2w", "1y")] == [910 * DAY, 999 * DAY, 986 * DAY, 635 * DAY]
     assert cutoff("1970-01-02T00:00+00:00", now) == DAY
     for wrong in ("90", "soon", "-3d", "9999999d"):
-        with pytest.raises(AgentevalError, match="neither an age nor a day"):
+        with pytest.raises(AgentevalError, match="is not an age or a day"):
             cutoff(wrong, now)
     assert [megabytes(one) for one in (1_500, 2_500_000, 3.21e9)] == ["2 KB", "2.5 MB", "3.2 GB"]
 

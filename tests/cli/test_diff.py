@@ -103,7 +103,7 @@ def test_the_difference_as_json(cli: CommandLine, db: Path) -> None:
 
 def test_a_run_beside_itself(cli: CommandLine, db: Path) -> None:
     result = cli("show", GOOD, "--diff", GOOD, "--db", db)
-    assert result.out.splitlines()[3:] == ["  … 8 steps alike", "both did the same, step by step"]
+    assert result.out.splitlines()[3:] == ["  … 8 steps alike", "both runs took the same steps"]
 
 
 @pytest.mark.parametrize(

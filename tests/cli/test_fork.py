@@ -72,7 +72,7 @@ def test_from_a_failure_to_a_pass(cli: Any, suite: Path, tmp_path: Path) -> None
     assert [len(one["continuations"]) for one in stored["branches"]] == [3, 3]
     assert stored["execution"] == ""
     known = cli("fork", "order", "--at", 2, "--set", RIGHT, "-n", 1, "--price")
-    assert "all of these continuations are known" in known.out
+    assert "all these continuations are already stored" in known.out
 
     # What `last` and the rest mean is as before.
     assert [one["kind"] for one in cli("history", "--json").json("history")] == ["fork", "fork", "run"]
@@ -114,9 +114,9 @@ def test_a_fork_is_kept_as_a_test(cli: Any, suite: Path) -> None:
         (("--at", 1, "--set", "tool_result=x"), "has no result of a tool"),
         (("--at", 2, "--set", "text"), "--set takes NAME=VALUE"),
         (("--at", 2, "--set", "color=red"), "NAME is one of"),
-        (("--at", 2, "--set", "arguments={"), "not JSON"),
+        (("--at", 2, "--set", "arguments={"), "these arguments are not JSON (write an object"),
         (("--at", 2, "--set", "text=@nothing.txt"), "there is no such file"),
-        (("--set", "text=x"), "which step"),
+        (("--set", "text=x"), "no step was given"),
         (("--at", 2, "--insert", "hello"), "ROLE=TEXT"),
         (("--at", 2, "--sweep", "shop.suite.yaml"), "a sweep is a list"),
         (("--system", "hi", "-n", 1, "--save-system"), "has no system prompt in its configuration"),

@@ -88,7 +88,7 @@ def test_a_gate_that_is_missed_fails_and_says_so_first(
     assert "gates: 1 of 2 reached" in done.out
     lines = [line for line in done.out.splitlines() if "gate " in line]
     assert lines[0].startswith("✗ whole: gate 80 % missed, 3 of 5 runs passed")
-    assert lines[0].endswith("too few to decide, at this rate it takes 16  (the suite's gate)")
+    assert lines[0].endswith("too few to decide (at this rate it takes 16)  (the suite's gate)")
     (error,) = [line for line in done.err.splitlines() if line.startswith("::error")]
     assert "title=whole::gate 80 %25 missed: 3 of 5" in error
     root = ElementTree.parse(junit).getroot()

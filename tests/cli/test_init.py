@@ -51,7 +51,7 @@ def test_nothing_is_overwritten_and_nothing_half_written(cli: Any, tmp_path: Pat
     (tmp_path / name).symlink_to(tmp_path / "nowhere")  # also a link to nothing is somebody's
     done = cli("init", tmp_path)
     assert done.code == 2
-    assert f"{name} is there already" in done.err
+    assert f"{name} already exists" in done.err
     assert {path.name for path in tmp_path.iterdir() if path.suffix in (".yaml", ".json")} == {name}
 
 

@@ -83,7 +83,7 @@ def test_a_run_with_a_judge_says_what_the_judge_used(cli: Any, suite: Path) -> N
 
 
 def test_judge_report_compares_with_labels(cli: Any, suite: Path, judge: Judge) -> None:
-    assert "no stored run was judged" in cli("judge-report").out
+    assert "no stored run has a verdict or a label" in cli("judge-report").out
     for score in (0.9, 0.1):
         judge.say(score)
         # Another wording asks anew; the same would be answered from the history.
@@ -155,7 +155,7 @@ def test_stored_runs_are_graded_again_without_asking(
     suite.write_text(stricter.replace("helpful?", "polite?"), "utf-8")
     other = cli("grade", suite, "--execution", "last")
     assert other.code == 3
-    assert "needs asking again" in other.out
+    assert "has not been asked this question yet" in other.out
     judge.say(1.0)
     kept = cli("grade", suite, "--execution", "last", "--judge", "strict", "--save")
     assert kept.code == 0, kept.out
@@ -181,7 +181,7 @@ def test_given_transcripts_are_judged_when_asked_for(cli: Any, server: ScriptedS
     transcript.write_text('[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]')
     alone = cli("grade", "--criteria", criteria, "--transcript", transcript)
     assert alone.code == 3
-    assert "not asked yet" in alone.out
+    assert "not been asked yet" in alone.out
     asked = cli("grade", "--criteria", criteria, "--transcript", transcript, "--judge", "mine", "--json")
     assert json.loads(asked.out)[0]["score"] == 0.9
 
@@ -237,5 +237,5 @@ def test_the_workbench_grades_with_what_was_said(cli: Any, suite: Path, server: 
         assert (impact.now, impact.then) == ({"passed": 3}, {"failed": 3})
         other = bench.judge(0, text.replace("helpful", "polite"))
         assert other.outcome == "error"
-        assert "needs asking again" in criterion_sentence(other)
+        assert "has not been asked this question yet" in criterion_sentence(other)
     assert len(server.requests) == asked

@@ -243,9 +243,8 @@ def test_a_key_that_is_not_the_one_of_the_env_file_is_asked_about(
 @pytest.fixture
 def stored(cli: Any, tmp_path: Path, port: int) -> Path:
     """A run in the history, of a suite that became evil afterwards: it judges at another machine."""
-    suite = suite_of(
-        tmp_path / "s", REPLAY, JUDGED, evil={"kind": "openai", "base_url": "http://127.0.0.1:9", "model": "m"}
-    )
+    absent = {"kind": "openai", "base_url": "http://127.0.0.1:9", "model": "m", "max_attempts": 1}
+    suite = suite_of(tmp_path / "s", REPLAY, JUDGED, evil=absent)
     assert cli("run", suite).code == 3  # nobody judges there
     suite_of(tmp_path / "s", REPLAY, JUDGED, evil=evil(port))
     return suite
@@ -279,7 +278,7 @@ def test_no_verb_is_a_second_way_in(cli: Any, tmp_path: Path, listener: Listener
 
 
 def test_resuming_asks_again(cli: Any, tmp_path: Path, listener: Listener, port: int) -> None:
-    suite = suite_of(tmp_path / "s", evil(port, base_url="http://127.1:9/v1"))
+    suite = suite_of(tmp_path / "s", evil(port, base_url="http://127.1:9/v1", max_attempts=1))
     assert cli("run", suite, "--trust").code == 3
     done = cli("resume", "--errors")
     assert (done.code, listener.requests) == (2, [])

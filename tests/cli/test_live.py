@@ -118,7 +118,7 @@ def test_a_lost_terminal_leaves_it_running_and_attach_shows_all_of_it(cli: Any, 
         other.wait_for("running")
         other.send("\x03")
         other.wait_for_end()
-        assert "left; it continues" in other.text
+        assert "detached; it continues" in other.text
         assert other.exit_code() == 0
     assert [one.execution for one in live_executions()] == [live.execution]
     assert "of 21 ended before" in cli("cancel", live.execution[:12]).out
@@ -287,6 +287,6 @@ def test_an_execution_of_another_history_can_be_watched(cli: Any, suite: Path, t
     detached(cli, suite, "--test", "good", "--db", tmp_path / "other.db")
     watched = cli("attach")
     assert watched.code == 2
-    assert "note: this execution is kept in another history file" in watched.err
+    assert "note: this execution is in another history file" in watched.err
     assert "the execution has ended (finished)" in watched.err
     assert watched.out.startswith("✓ good")

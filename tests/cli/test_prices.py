@@ -17,7 +17,7 @@ LIST = {
 def test_prices_are_shown_and_updated(cli: Any, tmp_path: Path) -> None:
     shown = cli("prices", "show", "gpt-4o", "never-heard-of")
     assert shown.code == 1
-    assert [line.split()[-1] for line in shown.out.splitlines()[2:]] == ["list", "it"]
+    assert [line.split()[-1] for line in shown.out.splitlines()[2:]] == ["list", "list"]
     first = tmp_path / "first.json"
     first.write_text(json.dumps(LIST), "utf-8")
     path = directories.config_dir() / "prices.yaml"

@@ -85,7 +85,7 @@ def test_why(cli, suite: Path) -> None:
 
 
 def test_history(cli, suite: Path) -> None:
-    assert cli("history").out.startswith("nothing was run yet")
+    assert cli("history").out.startswith("nothing has run yet")
     assert cli("history", "--json").json("history") == []
     cli("run", suite)
     cli("run", suite, "--test", "good")

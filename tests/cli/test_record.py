@@ -346,14 +346,14 @@ def test_how_it_ended_is_the_exit_code(cli: Any, model: Any) -> None:
     [
         (("--replay", *agent()), 2, "--replay needs --cassette FILE"),
         (("--pace", "1", *agent()), 2, "--pace goes with --replay"),
-        (("--new", "--test", "x", *agent()), 2, "give --test for a test that is there"),
+        (("--new", "--test", "x", *agent()), 2, "give --test for an existing test"),
         (("--calibrate", "--replay", "--cassette", "c", *agent()), 2, "--calibrate goes with a new recording"),
         (("--volatile", "date", *agent()), 2, "--volatile goes with --replay"),
         (("--cassette", "none.jsonl", "--replay", *agent()), 2, "there is no such cassette"),
         (("--upstream", "openai", *agent()), 2, "write NAME=URL"),
         (("--upstream", "nobody=http://x", *agent()), 2, "there is no provider 'nobody'"),
         (("--upstream", "openai=ftp://x", *agent()), 2, "is not the address of a server"),
-        (("--suite", "orders.suite.yaml", "--test", "rows", *agent()), 2, "a recording is one run, and these are 2"),
+        (("--suite", "orders.suite.yaml", "--test", "rows", *agent()), 2, "a recording is one run, but these are 2"),
         (("--suite", "orders.suite.yaml", "--test", "nothing", *agent()), 2, "nothing"),
         (("--", "no-such-program-anywhere"), 2, "there is no program 'no-such-program-anywhere' in PATH"),
         (("--mcp", "--json", "--", "server"), 2, "--mcp does not go with --json"),
@@ -392,7 +392,7 @@ def test_a_run_is_replayed_up_to_the_change_and_goes_live_from_there(cli: Any, m
         assert len(store.tape(row.id)) == 3
         assert row.cost == pytest.approx((1000 * 2.5 + 100 * 10) / 1e6)  # what came from the recording costs nothing
     told = cli("replay", first["run"], *agent())
-    assert "request 2 is another one: live from there" in told.out
+    assert "request 2 is different: live from there" in told.out
     assert 'messages[3].content: recorded "shipped", now "lost"' in told.out
     assert "it was passed, and is passed now" in told.out
     # A replay can be replayed; and the run is what it was.
@@ -487,7 +487,7 @@ def test_a_recording_without_a_test_is_replayed_too(cli: Any, model: Any) -> Non
     done = cli("replay", "--json", "--volatile", "number", "--volatile", "hex", first["run"], *agent()).json("record")
     assert (model.requests, done["live"], done["outcome"]) == ([], 0, "skipped")
     changed = cli("replay", first["run"], *agent())
-    assert "request 1 is another one: live from there" in changed.out
+    assert "request 1 is different: live from there" in changed.out
     assert len(model.requests) == 2
 
 
@@ -495,7 +495,7 @@ def test_a_run_without_a_recording_is_not_replayed(cli: Any, model: Any, suite: 
     cli("run", suite, "--test", "good")
     done = cli("replay", "good", *agent())
     assert done.code == 2
-    assert "was not kept" in done.err
+    assert "were not stored" in done.err
     assert "agenteval record" in done.err
 
 

@@ -240,7 +240,7 @@ def test_no_folder_s_trust_speaks_for_a_suite_on_standard_input(
     _stdin(monkeypatch, text)
     refused = cli("run", "-")
     assert refused.code == 2
-    assert "a suite on standard input is in no folder that you trust" in refused.err
+    assert "a suite on standard input has no folder that you could trust" in refused.err
     assert json.loads(cli("history", "--json").out) == []
     _stdin(monkeypatch, text)
     assert "needs your trust" not in cli("run", "-", "--trust").err
@@ -294,11 +294,11 @@ def test_standard_input_is_bounded_never_silent_and_never_needed(
     assert "Reading a suite from the terminal. Ctrl+D" in cli("validate", "-").err
     for most, text in ((10, "a" * 11), (10, b"\xff" * 11)):
         _stdin(monkeypatch, text)
-        with pytest.raises(AgentevalError, match="MB came"):
+        with pytest.raises(AgentevalError, match="standard input has more than"):
             read_standard_input(Invocation(lambda start: 0), "a suite", most)
         _stdin(monkeypatch, text)
         with (
-            pytest.raises(AgentevalError, match="MB came"),
+            pytest.raises(AgentevalError, match="standard input has more than"),
             standard_input_file(Invocation(lambda start: 0), "a suite", most),
         ):
             pytest.fail("more came than is taken")

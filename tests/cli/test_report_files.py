@@ -38,7 +38,7 @@ def test_an_earlier_report_is_overwritten_and_nothing_else(cli: Any, suite: Path
     refused = cli("run", suite, "--test", "good", option, path)
     assert refused.code == 2
     assert "--force" in refused.err
-    assert refused.out == ""  # nothing was run
+    assert refused.out == ""  # nothing ran
     assert path.read_text("utf-8") == foreign
     assert cli("run", suite, "--test", "good", option, path, "--force").code == 0
     assert path.read_text("utf-8") != foreign
@@ -79,7 +79,7 @@ def test_on_a_terminal_it_is_asked_before_anything_runs(suite: Path, tmp_path: P
         terminal.wait_for(lambda t: t.text.count("Overwrite it?") == 2)
         terminal.send("\r")  # the default is no
         terminal.wait_for_end()
-        assert "nothing was run" in terminal.text
+        assert "nothing ran" in terminal.text
     assert path.read_text() == "mine"
     with Terminal(argv, env={"CI": ""}) as terminal:
         terminal.wait_for("Overwrite it?")

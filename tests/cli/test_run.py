@@ -131,7 +131,7 @@ def test_an_invalid_suite_is_not_run_at_all(cli, suite: Path) -> None:
     assert f"{suite}:22:46:" in result.err
     assert "contains" in result.err
     assert result.out == ""
-    assert cli("history").out.startswith("nothing was run yet")
+    assert cli("history").out.startswith("nothing has run yet")
     # What is wrong with one test is no matter where another one is named.
     assert cli("run", suite, "--test", "good").code == 0
     assert cli("run", suite, "--test", "bad").code == 2

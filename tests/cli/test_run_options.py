@@ -63,8 +63,8 @@ def test_a_plan_says_what_is_known_and_runs_nothing(cli: Any, suite: Path) -> No
     unknown = cli("run", suite, "--repeat", "3", "--plan")
     assert unknown.code == 0
     assert "6 runs of 2 tests" in unknown.out
-    assert "nothing like it was run before" in unknown.out
-    assert cli("history").out.startswith("nothing was run yet")
+    assert "nothing like it has run before" in unknown.out
+    assert cli("history").out.startswith("nothing has run yet")
     cli("run", suite, "--repeat", "3")
     plan = cli("run", suite, "--repeat", "3", "--plan", "--json", "-", "--max-tokens", "10").json("plan")
     assert (plan["runs"], plan["tests"], plan["parts"][0]["agent"]) == (6, 2, "shop")
@@ -72,7 +72,7 @@ def test_a_plan_says_what_is_known_and_runs_nothing(cli: Any, suite: Path) -> No
     assert plan["over"] == ["tokens"]
     words = cli("run", suite, "--repeat", "3", "--plan", "--max-tokens", "10").out
     assert "by 6 earlier runs" in words
-    assert "likely to be stopped" in words
+    assert "likely to stop" in words
 
 
 def test_two_agents_are_compared_and_one_is_only_recommended_for_a_reason(cli: Any, suite: Path) -> None:

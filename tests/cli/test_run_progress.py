@@ -90,7 +90,7 @@ def test_throttling_is_said_when_it_begins_and_when_it_is_over() -> None:
     for limit in (4, 2, 1, 4, 8):
         screen.tell(Throttled, "mine", limit, 8)
     assert [line.strip() for line in screen.lines] == [
-        "throttled mine: its server asks for less, concurrency 4 instead of 8",
+        "throttled mine: the server asks for less, concurrency 4 instead of 8",
         "throttled mine: over, concurrency 8 again",
     ]
 

@@ -230,7 +230,7 @@ def test_the_demo_leaves_the_user_s_history_alone(cli: Any, tmp_path: Path, monk
     assert len(rows) == 2, "the samples' labelled runs, and those of now"
     for row in rows:
         assert row["project"].startswith(str(directories.demo_dir()))
-    assert "nothing was run yet" in cli("history").out
+    assert "nothing has run yet" in cli("history").out
 
 
 def test_a_search_knows_the_fields_of_the_history_screen(cli: Any, two: Path) -> None:

@@ -28,7 +28,7 @@ def suite(tmp_path: Path, cli: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_small_case_is_found_kept_and_not_paid_for_twice(cli: Any, suite: Path, tmp_path: Path) -> None:
-    assert "about 24 to 120 continuations" in cli("shrink", "order", "--price").out
+    assert "about 24 to 180 continuations" in cli("shrink", "order", "--price").out
     first = cli("shrink", "order", "--json").json("shrink")
     (message,) = first["messages"]
     assert (first["ending"], first["minimal"], message["role"]) == ("shrunk", True, "user")
@@ -53,7 +53,7 @@ def test_it_runs_without_agenteval(cli: Any, suite: Path, tmp_path: Path) -> Non
     made = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True)
     assert json.loads(made.stdout)["messages"][0]["role"] == "user"
     shell = cli("shrink", "order", "--export", "curl").out
-    assert shell.startswith("# agenteval demo-server --port 8137 has to run\ncurl -sS http://127.0.0.1:8137/v1/")
+    assert shell.startswith("# start `agenteval demo-server --port 8137`\ncurl -sS http://127.0.0.1:8137/v1/")
     assert subprocess.run(["sh", "-n"], input=shell, text=True, check=False).returncode == 0
 
 

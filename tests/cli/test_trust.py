@@ -27,7 +27,7 @@ def test_where_nobody_can_be_asked_it_is_an_error_with_a_remedy(cli: Any, progra
         assert "agent.py" in refused.err
         assert "--trust" in refused.err
     assert live_executions() == []
-    assert cli("history").out.startswith("nothing was run yet")
+    assert cli("history").out.startswith("nothing has run yet")
     plan = cli("run", program, "--plan")
     assert plan.code == 0  # to look at it runs nothing
     assert "not trusted" in plan.out

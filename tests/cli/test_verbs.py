@@ -66,7 +66,9 @@ def test_the_help_lists_them_last_and_survives_those_that_are_broken(cli) -> Non
     assert "the verb 'broken' can't be loaded" in result.out
 
 
-@pytest.mark.parametrize(("verb", "said"), [("broken", "can't be loaded"), ("number", "is a str and no click command")])
+@pytest.mark.parametrize(
+    ("verb", "said"), [("broken", "can't be loaded"), ("number", "is a str and not a click command")]
+)
 def test_one_that_is_broken_is_an_error_of_who_calls_it(cli, verb: str, said: str) -> None:
     result = cli(verb)
     assert result.code == 2

@@ -34,7 +34,7 @@ def test_an_unknown_verb(cli) -> None:
 def test_a_path_with_something_behind_it_is_not_called_missing(cli, suite: Path, tmp_path: Path) -> None:
     result = cli(suite, "--db", tmp_path / "x.db")
     assert result.code == 2
-    assert "options stand before the paths (agenteval [OPTIONS] PATH...)" in one_sentence(result.err)
+    assert "put options before the paths (agenteval [OPTIONS] PATH...)" in one_sentence(result.err)
     result = cli(suite, tmp_path / "nowhere")
     assert result.code == 2
     said = one_sentence(result.err)
@@ -85,7 +85,7 @@ def test_a_report_into_a_missing_folder_is_said_before_anything_runs(cli, suite:
     result = cli("run", suite, "--junit", tmp_path / "no" / "r.xml")
     assert result.code == 2
     assert "no such folder" in one_sentence(result.err)
-    assert cli("history").out.startswith("nothing was run yet")
+    assert cli("history").out.startswith("nothing has run yet")
 
 
 def test_a_history_in_a_folder_that_can_not_be(cli, suite: Path, tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ WRONG: list[tuple[list[str], str]] = [
     (["run", "SUITE", "--html", "no/such/r.html"], "no such folder"),
     (["run", "SUITE", "--csv", "."], "a folder, not a file"),
     (["run", "SUITE", "--json", "r", "--md", "r"], "the same file"),
-    (["run", "SUITE", "--resume", "last"], "has its runs already"),
+    (["run", "SUITE", "--resume", "last"], "already has its runs"),
     (["run", "--resume", "last", "--repeat", "2"], "--repeat can't be given"),
     (["run", "--resume", "last", "--cache"], "--cache can't be given"),
     (["run", "--resume", "last"], "history"),
@@ -255,7 +255,7 @@ WRONG: list[tuple[list[str], str]] = [
     (["continue"], "no execution is running"),
     (["init", "--agent-kind", "spy"], "agent-kind"),
     (["trust", "no/such/folder"], "no such folder"),
-    (["trust", ".", "--list"], "one of them"),
+    (["trust", ".", "--list"], "give one of"),
     (["trust", "--forget", "."], "was not trusted"),
     (["stats", "--costs", "--ab"], "not both"),
     (["stats", "--costs"], "history"),

@@ -43,8 +43,8 @@ def test_browse_run_watch_inspect_edit_save_run_again_and_find_both(suites: Path
     before = file.read_text(encoding="utf-8")
     with start(str(suites)) as terminal:
         terminal.wait_for("kunden-deutschland")
-        assert "Nothing was run yet" in terminal.text
-        terminal.send("jr")
+        assert "Nothing has run yet" in terminal.text
+        terminal.send("r")  # a first start begins at the first test
         terminal.wait_for("kunden-deutschland  run")
         terminal.wait_for("5 of 5", timeout=60)
         terminal.wait_for("finished")
@@ -116,7 +116,7 @@ def test_an_app_that_is_killed_leaves_its_execution_running(suites: Path) -> Non
     slow.write_text(slow.read_text(encoding="utf-8").replace("kind: demo,", "kind: demo, pace: 12,"), encoding="utf-8")
     with fork(str(suites)) as terminal:
         terminal.wait_for("kunden-deutschland")
-        terminal.send("jr")
+        terminal.send("r")  # a first start begins at the first test
         terminal.wait_for("streaming")
     # The terminal is gone (killed); another one finds the execution and sees its end.
     with fork(str(suites)) as terminal:

@@ -18,8 +18,8 @@ from agenteval_tui.history.store import Store
 
 KINDS = ("accept", "fix", "quarantine", "label", "ignore")
 CODES = {
-    "its date is over": "date",
-    "in quarantine no more": "quarantine ended",
+    "its date has passed": "date",
+    "is no longer in quarantine": "quarantine ended",
     "the criterion was changed": "criterion changed",
     "it is in ": "other tests",
     "it grew from ": "grew",

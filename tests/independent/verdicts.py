@@ -42,7 +42,7 @@ def of_criterion(one: dict[str, Any], text: str, calls: tool_check.Calls) -> Rea
 
 
 def of_test(criteria: list[dict[str, Any]], threshold: float | None, readings: list[Reading]) -> Reading:
-    """Neutral criteria count nowhere; a failed error-severity criterion decides before one that could not be made."""
+    """Neutral criteria count nowhere; a failed error-severity criterion decides before one that could not run."""
     both = list(zip(criteria, readings, strict=True))
     scored = [(one["weight"], score) for one, (_, score) in both if score is not None]
     weights = sum(weight for weight, _ in scored)

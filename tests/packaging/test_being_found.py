@@ -84,7 +84,7 @@ def test_another_command_that_comes_first_on_path_is_named(environment: Path, tm
     assert line.startswith(
         f"warning: another `agenteval` comes first on PATH: {tmp_path}/first/agenteval; this one is "
     )
-    assert f"put {environment} first on PATH, or: agenteval-tui starts this program" in line
+    assert f"put {environment} first on PATH, or: start this program with agenteval-tui" in line
 
 
 def test_another_package_that_owns_the_script_or_the_module_is_named(
@@ -99,7 +99,7 @@ def test_another_package_that_owns_the_script_or_the_module_is_named(
     (site / "agenteval" / "__init__.py").touch()
     monkeypatch.syspath_prepend(str(site))
     module = f"`import agenteval` gives another package's module: {site}/agenteval/__init__.py; in Python: "
-    assert [line.removeprefix("warning: ").partition(" an update")[0] for line in said()] == [
+    assert [line.removeprefix("warning: ").partition(" its next update")[0] for line in said()] == [
         "agenteval 0.9 installs `agenteval` too:", f"{module}import agenteval_tui as agenteval",
     ]  # fmt: skip
     script(environment / "agenteval", "from agenteval.cli import main")

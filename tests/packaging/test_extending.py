@@ -49,7 +49,8 @@ def run(line: str, folder: Path) -> str:
     words = shlex.split(line)
     programs = {
         "python": [],
-        "pytest": ["-m", "pytest", "-p", "no:cacheprovider"],
+        # Plug-ins that no test of the page uses cost each start a third of a second.
+        "pytest": ["-m", "pytest", "-p", "no:cacheprovider", "-p", "no:textual-snapshot", "-p", "no:syrupy"],
         "agenteval": ["-m", "agenteval_tui"],
     }
     done = subprocess.run(

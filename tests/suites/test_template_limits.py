@@ -98,7 +98,7 @@ TOO_MUCH = {
 
 @pytest.mark.parametrize("case", TOO_MUCH)
 def test_little_does_not_make_much(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agenteval_tui.suites.templates.MAX_SECONDS", 0.2)
+    monkeypatch.setattr("agenteval_tui.suites.templates.MAX_SECONDS", 0.1)
     text = TOO_MUCH[case]
     tracemalloc.start()
     try:

@@ -193,7 +193,7 @@ async def test_a_program_of_an_untrusted_folder_asks_first(tmp_path: Path) -> No
         await pilot.press("R")
         await settle(pilot)
         assert isinstance(app.screen, TrustScreen)
-        assert "never trusted" in text_of(app)
+        assert "not trusted yet" in text_of(app)
         await pilot.press("escape")
         await settle(pilot)
         assert isinstance(app.screen, SuitesScreen)

@@ -73,7 +73,7 @@ def test_files_that_changed_are_one_note_that_leads_to_the_first() -> None:
     notes = Notes()
     notes.notifier.say_changed([])
     notes.notifier.say_changed([("k1", "Orders", 2), ("k2", "Refunds", 0)])
-    assert notes.said() == ["Orders and 1 more changed on disk and was read again; 2 problems in it."]
+    assert notes.said() == ["Orders and 1 more changed on disk and was reloaded; 2 problems in it."]
     assert notes.notifier.notices.last_place() == NotificationSource("suite", "k1")
 
 

@@ -65,6 +65,7 @@ SHOWN = {
         "verdict_changes.VerdictChangesScreen",
         "label.LabelScreen",
         "prune.PruneScreen",
+        "record.ReplayScreen",
         "relax.RelaxScreen",
         "resume.ResumeScreen",
         "criterion_versions.CriterionVersionsScreen",
@@ -74,6 +75,8 @@ SHOWN = {
     "through_a_run": {
         "executions.ExecutionsScreen",
         "notification_log.NotificationLogScreen",
+        "record.ListenScreen",
+        "record.RecordScreen",
         "run_errors.RunErrorsScreen",
     },
 }

@@ -35,7 +35,7 @@ def test_steps_that_all_did_are_one_row_until_someone_opens_it() -> None:
     rows = TreeRows(found)
     assert shown(rows) == [
         "1 ▸ step n=0 ✓ 1 ✗ 1",
-        "2 ⋯ 5 steps that all of them did ✓ 1 ✗ 1",
+        "2 ⋯ 5 steps that all runs took ✓ 1 ✗ 1",
         "7 ▸ step n=6 ✓ 1 ✗ 1",
         "8 ├ answer yes ◆ ✓ 1 ✗ 0",
         "8 └ answer no ◆ ✓ 0 ✗ 1",

@@ -52,12 +52,12 @@ def test_rows_say_shares_with_the_longest_bar_for_the_most_frequent(controller: 
 
 def test_the_title_names_the_tabs_and_how_much_is_open(controller: CausesController) -> None:
     left, right = controller.heading(140, 120)
-    assert plain(left).startswith("[causes] review   5 failures = 2 causes   execution E2, compared with")
+    assert plain(left).startswith("[causes] review   5 failures = 2 causes   the newest runs of each test, compared")
     assert plain(right) == "2 open"
     assert plain(controller.heading(80, 120)[0]).endswith("causes   newest runs"), "nothing is cut off at 80 columns"
     controller.words, controller.only_open = "nobody", True
     controller.arrange()
-    assert "No cause has these words." in "".join(map(plain, controller.empty()))
+    assert "No cause matches these words." in "".join(map(plain, controller.empty()))
     assert controller.row_at(0) is None
 
 

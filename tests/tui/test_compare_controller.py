@@ -84,7 +84,7 @@ def test_what_changed_is_listed_unchanged_tests_and_words_on_demand(controller: 
     assert "“germany”" in plain(controller.heading()[0])
     controller.words = "nothing like that"
     controller.arrange()
-    assert "No test or criterion has these words." in plain(controller.empty()[1])
+    assert "No test or criterion matches these words." in plain(controller.empty()[1])
     assert controller.row_at(0) is None
 
 

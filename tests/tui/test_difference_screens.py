@@ -138,7 +138,7 @@ async def test_the_branches_lead_to_runs_and_to_their_difference(recorded: tuple
         assert tree.cursor == 0
         await press(pilot, "n")
         assert tree.cursor == here
-        assert "arguments do not count" in await press(pilot, "t")
+        assert "arguments are ignored" in await press(pilot, "t")
         assert "in all executions" in await press(pilot, "w")
         await press(pilot, "t", "w", "d")
         shown = text_of(app)
@@ -163,7 +163,7 @@ async def test_nothing_to_compare_says_so(recorded: tuple[Path, Path], tmp_path:
         await press(pilot, "n", "O", "y", "enter", "O")
         await press(pilot, "alt+d")
         await until(pilot, lambda: "No other run of customers-austria" in text_of(app))
-        assert "no other run that ended" in await press(pilot, "v")
+        assert "no other finished run" in await press(pilot, "v")
         await press(pilot, "n", "d", "f", "enter")
 
 

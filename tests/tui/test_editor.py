@@ -330,7 +330,7 @@ async def test_tests_are_made_marked_tagged_moved_and_deleted_on_suites_and_neve
             suite = load_suite(file).suite
             return [one.id for one in suite.tests] if suite is not None else []
 
-        await pilot.press("j", "space", "space", "number_sign")
+        await pilot.press("space", "space", "number_sign")
         await settle(pilot)
         await pilot.press(*"smoke", "enter")
         await settle(pilot)
@@ -533,7 +533,7 @@ async def test_several_changes_are_undone_one_after_the_other_and_none_over_what
         await pilot.press("u")
         await settle(pilot)
         assert file.read_bytes() == theirs
-        assert any("was changed since" in note.message for note in app._notifications)
+        assert any("has changed since" in note.message for note in app._notifications)
 
 
 async def test_a_test_that_was_deleted_comes_back_and_an_edit_follows_a_renamed_one(shop: Path) -> None:

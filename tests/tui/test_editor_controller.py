@@ -111,7 +111,7 @@ def test_what_is_asked_for_is_opened_then_a_draft_then_the_last_start_s_test_the
     editor, doc = opened(session, "two")
     assert doc.test_id == "two"
     assert reread(editor, session).test_id == "two"  # it stays open
-    with pytest.raises(AgentevalError, match="not among those"):
+    with pytest.raises(AgentevalError, match="this suite is not open"):
         editor.open(OpenRequest("elsewhere", "one"))
     with pytest.raises(AgentevalError):
         editor.open(OpenRequest(str(file), "three"))
@@ -407,7 +407,7 @@ async def test_a_criterion_is_judged_on_recorded_runs_and_lent_to_inspect(sessio
     assert preview.step(1) == ""
     await judge()
     assert preview.trial.at == 1
-    assert preview.step(1) == "This is the oldest run that is kept."
+    assert preview.step(1) == "This is the oldest stored run."
     preview.read_again()
     await judge()
     assert preview.trial.at == 1

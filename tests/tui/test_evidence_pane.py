@@ -94,7 +94,7 @@ def test_the_error_of_a_judge_says_why_and_what_the_judge_replied() -> None:
         facts = RunFacts(replies=(StoredReply(request, "k", reply, "H"),))
         lines = [plain(line) for line in looked_rows(bench, 0, result, [result], 70, facts).lines]
         shown = "\n".join(lines)
-        assert "the judge's reply can't be read" in shown
+        assert "neither of the judge's two replies" in shown
         assert "it is no JSON" in shown
         assert "the judge replied" in shown
         assert '" 1 reply' in shown

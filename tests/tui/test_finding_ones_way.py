@@ -136,7 +136,7 @@ def test_the_help_begins_with_what_is_used_most_then_the_screens_and_has_no_name
     lines = [plain(line) for line in help_lines("suites", {}, 74)]
     heads = [at for at, line in enumerate(lines) if line and not line.startswith(" ")]
     first, most, screens, also = heads[0], *(at for at in heads if lines[at] in HEADS)
-    assert (first, lines[0][:10]) == (0, "The suites")
+    assert (first, lines[0][:10]) == (0, "Your suite")
     assert lines[most - 1] == ""
     assert screens - most <= 10
     assert also - screens == 12
@@ -222,18 +222,18 @@ async def test_a_notification_leads_to_what_it_is_about_and_is_listed(tmp_path: 
     async with app.run_test(size=(110, 30), notifications=True) as pilot:
         await settle(pilot)
         await pilot.press("ctrl+g")
-        assert "leads anywhere" in app.notices.all()[0].text
+        assert "has a place to go to" in app.notices.all()[0].text
         # The same once more stands once, and is counted; and few stand at once.
         for _ in range(2):
-            app.say("No notification leads anywhere yet.")
+            app.say("No notification has a place to go to yet.")
         await until(pilot, lambda: "yet.  ×3" in text_of(app))
-        assert text_of(app).count("leads anywhere") == 1
+        assert text_of(app).count("has a place to go to") == 1
         for number in range(5):
             app.say(f"note {number}")
         await until(pilot, lambda: "note 4" in text_of(app))
         shown = text_of(app)
         assert [f"note {number}" in shown for number in range(5)] == [False, False, False, True, True]
-        assert "leads anywhere" not in shown
+        assert "has a place to go to" not in shown
         row = app.session.store.execution(execution)
         # An execution that was running and is not any more, and one of another history.
         from agenteval_tui.runs.live_registry import Live
@@ -368,7 +368,7 @@ def test_what_is_wrong_in_keys_yaml_is_said_and_the_rest_counts(tmp_path: Path) 
         True,
         4,
     ]
-    for text, said in (("- a", "mapping"), ("a: [", "line"), ("\xff", "can't be read")):
+    for text, said in (("- a", "map actions to keys"), ("a: [", "line"), ("\xff", "can't be read")):
         path.write_bytes(text.encode("latin-1"))
         assert said in read_keymap(path)[1][0]
     path.write_text("")

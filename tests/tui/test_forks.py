@@ -65,7 +65,7 @@ def test_a_process_of_its_own_asks_what_is_missing(forked: Path, tmp_path: Path)
         asked = ExecutionRequest(options=PlanOptions(max_cost=0.5), config_dir=str(tmp_path), fork=request)
         plan, _ = _plan(asked, store)
         assert (plan.kind, len(plan.runs), plan.limits.cost) == ("fork", 3, 0.5)
-        with pytest.raises(AgentevalError, match="nothing has to be asked"):
+        with pytest.raises(AgentevalError, match="there is nothing to ask"):
             requested_plan(store, ForkRequest(run, 2, RIGHT, 2), PlanOptions(), user_agents={})
 
 

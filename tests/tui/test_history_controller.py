@@ -162,13 +162,13 @@ def test_what_deleting_takes_is_said_before(session: Session) -> None:
     listed(controller, session)
     deletion = controller.selection(0).deletion(session.store)
     assert deletion.question == "Delete 1 execution with 3 runs?"
-    assert deletion.warnings == ["They are gone for good, with their transcripts and results."]
+    assert deletion.warnings == ["This deletes them for good, with their transcripts and results."]
     assert not deletion.all_running
     controller.runs_of_all = True
     listed(controller, session)
     deletion = controller.selection(0).deletion(session.store)
     assert (deletion.question, deletion.executions) == ("Delete 1 run?", [])
-    assert deletion.warnings == ["It is gone for good, with its transcript and results."]
+    assert deletion.warnings == ["This deletes it for good, with its transcript and results."]
 
 
 def test_an_execution_is_compared_with_its_baseline_or_the_one_before(tmp_path: Path, session: Session) -> None:

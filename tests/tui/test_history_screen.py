@@ -181,7 +181,7 @@ async def test_what_is_marked_is_compared_kept_deleted_and_written(
         await pilot.press("x")
         await settle(pilot)
         assert "Delete 1 execution with 6 runs?" in text_of(app)
-        assert "are a baseline, which is cleared with them: 6" in text_of(app)
+        assert "are a baseline, which is cleared too: 6" in text_of(app)
         await pilot.press("escape", "B")
         await settle(pilot)
         await pilot.press("y")
@@ -281,5 +281,5 @@ async def test_what_was_searched_for_is_searched_in_the_run_that_is_opened(db: P
 def test_an_execution_with_failures_is_no_baseline_without_a_word(db: Path) -> None:
     with Store.open(db) as store:
         row = store.execution("NEW")
-    assert not_all_passed(row) == "2 runs of 6 did not pass: later executions are measured against that."
+    assert not_all_passed(row) == "2 runs of 6 did not pass: later executions are compared with that."
     assert not_all_passed(replace(row, failed=0)) == ""

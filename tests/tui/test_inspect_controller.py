@@ -158,7 +158,7 @@ def test_criteria_are_gone_through_round_and_round(person: Person, runs: list[st
     assert state.criterion_beside(1) == 0
     assert state.criterion_beside(-1) == last - 1
     person.open(runs[0], criterion="one that is gone", config="{}")
-    assert person.said == ["one that is gone is not in the file any more."]
+    assert person.said == ["one that is gone is no longer in the file."]
     assert not state.is_edited, "a config for another criterion is nobody's draft"
 
 
@@ -230,7 +230,7 @@ async def test_a_draft_stays_with_its_criterion(person: Person, runs: list[str])
     state.keep_drafts()
     again = Person(person.session)
     assert again.open(runs[0], criterion=state.criterion_name).text == "{}"
-    assert "was not saved: it is here again" in again.said[-1]
+    assert "was not saved and is back" in again.said[-1]
     again.editor = saved
     again.state.edit(saved)
     assert again.state.put_draft()
@@ -289,7 +289,7 @@ async def test_a_save_is_refused_when_the_file_changed_and_the_draft_is_kept(own
     assert not state.is_edited
     gone = file.read_text(encoding="utf-8").replace(f"name: {state.criterion_name}", "name: Another")
     file.write_text(gone, encoding="utf-8")
-    with pytest.raises(AgentevalError, match="is not in the file any more"):
+    with pytest.raises(AgentevalError, match="is no longer in the file"):
         on_fresh_file(again)
     person.session.store.close()
 
@@ -311,7 +311,7 @@ async def test_a_new_criterion_goes_along_to_other_runs_and_is_never_saved_here(
     assert state.is_new
     assert state.new_criterion is not None
     assert "FROM" in str(state.new_criterion.config)
-    with pytest.raises(AgentevalError, match="in no suite file"):
+    with pytest.raises(AgentevalError, match="not in a suite file"):
         state.saving(person.editor)
 
 

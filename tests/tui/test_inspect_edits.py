@@ -69,7 +69,7 @@ async def evidence_that_is_nowhere_is_said_in_the_transcript_too(pilot: Pilot[in
     view.set_marks(())
     await pilot.press("full_stop")
     await settle(pilot)
-    assert any("points at nothing" in note.message for note in app._notifications)
+    assert any("does not point to" in note.message for note in app._notifications)
 
 
 async def a_broken_edit_is_an_error_with_a_fix_that_one_key_applies(pilot: Pilot[int], app: AgentevalApp) -> None:
@@ -148,7 +148,7 @@ async def the_step_where_the_run_was_lost_is_found_and_sampled(pilot: Pilot[int]
     assert "which the user said in step 1" in shown
     assert "◆ █ step 2" in shown
     await pilot.press("k")
-    await until(pilot, lambda: "nothing was found against this step" in text_of(app))
+    await until(pilot, lambda: "no evidence against this step" in text_of(app))
     await pilot.press("r")
     await until(pilot, lambda: "sampling: no step decides" in text_of(app))
     assert "step 2 of 4" not in text_of(app)
@@ -164,11 +164,11 @@ async def the_smallest_input_is_found_and_can_be_kept(pilot: Pilot[int], app: Ag
     await pilot.press("enter")
     await settle(pilot)
     await pilot.press("alt+k")
-    await until(pilot, lambda: "about 24 to 120 continuations" in text_of(app))
+    await until(pilot, lambda: "about 24 to 180 continuations" in text_of(app))
     await pilot.press("c")
     await until(pilot, lambda: "Calls stay" in text_of(app))
     await pilot.press("c", "enter")
-    await until(pilot, lambda: "are enough" in text_of(app) and "No single part of it can go" in text_of(app))
+    await until(pilot, lambda: "are enough" in text_of(app) and "No single part can be removed" in text_of(app))
     await pilot.press("m")
     await until(pilot, lambda: "saved as test order-status-small" in text_of(app))
     await pilot.press("escape")
@@ -251,7 +251,7 @@ async def a_file_that_changed_meanwhile_is_not_overwritten_without_asking(
     await settle(pilot)
     await pilot.press("ctrl+s")
     await settle(pilot)
-    assert "Changed on disk since it was read" in text_of(app)
+    assert "Changed on disk since it was loaded" in text_of(app)
     assert "+# somebody was here" in text_of(app)
     assert '"country"' in file.read_text(encoding="utf-8")
     await pilot.press("y")
@@ -292,7 +292,7 @@ async def an_edit_goes_to_its_criterion_although_the_file_was_rearranged(
     await settle(pilot)
     assert file.read_text(encoding="utf-8") == gone
     assert editor.text.endswith("// more")
-    assert any("is not in the file any more" in note.message for note in app._notifications)
+    assert any("is no longer in the file" in note.message for note in app._notifications)
 
 
 async def test_an_agent_that_cannot_be_reached_is_an_error_with_its_remedy_and_no_verdict(tmp_path: Path) -> None:

@@ -159,7 +159,7 @@ def test_a_row_is_shown_written_and_taken_back(tmp_path: Path, name: str, before
     assert (path.read_bytes() if path.exists() else None) == before
     added = add_row(path, row, origin)
     path.write_bytes(path.read_bytes() + b"\n")
-    with pytest.raises(AgentevalError, match="was changed since"):
+    with pytest.raises(AgentevalError, match="has changed since"):
         undo_add_row(added)
     with pytest.raises(AgentevalError) as error:
         preview_row(tmp_path / "rows.txt", row)

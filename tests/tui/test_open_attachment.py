@@ -57,13 +57,13 @@ def test_a_copy_has_a_name_of_ours(data: bytes, media_type: str, ending: str) ->
 )
 def test_nothing_else_is_opened(data: bytes, media_type: str) -> None:
     keep(data)
-    with pytest.raises(AgentevalError, match="of a kind that is not opened") as error:
+    with pytest.raises(AgentevalError, match="files of this kind are not opened") as error:
         copy_to_open(attachment(data, media_type))
-    assert "images, PDFs and plain texts" in error.value.mend
+    assert "images, PDFs and plain text" in error.value.mend
 
 
 def test_what_is_not_here_is_said() -> None:
-    with pytest.raises(AgentevalError, match="not on this machine"):
+    with pytest.raises(AgentevalError, match="not stored on this machine"):
         copy_to_open(attachment(b"never kept", "image/png"))
     with pytest.raises(AgentevalError, match="only its address is known") as error:
         copy_to_open(Attachment("image/png", url="https://example.com/a.png"))

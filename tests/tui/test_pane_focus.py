@@ -68,7 +68,7 @@ async def test_the_zoom_goes_with_the_focus_and_leaves_no_trace(ran: tuple[Path,
         await pilot.press("escape")
         await settle(pilot)
         assert seen(app) == before, "esc gives the room back, and goes nowhere"
-        await pilot.press("e", "alt+z")
+        await pilot.press("e")
         await settle(pilot)
         editor = app.screen.query_one(ConfigEditor)
         text = editor.text

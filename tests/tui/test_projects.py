@@ -36,7 +36,7 @@ SCREENS = {  # what is to be read here, and in all projects
     "5": ("history", "2 executions", "5 executions"),
     "6": ("compare", "ONE2", "TWO3"),
     "7": ("trends", "8 runs", "20 runs"),
-    "9": ("causes", "execution ONE2", "execution TWO3"),
+    "9": ("causes", "2 failures = 2 causes", "4 failures = 2 causes"),
     "0": ("review", "1 of 2", "1 of 5"),
 }
 

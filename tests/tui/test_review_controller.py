@@ -37,7 +37,7 @@ def said(controller: ReviewController) -> str:
 def test_before_anything_is_read_it_says_that_it_looks() -> None:
     controller = ReviewController()
     assert controller.item is None
-    assert "reading what waits" in plain(controller.heading(80)[0])
+    assert "reading the queue" in plain(controller.heading(80)[0])
     assert (controller.question_lines(80), controller.evidence_lines(80, 0)) == ([], [])
 
 
@@ -87,11 +87,11 @@ def test_only_keys_that_do_something_are_named(controller: ReviewController) -> 
     for _ in ITEMS:
         controller.go_on(None)
     assert controller.key_names() == ["failures", "differ", "sample", "agreement", "undo"]
-    assert "That was all: 0 labelled, 3 skipped." in said(controller)
-    assert "u  goes back to the one before" in said(controller)
+    assert "All done: 0 labelled, 3 skipped." in said(controller)
+    assert "u  goes back to the previous one" in said(controller)
     controller.begin_anew()
     controller.take([])
-    assert "Nothing waits for a person." in said(controller)
+    assert "Nothing is waiting for a person." in said(controller)
     assert "goes back" not in said(controller)
 
 

@@ -58,7 +58,7 @@ def test_nothing_is_shown_until_the_plan_of_what_is_watched_is_there() -> None:
     controller = RunController()
     assert (controller.heading(100, 120), controller.bar_lines(80), controller.fact_lines(80)) == (((), ()), [()], [])
     assert controller.key_names(0) == []
-    assert controller.why_not == "No execution is watched."
+    assert controller.why_not == "You are not watching an execution."
     watched(controller)
     assert not controller.show_watched()
     assert controller.watches("EXEC")
@@ -247,11 +247,11 @@ def test_what_ended_with_failures_offers_the_clearest() -> None:
 
 def test_a_busy_execution_says_who_is_slowed_down_and_what_its_signs_mean() -> None:
     controller = showing(a_busy_execution())
-    assert any("its server asks for less" in plain(line) for line in controller.fact_lines(140))
+    assert any("the server asks for less" in plain(line) for line in controller.fact_lines(140))
     assert "retried" in plain(controller.legend_lines(140)[0])
     assert "errors" in controller.key_names(0)
     assert controller.view is not None
     controller.view.throttled = {name: replace(one) for name, one in controller.view.throttled.items()}
     controller.view.apply(events.Ended(0, "stopped", "the limit was reached"))
-    assert not any("its server asks for less" in plain(line) for line in controller.fact_lines(140))
+    assert not any("the server asks for less" in plain(line) for line in controller.fact_lines(140))
     assert controller.key_names(0)[0] == "resume"

@@ -131,7 +131,7 @@ def test_facts_say_plan_limits_judges_and_who_is_slow() -> None:
     assert "$0.09 of $1.00" in text
     assert "29.7k of about 60.0k tokens" in text, "the estimate is of agents and judges"
     assert "judges 3200 tokens $0.0061" in text
-    assert "shop/support  concurrency 8 → 4: its server asks for less, again in 12 s" in text
+    assert "shop/support  concurrency 8 → 4: the server asks for less, again in 12 s" in text
     assert "4 skipped" in plain(status_cells(view, 140))
     assert "about 3:00" not in text, "the title says how long it still takes"
     view.progress = replace(view.progress, eta_s=None)
@@ -179,10 +179,10 @@ def test_a_check_that_could_not_be_made_is_said_of_the_run_and_of_the_whole() ->
     later.apply(events.decode_event(events.encode(view.snapshot())))
     for one in (view, later):
         text = "\n".join(map(plain, facts(one, ["a"], Expected(), (), 80)))
-        assert "! 3 checks could not be made in runs that have a verdict" in text
+        assert "! 3 checks could not run in runs with a verdict" in text
         said = [plain(run_heading(run, 0, 80)) for run in one.runs.values()]
-        assert ["could not be made" in line for line in said] == [True, True, False, False]
-        assert "passed  1 check could not be made" in said[0]
+        assert ["could not run" in line for line in said] == [True, True, False, False]
+        assert "passed  1 check could not run" in said[0]
     assert "could not" not in "\n".join(map(plain, facts(a_view(*refs), ["a"], Expected(), (), 80)))
 
 

@@ -137,7 +137,7 @@ async def test_sheets_before_a_run(
         Live("01M8029MCF6CGVEKSBGJT430F" + end, 1, "", title, NOON) for end, title in (("K", "smoke"), ("L", "all"))
     ]
     what = ("command: python agent.py --fast", "tool refund: ./refund.sh {amount}", "python function checks:tone")
-    asked = [TrustQuestion(Path("/home/kim/suites/shop"), "this folder was never trusted", what)]
+    asked = [TrustQuestion(Path("/home/kim/suites/shop"), "this folder is not trusted yet", what)]
     async with pictures.of(app_on(*recorded)) as pilot:
         pilot.app.push_screen(ExecutionsScreen(live, live[0].execution))
         await pictures.take("test_several_executions", SMALL)

@@ -74,9 +74,9 @@ def test_fields_and_words(tree: SuiteTree) -> None:
     ("text", "said"),
     [
         ("tga:x", "did you mean tag:?"),
-        ("outcome:failing2", "no outcome is called failing2: passed, failed"),
+        ("outcome:failing2", "there is no outcome failing2: passed, failed"),
         ("flaky:maybe", "flaky: takes yes or no"),
-        ("category:happy_end", "no category is called happy_end"),
+        ("category:happy_end", "there is no category happy_end"),
         ("http://x", '"http://x" in quotes looks for the text'),
     ],
 )

@@ -154,14 +154,14 @@ def summary(test: str, *recent: str, execution: int = 1) -> TestSummary:
 
 
 def test_the_first_start_says_what_is_here_and_which_key_to_press(controller: SuitesController) -> None:
-    assert "Nothing was run yet." in said(controller)
-    assert "R  run all of them now" in said(controller)
+    assert "Nothing has run yet." in said(controller)
+    assert "R  run all now" in said(controller)
     of_samples = said(controller, "/data/demo")
     assert "3 sample suites with 5 tests. Their agent is a small program: no key, no network." in of_samples
     assert "i  import a recording" in of_samples
     assert "git diff shows your changes: /data/demo" in of_samples
     own = controller.hint(140, samples="", keymap={"suites.run_shown": "ctrl+r", "suites.run": "x"})
-    assert "^r  run all of them now    x  run what is selected" in "\n".join(plain(line) for line in own)
+    assert "^r  run all now    x  run what is selected" in "\n".join(plain(line) for line in own)
     narrow = [plain(line) for line in controller.hint(60, samples="/data/demo", keymap={})]
     assert not any("…" in line for line in narrow), "nothing is cut, only wrapped"
     assert "?  keys" in "".join(narrow)
@@ -184,7 +184,7 @@ def test_the_first_run_ends_with_its_clearest_failure(controller: SuitesControll
     key = read.suites[1].loaded.key
     offer = Offer(key, "five", Failure(Miss("asks", "get_order order_id", '"#W1"', '"W1"'), 3, 3), 1, 2)
     assert not controller.awaits_offer
-    assert controller.take_offer(offer) == "", "nothing was run"
+    assert controller.take_offer(offer) == "", "nothing ran"
     assert controller.tree is not None
     assert controller.take_summaries(
         controller.tree, {key: {"four": summary("four", "passed"), "five": summary("five", "failed")}}
@@ -295,9 +295,7 @@ def test_a_plan_leaves_out_what_is_filtered_away(controller: SuitesController, r
     assert isinstance(one, PlanRequest)
     assert (one.run.tests, one.run.title) == ((f"{a.key}::two",), "two")
     controller.filter("", None)
-    assert controller.plan(row(controller, "c.suite.yaml")) == (
-        "This suite can't be read; its problems are listed beside it."
-    )
+    assert controller.plan(row(controller, "c.suite.yaml")) == ("This suite can't be read; see its problems beside it.")
     assert controller.plan(None) == "There is no test to run."
 
 

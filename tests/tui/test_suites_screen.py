@@ -29,8 +29,8 @@ async def test_the_first_start_says_which_key_to_press(tmp_path: Path, monkeypat
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         shown = text_of(app)
-        assert "Nothing was run yet." in shown
-        assert "R  run all of them now" in shown
+        assert "Nothing has run yet." in shown
+        assert "R  run all now" in shown
         assert "rerun failed" not in shown
         assert "SQL-Assistent des Ladens" in shown
         assert "▸ – order-status" in shown

@@ -52,7 +52,7 @@ def test_the_bundled_themes_load_and_know_every_token() -> None:
         ("name: x\ncolors: {}", "did you mean `colours`"),
         ("name: x\ncolours: {pased: red}", "did you mean `passed`"),
         ("name: x\ncolours: {passed: grenish}", "is not a colour"),
-        ("- a list", "a theme is a mapping"),
+        ("- a list", "a theme needs"),
         ("name: [x", "not valid YAML"),
     ],
 )

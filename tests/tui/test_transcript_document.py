@@ -98,11 +98,11 @@ def test_what_went_wrong_is_said_in_words() -> None:
         error=RunError("timeout", "The agent did not answer in 60 s.", "Give it more time: `timeout: 120`."),
     )
     assert lines(TranscriptDocument(transcript, width=70)) == [
-        " tool  ▸   broken                                arguments are no JSON",
+        " tool  ▸   broken                               arguments are not JSON",
         '           {"table":',
         "       ◂   no such tool                                          error",
         " tool  ▸   slow                                              no answer",
-        " tool  ◂   lost                                        answers no call",
+        " tool  ◂   lost                                        matches no call",
         " assistant (nothing)",
         " tool  ▸   nobody",
         "           x = 1",

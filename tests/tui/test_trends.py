@@ -194,7 +194,7 @@ async def test_the_keys_do_what_they_say(made: Path, tmp_path: Path, monkeypatch
         await press("h")
         assert "Fri 2026-11-20" in text_of(screen, "readout")
         await press("right_square_bracket")
-        assert "latency of a run" in text_of(screen, "legend")
+        assert "latency per run" in text_of(screen, "legend")
         await press("left_square_bracket", "s")
         assert ["Shop" in row for row in listed(screen)] == [True, False], "worst first"
         assert "Help desk" in text_of(screen, "legend")
@@ -244,7 +244,7 @@ async def test_the_keys_do_what_they_say(made: Path, tmp_path: Path, monkeypatch
         assert "90 runs" in text_of(screen, "title")
         await press("escape")
         await press("slash", *"tag:nothing")
-        assert "No run fits" in text_of(screen, "plot")
+        assert "No run in this window matches" in text_of(screen, "plot")
         await press("escape")
         for _ in range(2):
             await screen.do("window(-1)")
@@ -338,7 +338,9 @@ async def test_one_key_grades_the_history_with_the_criteria_of_today(tmp_path: P
         assert "criteria" not in await title("7", "s")
         shown = await title()
         assert (
-            "graded with today's criteria: 6 runs, 2 end otherwise, 12 left out, whose test is in no file now" in shown
+            "graded with today's criteria: 6 runs, 2 have another verdict, 12 left out, because their test is no "
+            "longer "
+            "in a file" in shown
         )
         narrow = app.screen.heading(80)  # type: ignore[attr-defined]
         assert "".join(text for cells in narrow for text, _ in cells).startswith("by today's criteria")

@@ -134,7 +134,7 @@ def test_where_nothing_fits_it_says_what_to_do(store: Store, tmp_path: Path) -> 
     controller = TrendsController()
     controller.words = "tag:nothing"
     read(controller, store)
-    assert "No run fits this filter" in shown(controller.empty())
+    assert "No run in this window matches" in shown(controller.empty())
     assert controller.key_names() == ["window", "filter"]
     assert controller.arrange(None) == (None, "")
     controller.words, controller.elsewhere = "", 3
