@@ -7,7 +7,8 @@ with a title (```yaml title="first.suite.yaml") is a file in the folder where th
 page links from `files/`. A page is run from its top to its end, in a new folder with a new history. Blocks of other
 languages are left alone: commands that need a network or another tool are `sh`.
 
-A command that is to be refused says so: `$ agenteval validate broken.suite.yaml  # exit code 2`.
+A command that is to be refused says so: `$ agenteval validate broken.suite.yaml  # exit code 2`. One that prints a lot
+may show its end only: `$ agenteval demo  # last lines`.
 
 What differs from run to run is made alike: ids by a clock and a chance of their own, durations and dates by replacing
 them.
@@ -15,6 +16,7 @@ them.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import io
 import os
@@ -28,6 +30,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
+from agenteval_tui.agents.demo import DemoAgent
 from agenteval_tui.cli.main import main
 from agenteval_tui.core import ids
 
@@ -37,6 +40,7 @@ _COMMAND = re.compile(r"^\$ (.*(?:\\\n.*)*)", re.MULTILINE)
 _FILE = re.compile(r"\]\((files/[\w./-]+)\)")
 _DATE = re.compile(r"\b20\d\d-\d\d-\d\d \d\d:\d\d\b")
 _TOOK = re.compile(r"( *)(?<![\w.])\d+(?:\.\d+)? (?:ms|s)\b(?! of)")
+_LAST = 2
 _OF_THE_MACHINE = ("CI", "NO_COLOR", "GITHUB_ACTIONS", "AGENTEVAL_DB", "AGENTEVAL_WHO", "OPENAI_API_KEY")
 
 
@@ -78,7 +82,8 @@ def _session(body: str, work: Path) -> str:
     for command in _COMMAND.findall(body):
         lines.append(f"$ {command}")
         said = _settled(_output(command.replace("\\\n", " ")), work)
-        lines += said.rstrip("\n").split("\n") if said.strip() else []
+        printed = said.rstrip("\n").split("\n") if said.strip() else []
+        lines += ["…", *printed[-_LAST:]] if command.endswith("# last lines") else printed
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -103,8 +108,17 @@ def _settled(text: str, work: Path) -> str:
     text = text.replace(f"{work}/", "").replace(str(work), ".")
     # After three spaces and more it is the cell of a column: its width stays.
     text = _TOOK.sub(lambda found: "240 ms".rjust(len(found[0])) if len(found[1]) > 2 else f"{found[1]}240 ms", text)
+    text = text.replace("240 ms to 240 ms", "240 ms to 1.8 s")
     text = re.sub(r"(B minus A: )[-+]?240 ms  \(.*\)", r"\1+240 ms  (-240 ms to +240 ms)", text)  # chance has the sign
+    text = re.sub(r"^.*: 240 ms, not counted as .*\n", "", text, flags=re.MULTILINE)  # said if it took long
     return _DATE.sub("2026-11-23 09:30", text)
+
+
+_SPEAKS = dict(DemoAgent.__init__.__kwdefaults__)
+
+
+async def _at_once(seconds: float) -> None:
+    await asyncio.sleep(0)
 
 
 class _Clock:
@@ -124,12 +138,13 @@ class _Clock:
 
 @contextlib.contextmanager
 def _place(folder: Path, work: Path) -> Iterator[None]:
-    """A user who has nothing yet, in the folder of the page's files."""
+    """A user who has nothing yet, in the folder of the page's files. The bundled agent speaks at once."""
     mine = {"AGENTEVAL_DATA_DIR": str(folder / "data"), "AGENTEVAL_CONFIG_DIR": str(folder / "config")}
     mine["AGENTEVAL_SCOPE"] = "all"
     with contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.chdir(work))
         stack.enter_context(mock.patch.dict(os.environ, mine))
+        stack.enter_context(mock.patch.object(DemoAgent.__init__, "__kwdefaults__", {**_SPEAKS, "sleep": _at_once}))
         clock = _Clock()
         for name, stand_in in (("time", clock), ("os", clock), ("_last", 0)):
             stack.enter_context(mock.patch.object(ids, name, stand_in))

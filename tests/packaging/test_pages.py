@@ -15,6 +15,7 @@ import yaml
 from pydantic import BaseModel
 
 from agenteval_tui.grading.metrics.matchers import MATCHER_DOCS, NAMES
+from agenteval_tui.tui.actions import ACTIONS, EVERYWHERE, key_word
 from agenteval_tui.uxon.parse import parse
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -112,3 +113,62 @@ def test_what_a_page_for_developers_names_is_there(page: str) -> None:
     named |= set(re.findall(r"\b((?:tests|docs|benchmarks|agenteval_tui)/[\w./-]*\w)", text))
     missing = [name for name in sorted(named) if not any([*ROOT.glob(name), *(ROOT / "agenteval_tui").glob(name)])]
     assert missing == []
+
+
+SCREENS = {
+    "docs/inspect.md": ("inspect", "difference", "branches", "config"),
+    "docs/history.md": ("history",),
+    "docs/triage.md": ("causes", "review", "inspect", "suites"),
+    "docs/compare.md": ("compare", "suites", "run", "history", "inspect"),
+    "docs/trends.md": ("trends", "suites"),
+    "docs/fork.md": ("inspect", "branches"),
+    "docs/blame.md": ("inspect",),
+    "docs/shrink.md": ("inspect",),
+    "docs/suggest.md": ("inspect", "edit"),
+    "docs/record.md": ("run", "inspect"),
+    "docs/listen.md": ("run",),
+    "docs/tour.md": ("inspect",),
+    "README.md": ("suites", "inspect", "edit"),
+}
+"""Pages that tell the keys of screens, and whose actions they may be."""
+KEY = re.compile(r"`([][.,<>/\":*?A-Za-z0]|F\d+|\^[a-z]|alt\+[a-z]|space)`")
+ELSEWHERE = {
+    "docs/compare.md": {"r"},
+    "docs/blame.md": {"r", "S"},
+    "docs/suggest.md": {"y", "n", "u", "]", "["},
+    "docs/fork.md": {"^s"},
+    "docs/tour.md": {"y", "n"},
+    "README.md": {"y", "n"},
+    "docs/trends.md": {"a", "v"},
+}
+"""Keys of sheets and names of formulas, which are no actions of a screen."""
+SAID_OTHERWISE = {
+    "docs/inspect.md": {"n", "p"},  # they go from hit to hit while a search is open
+}
+"""Keys that do there something beside what the table of actions says."""
+NEAR = 110  # letters around a key, in which the page says what it does
+
+
+def _stems(words: str) -> set[str]:
+    return {word[:4].lower() for word in re.findall(r"[A-Za-z]{3,}", words)} - {"the", "and", "with", "this", "that"}
+
+
+@pytest.mark.parametrize("page", SCREENS)
+def test_a_page_names_only_keys_that_there_are_and_says_what_they_do(page: str) -> None:
+    by_key: dict[str, set[str]] = {}
+    for one in ACTIONS:
+        if one.scope in (*SCREENS[page], EVERYWHERE):
+            for key in filter(None, one.keys.split(",")):
+                by_key.setdefault(key_word(key), set()).update(_stems(f"{one.id} {one.label} {one.description}"))
+    text = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    wrong = []
+    for found in KEY.finditer(text):
+        key = found[1]
+        if key in ELSEWHERE.get(page, set()):
+            continue
+        near = text[max(found.start() - NEAR, 0) : found.end() + NEAR]
+        says = key in SAID_OTHERWISE.get(page, set()) or by_key.get(key, set()) & _stems(near)
+        if key not in by_key or not says:
+            wrong.append((key, near))
+    assert KEY.search(text)
+    assert wrong == []
