@@ -101,10 +101,11 @@ async def on_samples(folder: Path, size: tuple[int, int]) -> AsyncIterator[Camer
 async def stills(folder: Path) -> None:
     """Suites after a run, and Inspect with an edit that passes, at 140 columns."""
     async with on_samples(folder, SIZE) as camera:
-        await camera.press("R", shows="finished")
+        await camera.press("R", shows="51 of 51")
+        await camera.until("finished")
         await camera.press("1", shows="order-status")
         camera.go_to("order-status")
-        await camera.until("why it fails")
+        await camera.until("in the last execution")
         (HERE / "suites.svg").write_text(camera.picture(), encoding="utf-8")
         await camera.press("enter", shows="config_uxon")
         await camera.press("f7", shows="enter apply")
@@ -121,11 +122,12 @@ async def cast(folder: Path) -> None:
         camera.go_to("order-status")
         await camera.press("R", shows="of 51")
         await camera.frame(1.5)
+        await camera.until("51 of 51")
         await camera.until("finished")
         await camera.frame(2)
         await camera.press("1", shows="order-status")
         camera.go_to("order-status")
-        await camera.until("why it fails")
+        await camera.until("in the last execution")
         await camera.frame(3.5)
         await camera.press("enter", shows="config_uxon")
         await camera.frame(5)
