@@ -15,5 +15,5 @@ class DemoOptions(AgentOptions):
     takes_tools: ClassVar[bool] = True
 
     version: Literal["v1", "v2"] = Field("v1", description="Two versions of the program; their code differs.")
-    pace: float = Field(1.0, ge=0, description="How slowly it speaks: 1 for people who watch, 0 at once.")
-    seed: int | None = Field(None, description="One seed for all repetitions; by default each has its own.")
+    pace: float = Field(1.0, ge=0, description="How slowly it answers. 1: slowly enough to watch; 0: at once.")
+    seed: int | None = Field(None, description="One seed for all repetitions. Default: each repetition has its own.")

@@ -38,7 +38,7 @@ class FunctionOptions(AgentOptions):
     """What a function of this process is called with."""
 
     callable: str = Field(description="Its module and name, as `module:name`.")
-    settings: dict[str, Any] = Field(default_factory=dict, description="Passed on to it as `config`.")
+    settings: dict[str, Any] = Field(default_factory=dict, description="Passed to it as `config`.")
 
 
 def name_of(found: Any) -> str:

@@ -25,21 +25,23 @@ class Timeouts(OptionGroup):
 
     connect: float = Field(default=10.0, gt=0, description="For the connection.")
     first_token: float = Field(
-        default=120.0, gt=0, description="For the first piece of an answer, from sending the request."
+        default=120.0, gt=0, description="For the first piece of an answer, after sending the request."
     )
-    silence: float = Field(default=60.0, gt=0, description="Between two pieces of an answer that streams.")
+    silence: float = Field(default=60.0, gt=0, description="For the next piece of a streamed answer.")
 
 
 KeyVariable = Annotated[
-    str | None, Field(default=None, description="The environment variable that holds the key. Never the key.")
+    str | None, Field(default=None, description="The environment variable that holds the key; not the key itself.")
 ]
-Headers = Annotated[dict[str, str], Field(default_factory=dict, description="More HTTP headers.")]
+Headers = Annotated[dict[str, str], Field(default_factory=dict, description="Additional HTTP headers.")]
 Query = Annotated[
     dict[str, str],
-    Field(default_factory=dict, description="Parameters for the address, such as Azure's `api-version`."),
+    Field(default_factory=dict, description="Query parameters of the address, such as Azure's `api-version`."),
 ]
 Patience = Annotated[Timeouts, Field(default_factory=Timeouts, description="How long to wait, in seconds.")]
-ReplyLimit = Annotated[float, Field(default=16.0, gt=0, description="A longer reply is an error.")]
+ReplyLimit = Annotated[
+    float, Field(default=16.0, gt=0, description="The limit for a reply, in MB. A longer one is an error.")
+]
 
 
 class NetworkOptions(Protocol):
@@ -92,9 +94,11 @@ class ModelOptions(AgentOptions):
         + " or ".join(f'"builtin:{name}"' for name in entry_points.own(TOOLSETS))
         + ".",
     )
-    max_steps: int = Field(12, ge=1, description="Requests in one run before its loop of tool calls is an error.")
+    max_steps: int = Field(
+        12, ge=1, description="How many requests one run may send; a longer loop of tool calls is an error."
+    )
     stream: bool = Field(True, description="false: one reply instead of a stream.")
-    extra_body: dict[str, Any] = Field(default_factory=dict, description="Anything else for the request's JSON.")
+    extra_body: dict[str, Any] = Field(default_factory=dict, description="More fields for the request's JSON.")
 
     _names_a_key = model_validator(mode="after")(names_a_key)
 

@@ -27,10 +27,16 @@ class PriceOption(OptionGroup):
     input: float = Field(ge=0, allow_inf_nan=False, description="Tokens of the request.")
     output: float = Field(ge=0, allow_inf_nan=False, description="Tokens of the answer, reasoning included.")
     cached: float | None = Field(
-        None, ge=0, allow_inf_nan=False, description="Tokens read from the server's cache. Default: as `input`."
+        None,
+        ge=0,
+        allow_inf_nan=False,
+        description="Tokens read from the server's cache. Default: the price of `input`.",
     )
     cache_write: float | None = Field(
-        None, ge=0, allow_inf_nan=False, description="Tokens written into the server's cache. Default: as `input`."
+        None,
+        ge=0,
+        allow_inf_nan=False,
+        description="Tokens written to the server's cache. Default: the price of `input`.",
     )
 
 
@@ -51,14 +57,14 @@ class AgentOptions(BaseModel):
         return None
 
     kind: str = Field("", description="Which kind of agent this is.")
-    description: str = Field("", description="What this agent is, in words.")
+    description: str = Field("", description="What this agent is, for people.")
     concurrency: int | None = Field(None, ge=1, description="How many runs may use this agent at once.")
     max_attempts: int | None = Field(
-        None, ge=1, le=20, description="How often a run is tried when its failure may pass by itself. Default 3."
+        None, ge=1, le=20, description="How many attempts a run gets if its failure may be temporary. Default 3."
     )
     error_on_finish: list[Literal["length", "content_filter", "empty"]] = Field(
         default_factory=list,
-        description="Endings of an answer that make the run an error, ungraded: length (cut by max_tokens), "
+        description="Finish reasons that make the run an error, not graded: length (cut by max_tokens), "
         "content_filter, empty.",
     )
     price: PriceOption | None = Field(

@@ -15,12 +15,14 @@ class ReplayOptions(AgentOptions):
 
     model_config = ConfigDict(json_schema_extra={"allOf": [exactly_one("file", "transcripts", "execution")]})
 
-    file: str | None = Field(None, description="A .json or .jsonl file of recordings, from the suite's folder.")
-    transcripts: dict[str, Any] | None = Field(None, description="Test id -> a transcript or a list of them.")
-    execution: str | None = Field(None, description='A stored execution: its id, the start of it, or "last".')
+    file: str | None = Field(None, description="A .json or .jsonl file of recordings, relative to the suite's folder.")
+    transcripts: dict[str, Any] | None = Field(
+        None, description="For each test id a transcript, or a list of transcripts."
+    )
+    execution: str | None = Field(None, description='A stored execution: its id, the beginning of its id, or "last".')
     pace: float = Field(0.0, ge=0, description="1: at the recorded speed; 0: at once.")
     beyond: Literal["error", "repeat"] = Field(
-        "error", description="When a test has more repetitions than recordings: an error, or begin again."
+        "error", description="What to do if a test has more repetitions than recordings: fail, or start over."
     )
 
     @property

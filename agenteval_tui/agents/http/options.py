@@ -29,7 +29,7 @@ _PATHS = (
 )
 
 _TOOL_FAILED: str = Field(
-    default="error || is_error", description="Whether the tool failed: anything but null, false and empty."
+    default="error || is_error", description="Whether the tool failed: any value except null, false and empty."
 )
 
 
@@ -51,7 +51,7 @@ class ResultPaths(OptionGroup):
 
     id: str = Field(
         default="id || call_id || tool_call_id || tool_use_id",
-        description="The id of the call. Without one it is the oldest call of that name, or of any, without a result.",
+        description="The id of the call. Without an id: the oldest call of that name, or of any, without a result.",
     )
     name: str = Field(default="name || tool", description="The tool's name.")
     result: str = Field(default="result || output || content", description="What the tool gave.")
@@ -62,12 +62,12 @@ class UsagePaths(OptionGroup):
     """Where the figures of `usage` are in the whole reply, as JMESPath."""
 
     input: str = Field(
-        default="usage.input_tokens || usage.prompt_tokens", description="Tokens that went in, cached ones included."
+        default="usage.input_tokens || usage.prompt_tokens", description="Input tokens, cached ones included."
     )
-    output: str = Field(default="usage.output_tokens || usage.completion_tokens", description="Tokens that came out.")
-    cached: str | None = Field(default=None, description="Tokens that came from a cache.")
-    reasoning: str | None = Field(default=None, description="Tokens of thinking.")
-    cost: str | None = Field(default=None, description="US dollars.")
+    output: str = Field(default="usage.output_tokens || usage.completion_tokens", description="Output tokens.")
+    cached: str | None = Field(default=None, description="Input tokens that came from a cache.")
+    reasoning: str | None = Field(default=None, description="Output tokens of thinking.")
+    cost: str | None = Field(default=None, description="The cost in US dollars.")
 
 
 class HttpOptions(AgentOptions):
@@ -94,42 +94,44 @@ class HttpOptions(AgentOptions):
     query: Query
     timeouts: Patience
     max_reply_mb: ReplyLimit
-    url: str = Field(description="The address. Its path and query may hold templates; their values are escaped.")
+    url: str = Field(description="The address. Its path and query may contain templates; their values are escaped.")
     method: Literal["POST", "PUT", "PATCH", "GET"] = Field("POST", description="The HTTP method.")
     api_key_header: str = Field("authorization", description="The header that carries the key.")
     api_key_scheme: str | None = Field(
-        None, description="The word before the key. Default: Bearer in `authorization`, none in other headers."
+        None, description="The word before the key. Default: Bearer in `authorization`, nothing in other headers."
     )
     body: Any = Field(
         default_factory=lambda: {"prompt": "{{ prompt }}"},
-        description="The request's JSON, with templates in its texts; a text that is one `{{ expression }}` keeps the "
-        "value's type. A text instead of an object is sent as plain text. null: no body.",
+        description="The request's JSON, with templates in its texts; a text that is a single `{{ expression }}` keeps "
+        "the value's type. A text instead of an object is sent as plain text. null: no body.",
     )
     answer: str | None = Field(
-        None, description="JMESPath of the answer. Without it the reply's text is the answer as it is."
+        None, description="JMESPath of the answer. Without it, the whole text of the reply is the answer."
     )
     reasoning: str | None = Field(None, description="JMESPath of the thinking.")
-    tool_calls: str | None = Field(None, description="JMESPath of a list of the calls that the endpoint made itself.")
-    tool_call: CallPaths = Field(default_factory=CallPaths, description="Where things are in each of those.")
+    tool_calls: str | None = Field(None, description="JMESPath of the list of calls that the endpoint made itself.")
+    tool_call: CallPaths = Field(default_factory=CallPaths, description="Where the fields are in each of these calls.")
     tool_results: str | None = Field(
         None,
-        description="JMESPath of a list of results, where they come apart from the calls: in events or in a list of "
-        "their own.",
+        description="JMESPath of the list of results, if they come separately from the calls: in events or in a list "
+        "of their own.",
     )
-    tool_result: ResultPaths = Field(default_factory=ResultPaths, description="Where things are in each of those.")
+    tool_result: ResultPaths = Field(
+        default_factory=ResultPaths, description="Where the fields are in each of these results."
+    )
     usage: UsagePaths = Field(default_factory=UsagePaths, description="Where the tokens and the cost are.")
     model: str | None = Field(None, description="JMESPath of the model's name.")
     finish_reason: str | None = Field(None, description="JMESPath of why the answer ended.")
     error: str | None = Field(None, description="JMESPath of an error in a reply with status 200.")
     session: str | None = Field(
-        None, description="JMESPath of a value that the templates of later turns have as `session`."
+        None, description="JMESPath of a value that templates of later turns can use as `session`."
     )
     stream: Literal["none", "sse", "jsonl"] = Field("none", description="Whether the reply comes in pieces, and how.")
     delta: str | None = Field(
         None,
-        description="JMESPath of more text in each event of a stream. Without it, an event that is not JSON is text.",
+        description="JMESPath of the next text in each streamed event. Without it, events that aren't JSON are text.",
     )
-    done: str = Field("[DONE]", description="The data, or the name, of the event that ends a stream.")
+    done: str = Field("[DONE]", description="The data or the name of the event that ends a stream.")
     capture: Capture
     cassette: CassetteOption
     capture_port: int | None = Field(
@@ -138,8 +140,8 @@ class HttpOptions(AgentOptions):
         le=65535,
         description="With `capture` or `cassette`: the proxy's port. Start the server with OPENAI_BASE_URL="
         "http://127.0.0.1:PORT/openai/v1 (or ANTHROPIC_BASE_URL=http://127.0.0.1:PORT/anthropic, "
-        "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:PORT/gemini); its runs go one after another. With `capture: otel` the "
-        "receiver's: start it with OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:PORT.",
+        "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:PORT/gemini); its runs are made one at a time. With `capture: otel`: "
+        "the receiver's port. Start the server with OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:PORT.",
     )
 
     _names_a_key = model_validator(mode="after")(names_a_key)

@@ -44,16 +44,20 @@ class AnthropicOptions(ModelOptions):
     )
 
     base_url: str = Field(ANTHROPIC, description="Where the server is; `/v1/messages` is added.")
-    max_tokens: int = Field(4096, ge=1, description="How long an answer may be, in tokens, with its thinking.")
-    temperature: float | None = Field(None, ge=0, le=1, description="How freely the model chooses its words.")
-    top_p: float | None = Field(None, ge=0, le=1, description="Only the likeliest words that make up this share.")
-    top_k: int | None = Field(None, ge=1, description="Sample only from this many of the likeliest words.")
+    max_tokens: int = Field(4096, ge=1, description="How long an answer may be, in tokens, thinking included.")
+    temperature: float | None = Field(
+        None, ge=0, le=1, description="The sampling temperature: how random the choice of words is."
+    )
+    top_p: float | None = Field(
+        None, ge=0, le=1, description="Nucleus sampling: only the likeliest words that together have this probability."
+    )
+    top_k: int | None = Field(None, ge=1, description="Sample from this many of the likeliest words only.")
     stop_sequences: list[str] | None = Field(None, description="Texts that end the answer.")
     thinking_budget: int | None = Field(
-        None, ge=1024, description="Let the model think, in at most this many tokens; fewer than `max_tokens`."
+        None, ge=1024, description="Let the model think with at most this many tokens; must be less than `max_tokens`."
     )
     thinking: Literal["adaptive", "disabled"] | None = Field(
-        None, description="adaptive: let newer models decide how much to think."
+        None, description="adaptive: newer models decide how much to think."
     )
     effort: str | None = Field(None, description="How much to think and write: low, medium, high, ...")
     tool_choice: str | dict[str, Any] | None = Field(

@@ -25,20 +25,26 @@ class GeminiOptions(ModelOptions):
 
     base_url: str = Field(GEMINI, description="Where the server is; `/v1beta/models/...` is added.")
     max_tokens: int | None = Field(
-        None, ge=1, description="How long an answer may be, in tokens, with its thinking. Default: the server decides."
+        None, ge=1, description="How long an answer may be, in tokens, thinking included. Default: the server decides."
     )
-    temperature: float | None = Field(None, ge=0, le=2, description="How freely the model chooses its words.")
-    top_p: float | None = Field(None, ge=0, le=1, description="Only the likeliest words that make up this share.")
-    top_k: int | None = Field(None, ge=1, description="Sample only from this many of the likeliest words.")
+    temperature: float | None = Field(
+        None, ge=0, le=2, description="The sampling temperature: how random the choice of words is."
+    )
+    top_p: float | None = Field(
+        None, ge=0, le=1, description="Nucleus sampling: only the likeliest words that together have this probability."
+    )
+    top_k: int | None = Field(None, ge=1, description="Sample from this many of the likeliest words only.")
     stop_sequences: list[str] | None = Field(None, description="Texts that end the answer.")
-    seed: int | Literal["run"] | None = Field(None, description='A seed for sampling; "run": its own for each run.')
+    seed: int | Literal["run"] | None = Field(
+        None, description='A seed for sampling; "run": another seed for each run.'
+    )
     thinking_budget: int | None = Field(
-        None, ge=-1, description="Think in at most this many tokens; 0: not at all, -1: the model decides."
+        None, ge=-1, description="How many tokens the model may think; 0: none, -1: the model decides."
     )
     thinking_level: Literal["minimal", "low", "medium", "high"] | None = Field(
         None, description="How much newer models think."
     )
-    include_thoughts: bool | None = Field(None, description="true: send a summary of what the model thinks.")
+    include_thoughts: bool | None = Field(None, description="true: ask for a summary of the thinking.")
     tool_choice: str | None = Field(None, description="auto, any, none, or the name of the tool that must be called.")
 
     @property

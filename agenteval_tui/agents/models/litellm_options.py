@@ -50,20 +50,26 @@ class LiteLLMOptions(ModelOptions):
         }
     )
 
-    model: str = Field(min_length=1, description="PROVIDER/MODEL, as litellm has it: groq/llama-3.3-70b-versatile.")
-    base_url: str = Field("", description="Where the server is, if litellm does not know it, or shall ask another.")
-    temperature: float | None = Field(None, ge=0, description="How freely the model chooses its words.")
-    top_p: float | None = Field(None, ge=0, le=1, description="Only the likeliest words that make up this share.")
+    model: str = Field(min_length=1, description="litellm's name, PROVIDER/MODEL: groq/llama-3.3-70b-versatile.")
+    base_url: str = Field("", description="Where the server is, if litellm doesn't know it or should use another one.")
+    temperature: float | None = Field(
+        None, ge=0, description="The sampling temperature: how random the choice of words is."
+    )
+    top_p: float | None = Field(
+        None, ge=0, le=1, description="Nucleus sampling: only the likeliest words that together have this probability."
+    )
     max_tokens: int | None = Field(None, ge=1, description="How long an answer may be, in tokens.")
     stop: str | list[str] | None = Field(None, description="Texts that end the answer.")
-    seed: int | Literal["run"] | None = Field(None, description='A seed for sampling; "run": its own for each run.')
+    seed: int | Literal["run"] | None = Field(
+        None, description='A seed for sampling; "run": another seed for each run.'
+    )
     response_format: dict[str, Any] | None = Field(None, description="The form of the answer, such as a JSON Schema.")
     reasoning_effort: str | None = Field(None, description="How much to think: low, medium, high, ...")
     tool_choice: str | dict[str, Any] | None = Field(None, description="auto, none, required, or one tool.")
     parallel_tool_calls: bool | None = Field(None, description="Whether the model may call several tools in one turn.")
     params: dict[str, Any] = Field(
         default_factory=dict,
-        description="Other arguments of `litellm.acompletion`, such as `api_version` or `aws_region_name`.",
+        description="More arguments for `litellm.acompletion`, such as `api_version` or `aws_region_name`.",
     )
 
     @model_validator(mode="after")

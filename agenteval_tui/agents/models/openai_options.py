@@ -45,15 +45,19 @@ class OpenAIOptions(ModelOptions):
         "authorization",
         description="The header that carries the key: `api-key` for Azure. `authorization` adds Bearer.",
     )
-    temperature: float | None = Field(None, ge=0, description="How freely the model chooses its words.")
-    top_p: float | None = Field(None, ge=0, le=1, description="Only the likeliest words that make up this share.")
+    temperature: float | None = Field(
+        None, ge=0, description="The sampling temperature: how random the choice of words is."
+    )
+    top_p: float | None = Field(
+        None, ge=0, le=1, description="Nucleus sampling: only the likeliest words that together have this probability."
+    )
     max_tokens: int | None = Field(None, ge=1, description="How long an answer may be, in tokens.")
     max_completion_tokens: int | None = Field(
-        None, ge=1, description="The same with thinking, as newer models of OpenAI want it."
+        None, ge=1, description="The same, thinking included; newer OpenAI models need it."
     )
     stop: str | list[str] | None = Field(None, description="Texts that end the answer. Chat Completions only.")
     seed: int | Literal["run"] | None = Field(
-        None, description='A seed for sampling; "run": its own for each run. Chat Completions only.'
+        None, description='A seed for sampling; "run": another seed for each run. Chat Completions only.'
     )
     response_format: dict[str, Any] | None = Field(None, description="The form of the answer, such as a JSON Schema.")
     reasoning_effort: str | None = Field(None, description="How much to think: low, medium, high, ...")
@@ -61,17 +65,17 @@ class OpenAIOptions(ModelOptions):
         None, description="Ask for a summary of the thinking. Responses only."
     )
     store: bool | None = Field(
-        None, description="Whether the server keeps the answer; the default is that it does not. Responses only."
+        None, description="Whether the server stores the answer; by default it doesn't. Responses only."
     )
     include: list[str] | None = Field(
         None,
-        description="What else the reply shall hold. Default: the thinking in encrypted form, of models that think "
-        "and of answers that are not stored. Responses only.",
+        description="What else the reply should contain. Default: the encrypted thinking, for models that think "
+        "and answers that aren't stored. Responses only.",
     )
     tool_choice: str | dict[str, Any] | None = Field(None, description="auto, none, required, or one tool.")
     parallel_tool_calls: bool | None = Field(None, description="Whether the model may call several tools in one turn.")
     include_usage: bool = Field(
-        True, description="Ask a stream for its usage; false for servers that reject it. Chat Completions only."
+        True, description="Ask a stream to report its usage; false for servers that reject this. Chat Completions only."
     )
 
     @model_validator(mode="after")

@@ -17,13 +17,17 @@ from agenteval_tui.suites.tool_files import require_inside
 class ProgramTimeouts(OptionGroup):
     """Seconds to wait for a program. None: only the run's own time-out counts."""
 
-    first_token: float | None = Field(default=None, gt=0, description="For the first event or output, from the start.")
-    silence: float | None = Field(default=None, gt=0, description="Between two events or pieces of output.")
+    first_token: float | None = Field(
+        default=None, gt=0, description="For the first event or output, from the program's start."
+    )
+    silence: float | None = Field(default=None, gt=0, description="For the next event or piece of output.")
 
 
 Environment = Annotated[dict[str, str], Field(default_factory=dict, description="More environment variables.")]
 Patience = Annotated[ProgramTimeouts, Field(default=ProgramTimeouts(), description="How long to wait for its output.")]
-OutputLimit = Annotated[float, Field(default=16.0, gt=0, description="More output is an error.")]
+OutputLimit = Annotated[
+    float, Field(default=16.0, gt=0, description="The limit for its output, in MB. More is an error.")
+]
 
 
 def checked_command(command: str | list[str], shell: bool) -> None:
@@ -83,16 +87,17 @@ class CommandOptions(AgentOptions):
 
     command: str | list[str] = Field(description="What to run: a list of words, or a text that is split into words.")
     shell: bool = Field(False, description="true: `command` is a text for /bin/sh, with pipes and variables.")
-    cwd: str = Field(".", description="The folder to run in, relative to the suite's; within it.")
+    cwd: str = Field(".", description="The folder to run in, relative to the suite's folder and inside it.")
     env: Environment
     input: Literal["json", "text"] = Field(
         "json", description="json: the request as one JSON document; text: the last user message alone."
     )
     output: Literal["auto", "jsonl", "text"] = Field(
-        "auto", description="jsonl: events, one a line; text: the answer; auto: what its first line looks like."
+        "auto", description="jsonl: one event per line; text: the answer; auto: decide by the first line."
     )
     settings: dict[str, Any] = Field(
-        default_factory=dict, description="Anything for the program: `config` in its request. Variations may differ."
+        default_factory=dict,
+        description="Your own settings for the program: `config` in its request. Variations can change them.",
     )
     timeouts: Patience
     max_reply_mb: OutputLimit
@@ -123,17 +128,19 @@ class PythonOptions(AgentOptions):
 
     callable: str = Field(description='"package.module:name": a function, or an object that can be called.')
     path: list[str] = Field(
-        default_factory=list, description="More places to find modules, relative to the suite's folder; within it."
+        default_factory=list,
+        description="More folders to find modules in, relative to the suite's folder and inside it.",
     )
     python: str | None = Field(
         None, description="The interpreter, such as .venv/bin/python. Default: the one that runs agenteval."
     )
     reuse: bool = Field(
-        False, description="true: a process serves many runs, one after the other; imports and globals stay."
+        False, description="true: a process serves many runs, one after another, and keeps imports and globals."
     )
     env: Environment
     settings: dict[str, Any] = Field(
-        default_factory=dict, description="Anything for the function: its `config`. Variations may differ."
+        default_factory=dict,
+        description="Your own settings for the function: its `config`. Variations can change them.",
     )
     timeouts: Patience
     max_reply_mb: OutputLimit

@@ -23,14 +23,14 @@ OWN_CAPTURES = (MODEL, "otel")
 class CassetteOptions(OptionGroup):
     """A cassette, and how it is used."""
 
-    file: str = Field(min_length=1, description="The cassette, from the suite's folder.")
+    file: str = Field(min_length=1, description="The cassette, relative to the suite's folder.")
     on_miss: Literal["error", "live", "record"] = Field(
         "error",
-        description="What happens to a request that is not in it: error; live: it and all that follow in its run go to "
-        "the servers; record: their answers are added to the file at the end, too.",
+        description="What to do with a request that isn't in it. error: fail; live: send it and all later requests of "
+        "the run to the servers; record: as live, and add the answers to the file at the end.",
     )
-    match_system: bool = Field(True, description="false: the system prompt is left out of the comparison.")
-    pace: float = Field(0.0, ge=0, description="How fast recorded answers come: 0 at once, 1 as recorded.")
+    match_system: bool = Field(True, description="false: ignore the system prompt when comparing requests.")
+    pace: float = Field(0.0, ge=0, description="How fast recorded answers come. 0: at once; 1: as recorded.")
 
 
 def _known(name: str | None) -> str | None:
@@ -56,8 +56,8 @@ Capture = Annotated[
     AfterValidator(_known),
     Field(
         default=None,
-        description="model: its requests to model servers go through a proxy on this machine, and the transcript is "
-        "made of them. otel: the transcript is made of the OpenTelemetry spans that it sends (the extra `otel`). "
+        description="model: its requests to model servers go through a proxy on this machine, and become the "
+        "transcript. otel: the OpenTelemetry spans that it sends become the transcript (needs the extra `otel`). "
         "Packages can add others.",
         json_schema_extra=_list_names,
     ),

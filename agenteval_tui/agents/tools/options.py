@@ -24,11 +24,11 @@ class _Named(BaseModel):
 
     model_config = _EXACT
 
-    name: str = Field(min_length=1, description="What the model calls it by.")
-    description: str | None = Field(None, description="Its description for the model.")
+    name: str = Field(min_length=1, description="The tool's name for the model.")
+    description: str | None = Field(None, description="The tool's description for the model.")
     parameters: dict[str, Any] | None = Field(None, description="JSON Schema of the arguments.")
-    type: str | None = Field(None, description="As OpenAI writes it; means nothing here.")
-    strict: bool | None = Field(None, description="As OpenAI writes it; means nothing here.")
+    type: str | None = Field(None, description="Accepted as in OpenAI's format, and ignored.")
+    strict: bool | None = Field(None, description="Accepted as in OpenAI's format, and ignored.")
 
     @property
     def said(self) -> str:
@@ -64,7 +64,9 @@ class PythonEntry(_Running):
 
     python: str = Field(description="package.module:function")
     interpreter: str | None = Field(None, description="Another Python, such as .venv/bin/python.")
-    path: list[str] = Field(default_factory=list, description="More places of modules, within the suite's folder.")
+    path: list[str] = Field(
+        default_factory=list, description="More folders to find modules in, inside the suite's folder."
+    )
 
     @model_validator(mode="after")
     def _right(self) -> Self:
@@ -79,7 +81,7 @@ class CommandEntry(_Running):
 
     command: str | list[str] = Field(description="What to run: a list of words, or a text that is split into words.")
     shell: bool = Field(False, description="true: `command` is a text for /bin/sh, with pipes and variables.")
-    cwd: str = Field(".", description="The folder to run in, relative to the suite's; within it.")
+    cwd: str = Field(".", description="The folder to run in, relative to the suite's folder and inside it.")
     env: dict[str, str] = Field(default_factory=dict, description="More environment variables.")
 
     @model_validator(mode="after")
@@ -89,7 +91,7 @@ class CommandEntry(_Running):
 
 
 class McpServerOptions(BaseModel):
-    """Where the server is: a program that is started, or an address."""
+    """The server: a program to start, or an address."""
 
     model_config = ConfigDict(
         **_EXACT,
@@ -104,15 +106,19 @@ class McpServerOptions(BaseModel):
     )
 
     command: str | list[str] | None = Field(None, description="A program that speaks MCP on its standard streams.")
-    cwd: str = Field(".", description="The folder to run in, relative to the suite's; within it.")
+    cwd: str = Field(".", description="The folder to run in, relative to the suite's folder and inside it.")
     env: dict[str, str] = Field(default_factory=dict, description="More environment variables.")
     url: str | None = Field(None, description="A server that speaks MCP over HTTP.")
-    headers: dict[str, str] = Field(default_factory=dict, description="More HTTP headers.")
-    api_key_env: str | None = Field(None, description="The environment variable that holds the key. Never the key.")
-    only: list[str] | None = Field(None, description="The tools to offer; all of them if absent.")
-    prefix: str = Field("", description="Goes before the tools' names.")
+    headers: dict[str, str] = Field(default_factory=dict, description="Additional HTTP headers.")
+    api_key_env: str | None = Field(
+        None, description="The environment variable that holds the key; not the key itself."
+    )
+    only: list[str] | None = Field(None, description="The tools to offer. Default: all.")
+    prefix: str = Field("", description="A text to put before the tools' names.")
     shared: bool = Field(False, description="true: one server for all runs. Default: one for each run.")
-    start_timeout: float = Field(TIMEOUT_S, gt=0, description="Seconds until it must have said what tools it has.")
+    start_timeout: float = Field(
+        TIMEOUT_S, gt=0, description="Seconds within which the server must have listed its tools."
+    )
 
     @model_validator(mode="after")
     def _right(self) -> Self:
@@ -132,8 +138,8 @@ class McpEntry(BaseModel):
 
     model_config = _EXACT
 
-    name: str = Field("", description="What errors call the server.")
-    mcp: McpServerOptions = Field(description="Where the server is: a program that is started, or an address.")
+    name: str = Field("", description="The server's name in errors.")
+    mcp: McpServerOptions = Field(description="The server: a program to start, or an address.")
     timeout: float = Field(TIMEOUT_S, gt=0, description="Seconds that one call may take.")
 
 
