@@ -28,7 +28,7 @@ from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.criteria import spec_from_dict
+from agenteval_tui.runs.criteria import known_spec
 from agenteval_tui.runs.stored_answers import stored_answers
 from agenteval_tui.transcripts.model import Transcript
 
@@ -172,12 +172,8 @@ def _named(made: Attribution, who: Who, code: ReasonCode, **fields: Any) -> Attr
 
 def _spec(store: Store, result: CriterionResult) -> CriterionSpec | None:
     """The version that judged, under the name and the weight that it had then; None: it is not stored."""
-    found = store.criterion(result.criterion_hash) if result.criterion_hash else None
-    if found is None:
-        return None
-    try:
-        spec = spec_from_dict(found)
-    except KeyError:
+    spec = known_spec(store, result.criterion_hash)
+    if spec is None:
         return None
     return replace(spec, name=result.criterion, weight=result.weight, severity=result.severity)
 

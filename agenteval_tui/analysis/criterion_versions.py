@@ -102,8 +102,8 @@ def stored_spec(store: Store, content_hash: str) -> CriterionSpec:
         raise AgentevalError(f"version {short_hash(content_hash)} is not stored: only its hash is known")
     try:
         return spec_from_dict(data)
-    except KeyError as missing:
-        raise AgentevalError(f"version {short_hash(content_hash)} can't be read: it has no {missing}") from missing
+    except ValueError as wrong:
+        raise AgentevalError(f"version {short_hash(content_hash)} can't be read: {wrong}") from wrong
 
 
 def own_spec(store: Store, suite_key: str, test_id: str, criterion: str, content_hash: str) -> CriterionSpec:
@@ -116,8 +116,8 @@ def own_spec(store: Store, suite_key: str, test_id: str, criterion: str, content
     if data is not None:
         try:
             return spec_from_dict(data)
-        except KeyError as missing:
-            raise AgentevalError(f"version {short_hash(content_hash)} can't be read: it has no {missing}") from missing
+        except ValueError as wrong:
+            raise AgentevalError(f"version {short_hash(content_hash)} can't be read: {wrong}") from wrong
     spec = stored_spec(store, content_hash)
     if spec.broken:
         raise AgentevalError(f"version {short_hash(content_hash)} was never written in {test_id} / {criterion}")

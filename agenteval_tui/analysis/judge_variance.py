@@ -25,7 +25,7 @@ from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.criteria import spec_from_dict
+from agenteval_tui.runs.criteria import known_spec
 from agenteval_tui.transcripts.model import Transcript
 
 _ROUNDS = 3
@@ -137,10 +137,5 @@ def _verdict(
 
 def _checker(store: Store, criterion_hash: str) -> Checker | None:
 
-    stored = store.criterion(criterion_hash) if criterion_hash else None
-    if stored is None:
-        return None
-    try:
-        return compile_criterion(spec_from_dict(stored))
-    except (KeyError, TypeError, ValueError):
-        return None
+    spec = known_spec(store, criterion_hash)
+    return None if spec is None else compile_criterion(spec)

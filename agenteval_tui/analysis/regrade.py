@@ -20,7 +20,7 @@ from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.records import ExecutionRecord, ExecutionRow, PlannedRun, RunEnded, RunRow
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.criteria import spec_from_dict, spec_to_dict, specs_of
+from agenteval_tui.runs.criteria import known_spec, spec_to_dict, specs_of
 from agenteval_tui.runs.judge_client import Answers, JudgeRequestGroup
 from agenteval_tui.runs.stored_answers import sole_of_specs, stored_answers
 from agenteval_tui.suites.load import LoadedSuite, load_suite
@@ -167,11 +167,11 @@ def with_labels(store: Store, row: RunRow) -> str:
     results, transcript = store.results(row.id), store.transcript(row.id)
     specs: dict[str, CriterionSpec] = {}
     for result in results:
-        version = store.criterion(result.criterion_hash) if result.criterion_hash else None
-        if version is not None and any(metric.type == "Human" for metric in result.metrics):
+        spec = known_spec(store, result.criterion_hash)
+        if spec is not None and any(metric.type == "Human" for metric in result.metrics):
             # As the test names and weighs it: the stored version may be another test's.
             specs[result.criterion] = replace(
-                spec_from_dict(version), name=result.criterion, weight=result.weight, severity=result.severity
+                spec, name=result.criterion, weight=result.weight, severity=result.severity
             )
     if not specs or transcript.error is not None:
         return ""

@@ -29,7 +29,7 @@ from agenteval_tui.history.labels import Label, label_of, sole_criterion
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.criteria import spec_from_dict, specs_of
+from agenteval_tui.runs.criteria import known_spec, specs_of
 from agenteval_tui.runs.stored_answers import stored_answers
 from agenteval_tui.suites.load import LoadedSuite, load_suite
 from agenteval_tui.transcripts.model import Transcript
@@ -145,7 +145,9 @@ class Workbench:
         if all(criterion.derived for criterion in criteria):
             spec = CriterionSpec(name="scratch", prototype_class="TextResponse", config=SCRATCH_CONFIG)
             criteria = (*criteria, WorkCriterion(spec, SCRATCH_CONFIG, None, scratch=True))
-            note = note or "It has no criteria yet: try one here on every run of this execution."
+            lost = not criteria[:-1] and any(_stored_hashes(stored, run))
+            why = "Its stored criteria can't be read" if lost else "It has no criteria yet"
+            note = note or f"{why}: try one here on every run of this execution."
         return cls(store, run, transcript, stored, criteria, loaded, note)
 
     def with_changes(self, *, run_id: str = "", criteria: tuple[WorkCriterion, ...] = ()) -> Workbench:
@@ -420,12 +422,9 @@ def _from_file(loaded: LoadedSuite, run: RunRow) -> tuple[WorkCriterion, ...]:
 
 def _from_store(store: Store, stored: tuple[CriterionResult, ...], run: RunRow) -> tuple[WorkCriterion, ...]:
     found: list[WorkCriterion] = []
-    # What was planned counts: a run that ended in an error was planned with criteria and has no results.
-    hashes = run.criteria or tuple(result.criterion_hash for result in stored)
-    for position, content_hash in enumerate(hashes):
-        version = store.criterion(content_hash) if content_hash else None
-        if version is not None:
-            spec = spec_from_dict(version)
+    for position, content_hash in enumerate(_stored_hashes(stored, run)):
+        spec = known_spec(store, content_hash)
+        if spec is not None:
             result = stored[position] if position < len(stored) else None
             if result is None or result.criterion_hash != content_hash:
                 # Foreign verdicts come before those derived at an import.
@@ -436,6 +435,11 @@ def _from_store(store: Store, stored: tuple[CriterionResult, ...], run: RunRow) 
             derived = result is not None and result.derived
             found.append(WorkCriterion(spec, config_text(spec), None, derived=derived))
     return tuple(found)
+
+
+def _stored_hashes(stored: tuple[CriterionResult, ...], run: RunRow) -> tuple[str, ...]:
+    """The versions of the run's criteria. What was planned counts: a run that ended in an error has no results."""
+    return run.criteria or tuple(result.criterion_hash for result in stored)
 
 
 def config_text(spec: CriterionSpec) -> str:

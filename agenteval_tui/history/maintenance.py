@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from msgspec import Struct
 
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.numbers import count
 from agenteval_tui.history import schema, schema_check
 from agenteval_tui.history.blobs import is_transcript, unpack_results, unpack_transcript
 from agenteval_tui.history.connections import (
@@ -50,6 +51,19 @@ _PARTS = (
     ("replies of judges", ("judge_replies", "run_replies")),
     ("requests of programs", ("tapes",)),
 )
+_LIST, _MAPPING = "json_type({0}) != 'array'", "json_type({0}) != 'object'"
+_JSON = (
+    ("criteria", "spec", _MAPPING, "NULL"),
+    ("criterion_texts", "spec", _MAPPING, ""),
+    ("executions", "options", _MAPPING, "'{}'"),
+    ("executions", "suite_keys", _LIST, "'[]'"),
+    ("executions", "suites", _LIST, "'[]'"),
+    ("executions", "agents", _LIST, "'[]'"),
+    ("plans", "tags", _LIST, "'[]'"),
+    ("plans", "variables", _MAPPING, "'{}'"),
+    ("plans", "criteria", _LIST, "'[]'"),
+)
+"""Columns that hold JSON, what is wrong with them, and what stands for it instead; "": the row is needless without."""
 _NAMED = (
     ("runs", "execution", "executions"),
     ("runs", "test", "tests"),
@@ -180,6 +194,7 @@ def _checked(path: Path, deep: bool) -> CheckResult:
                 wrong += _wrong_totals(connection)
                 wrong += _loose_rows(connection)
                 wrong += _loose_decisions(connection)
+                wrong += _not_json(connection)
                 lost = int(connection.execute("SELECT count(*) FROM runs WHERE transcript = ?", (LOST,)).fetchone()[0])
                 evidence = int(connection.execute(f"SELECT count(*) FROM ({WITHOUT_EVIDENCE})").fetchone()[0])
                 damage += _unreadable(connection) if deep else []
@@ -336,6 +351,21 @@ def _unreadable(connection: Connection) -> list[str]:
     return said
 
 
+def _not_json(connection: Connection) -> list[str]:
+    """Columns whose text is not what they hold: damaged, or written by something else."""
+    said = []
+    for table, column, wrong, _ in _JSON:
+        (number,) = connection.execute(f"SELECT count(*) FROM {table} WHERE {_damaged(column, wrong)}").fetchone()
+        if number:
+            said.append(f"{count(number, 'row')} of {table} can't be read: {column}")
+    return said
+
+
+def _damaged(column: str, wrong: str) -> str:
+    """A condition: what a row's column holds is not what it should."""
+    return f"CASE WHEN {column} IS NULL THEN 0 WHEN json_valid({column}) THEN {wrong.format(column)} ELSE 1 END"
+
+
 def _broken_index(path: Path) -> list[str]:
     """What FTS5 says of its own tables. It asks by writing, so a file that can't be written is not asked."""
 
@@ -371,6 +401,9 @@ class _Mend(Struct):
                 )
         for table, where in orphan_rows():
             connection.execute(f"DELETE FROM {table} WHERE {where}")
+        for table, column, wrong, instead in _JSON:
+            change = f"UPDATE {table} SET {column} = {instead}" if instead else f"DELETE FROM {table}"
+            connection.execute(f"{change} WHERE {_damaged(column, wrong)}")
         recount(connection)
         reindex(connection)
 

@@ -227,12 +227,10 @@ def evidence_blob(connection: sqlite3.Connection, run_id: str) -> bytes | None:
 
 
 def criterion(connection: sqlite3.Connection, content_hash: str) -> dict[str, Any] | None:
-    """The criterion of that hash as it was stored; None: never seen, or only its hash."""
+    """The criterion of that hash as it was stored; None: never seen, or only its hash, or it is no mapping any more."""
     found = connection.execute("SELECT spec FROM criteria WHERE hash = ?", (clean(content_hash),)).fetchone()
-    if found is None or found[0] is None:
-        return None
-    spec: dict[str, Any] = json.loads(found[0])
-    return spec
+    spec = json.loads(found[0]) if found is not None and found[0] is not None else None
+    return spec if isinstance(spec, dict) else None
 
 
 def newest_criteria(connection: sqlite3.Connection, most: int) -> list[dict[str, Any]]:
@@ -240,7 +238,7 @@ def newest_criteria(connection: sqlite3.Connection, most: int) -> list[dict[str,
     rows = connection.execute(
         "SELECT spec FROM criteria WHERE spec IS NOT NULL ORDER BY id DESC LIMIT ?", (most,)
     ).fetchall()
-    return [json.loads(row[0]) for row in rows]
+    return [spec for row in rows if isinstance(spec := json.loads(row[0]), dict)]
 
 
 def imported(connection: sqlite3.Connection, digest: str) -> str | None:
@@ -331,6 +329,13 @@ def _parts(
     return []
 
 
+def _mapping(text: str) -> dict[str, Any]:
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError("it is not a mapping")
+    return found
+
+
 def _names(text: str) -> str:
     return ", ".join(json.loads(text))
 
@@ -351,7 +356,7 @@ def _execution(row: tuple[Any, ...]) -> ExecutionRow:
         _names(agents),
         keys,
         batch_id,
-        json.loads(options),
+        _mapping(options),
         row[25],
     )
     return ExecutionRow(*values)
@@ -367,7 +372,7 @@ def _run(row: tuple[Any, ...]) -> RunRow:
     variables, tags, criteria, warnings, cached, not_made, row_key, recording, superseded, *rest = row[25:]
     values = (
         *row[:25],
-        {} if variables == "{}" else json.loads(variables),
+        {} if variables == "{}" else _mapping(variables),
         _texts(tags),
         _texts(criteria),
         warnings,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import threading
 import weakref
+import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -52,10 +54,14 @@ from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.writer import Operation, Writer
 from agenteval_tui.transcripts.model import Transcript, Usage
 
+log = logging.getLogger(__name__)
+
 _T = TypeVar("_T")
 _TRANSCRIPTS = 200  # fetched at a time
 _IMPORTED = 500  # runs written at a time
 _IMPORTED_TEXT = 1_500_000  # characters of them: a run of another tool may be as large as hundreds of others
+_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError, zlib.error)
+"""What decoding a row raises that is not what this program writes."""
 _LAST_READS = 10.0  # seconds that closing waits for readers
 
 
@@ -462,6 +468,13 @@ class Store:
                 if isinstance(said, DamagedError):
                     mark_damaged(self.path)
                 raise said from error
+            except _UNREADABLE as error:
+                log.debug("a row of %s can't be read", self.path, exc_info=True)
+                raise HistoryError(
+                    f"what is stored can't be read ({type(error).__name__}: {error})",
+                    where=str(self.path),
+                    mend="`agenteval db check --fix` repairs what is damaged",
+                ) from error
         raise AssertionError
 
     def _unpacked(self, unpack: Callable[[bytes], _T], data: bytes) -> _T:

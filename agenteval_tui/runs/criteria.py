@@ -10,6 +10,7 @@ from agenteval_tui.core.ids import criterion_names
 from agenteval_tui.grading.spec import CriterionSpec, json_like
 
 if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
     from agenteval_tui.suites.model import Criterion
 
 
@@ -83,16 +84,40 @@ def spec_to_dict(spec: CriterionSpec) -> dict[str, Any]:
     }
 
 
-def spec_from_dict(data: Mapping[str, Any]) -> CriterionSpec:
-    """The spec in what `spec_to_dict` gave. Raises KeyError when `name`, `prototype_class` or `config` is missing."""
-    return CriterionSpec(
-        name=data["name"],
-        prototype_class=data["prototype_class"],
-        config=data["config"],
-        description=data.get("description", ""),
-        expected_value=data.get("expected_value"),
-        weight=data.get("weight", 1.0),
-        severity=data.get("severity", "error"),
-        negate=data.get("negate", False),
-        pass_threshold=data.get("pass_threshold"),
-    )
+def spec_from_dict(data: Any) -> CriterionSpec:
+    """The spec in what `spec_to_dict` gave, also of an older or a newer version: what it has more is left out. Raises
+    ValueError, which says what is missing or wrong."""
+    if not isinstance(data, Mapping):
+        raise ValueError("it is not a mapping")
+    fields: Mapping[str, Any] = data
+    missing = [name for name in ("name", "prototype_class", "config") if name not in fields]
+    if missing:
+        raise ValueError(f"it has no {missing[0]}")
+    given = {name: fields[name] for name in _KINDS if name in fields}
+    for name, value in given.items():
+        if not isinstance(value, _KINDS[name]):
+            raise ValueError(f"its {name} is of another kind")
+    return CriterionSpec(**given, expected_value=fields.get("expected_value"))
+
+
+_KINDS: Mapping[str, Any] = {
+    "name": str,
+    "prototype_class": str,
+    "config": str | Mapping,
+    "description": str,
+    "weight": int | float,
+    "severity": str,
+    "negate": bool | int,
+    "pass_threshold": int | float | None,
+}
+
+
+def known_spec(store: Store, content_hash: str) -> CriterionSpec | None:
+    """The version of a criterion with this hash; None: it is not stored, or can't be read any more."""
+    data = store.criterion(content_hash) if content_hash else None
+    if data is None:
+        return None
+    try:
+        return spec_from_dict(data)
+    except ValueError:
+        return None

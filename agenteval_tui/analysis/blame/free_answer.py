@@ -20,7 +20,7 @@ from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.criteria import spec_from_dict
+from agenteval_tui.runs.criteria import known_spec
 from agenteval_tui.suites.row_keys import row_case
 from agenteval_tui.transcripts.model import Transcript
 
@@ -156,9 +156,9 @@ def blame_of(store: Store, row: RunRow, given: Given = NOTHING) -> Blame:
     results = store.results(row.id) if given.results is None else given.results
     specs: dict[str, CriterionSpec] = {}
     for content_hash in dict.fromkeys(result.criterion_hash for result in results if result.criterion_hash):
-        stored = store.criterion(content_hash)
-        if stored is not None:
-            specs[content_hash] = spec_from_dict(stored)
+        spec = known_spec(store, content_hash)
+        if spec is not None:
+            specs[content_hash] = spec
     called_good = _called_good(store.labels([row.id]), results)
     repetitions = (given.repetitions or RepetitionReader(store)).of(row)
     return free_answer(row.id, transcript, results, specs, repetitions, called_good=called_good)

@@ -209,7 +209,9 @@ def _print_check(out: Output, result: Any, mended: tuple[str, ...], seconds: flo
     elif result.shape:
         out.line("agenteval db check --fix adds what is missing after it made a copy (so does the next start)")
     elif result.wrong:
-        out.line("agenteval db check --fix repairs it: it counts again and removes dangling rows")
+        out.line(
+            "agenteval db check --fix repairs it: it counts again, and removes dangling rows and what can't be read"
+        )
     else:
         state = "sound, except for what is lost" if result.lost or result.lost_evidence else "whole"
         out.line(("✓ ", "good"), f"the history is {state} ({moment(int(time.time() * 1000))}, {seconds:.1f} s)")

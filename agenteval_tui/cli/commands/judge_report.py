@@ -23,7 +23,7 @@ from agenteval_tui.history.labels import label_of
 from agenteval_tui.history.records import RunFilter, RunRow
 from agenteval_tui.history.references import References
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.criteria import spec_from_dict
+from agenteval_tui.runs.criteria import known_spec
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.trust_check import check_asking
 
@@ -153,10 +153,10 @@ def _print_figures(out: Output, figures: JudgeFigures) -> None:
 
 
 def _spec(store: Store, result: CriterionResult) -> CriterionSpec:
-    stored = store.criterion(result.criterion_hash) if result.criterion_hash else None
-    if stored is None:
+    spec = known_spec(store, result.criterion_hash)
+    if spec is None:
         raise AgentevalError(f"the criterion {result.criterion!r} is not stored with its configuration")
-    return spec_from_dict(stored)
+    return spec
 
 
 def _said(out: Output, store: Store, row: RunRow, result: CriterionResult, as_json: bool) -> int:

@@ -16,7 +16,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash, new_id, short_id
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.criteria import spec_from_dict
+from agenteval_tui.runs.criteria import known_spec
 from agenteval_tui.runs.estimate import Estimate, estimate
 from agenteval_tui.runs.fork.edits import CHANGES, WHOLE, ForkError, edits_of, first_question, fork
 from agenteval_tui.runs.fork.model import AnyEdit, ForkOrigin, ForkRequest, Purpose, read_origin
@@ -108,8 +108,8 @@ def source_of(store: Store, row: RunRow, *, user_agents: Mapping[str, AgentConfi
     recorded = store.run(row.recording) if row.recording else row
     stored = stored_plan(store, recorded, user_agents=user_agents)
     if row.recording:
-        found = [store.criterion(digest) for digest in row.criteria]
-        specs = tuple(spec_from_dict(one) for one in found if one is not None)
+        found = [known_spec(store, digest) for digest in row.criteria]
+        specs = tuple(one for one in found if one is not None)
         stored = replace(stored, run=replace(stored.run, specs=specs))
     check_agent(stored.run.agent)
     # What was added to the prompt for the test's first turn is in the transcript already.
