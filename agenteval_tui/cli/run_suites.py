@@ -22,10 +22,11 @@ from agenteval_tui.cli.run_inline import execute_plan, plan_of
 from agenteval_tui.cli.run_options import Limits, ReportFiles, runs_apart
 from agenteval_tui.cli.standard_input import STDIN
 from agenteval_tui.cli.suites_given import paths_given, suites_given
+from agenteval_tui.cli.test_addresses import Named, concerns, named, refuse_both
 from agenteval_tui.cli.trust_prompt import plan_with_permission, text_with_permission, trust_answer
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.plan import plan_document
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.store import Store
@@ -46,11 +47,14 @@ def run_suites(
     given: dict[str, Any],
 ) -> int:
     """Plan and run the suites at `paths`, or print the plan; gives the exit code. `given`: the options of `run`."""
-    paths = paths_given(paths)
+    named_tests = named(paths_given(paths))
+    refuse_both(named_tests, given["tests"])
+    paths = named_tests.paths
     if not given["plan"]:
         check_reports(invocation, reports)
     with invocation.store() as store:
-        loaded = load_for_run(invocation, paths, given["tests"])
+        loaded = load_for_run(invocation, paths, given["tests"], named_tests)
+        given = {**given, "tests": given["tests"] or named_tests.chosen(loaded)}
         options = _options(store, loaded, given, limits, trust)
         plan = plan_of(store, loaded, options)
         if given["plan"]:
@@ -168,15 +172,18 @@ def _limited(limits: Limits, trust: bool) -> PlanOptions:
     )
 
 
-def load_for_run(invocation: Invocation, paths: Sequence[Path], tests: Sequence[str]) -> list[LoadedSuite]:
+def load_for_run(
+    invocation: Invocation, paths: Sequence[Path], tests: Sequence[str], named_tests: Named | None = None
+) -> list[LoadedSuite]:
     """The suites at `paths`. Problems go to stderr; raises `AgentevalError` when they must be fixed first. If tests are
     named, only their problems matter.
     """
     loaded, problems = suites_given(invocation, paths)
+    tests = tests or (named_tests.chosen(loaded) if named_tests is not None else ())
     errors = [
         problem
         for problem in problems
-        if problem.severity == "error" and (not tests or _concerns(problem, loaded, tests))
+        if problem.severity == "error" and (not tests or concerns(problem, loaded, tests))
     ]
     for problem in errors:
         print_problem(invocation.err, problem)
@@ -190,17 +197,6 @@ def load_for_run(invocation: Invocation, paths: Sequence[Path], tests: Sequence[
             mend="a suite is a file `*.suite.yaml`, or `suite.yaml`",
         )
     return loaded
-
-
-def _concerns(problem: Problem, loaded: Sequence[LoadedSuite], tests: Sequence[str]) -> bool:
-    """Whether the problem is in one of the named tests, or above all tests of its file."""
-    for suite in loaded:
-        if str(suite.path) != problem.file or suite.suite is None:
-            continue
-        begins = sorted((suite.line_of(test_id), test_id) for test_id in suite.test_nodes)
-        here = [test_id for line, test_id in begins if line <= problem.line]
-        return not here or here[-1] in {test.casefold() for test in tests}
-    return False
 
 
 def last_of(store: Store, loaded: Sequence[LoadedSuite]) -> str:

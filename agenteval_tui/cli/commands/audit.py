@@ -11,6 +11,7 @@ from agenteval_tui.cli.exit_codes import FAILED
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, Style
 from agenteval_tui.cli.suites_given import paths_given
+from agenteval_tui.cli.test_addresses import named
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import WRONG_USE, AgentevalError
 from agenteval_tui.core.numbers import count
@@ -42,14 +43,15 @@ _TITLES: dict[str, tuple[str, Style]] = {
 @common_options
 @pass_invocation
 def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, strict: bool, runs: int) -> int:
-    """Test whether the criteria of SUITE (files or folders; default: the suites of the current folder) would notice a
-    wrong answer.
+    """Test whether the criteria of SUITE (files or folders; FILE::TEST: one test; default: the current folder) would
+    notice a wrong answer.
 
     The stored runs of each test are changed on purpose (a call dropped, an argument swapped, the answer emptied,
     refused or cut off) and graded. No agent is called. Criteria that ask a judge are skipped.
     """
 
-    files = discover(paths_given(paths))
+    given = named(paths_given(paths))
+    files = discover(given.paths)
     if not files:
         raise AgentevalError("no suites found", mend="a suite is a file `*.suite.yaml`, or `suite.yaml`")
     audited: list[tuple[Path, list[TestAudit]]] = []
@@ -62,7 +64,9 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, stri
                     first.message if first else "this is not a suite",
                     where=f"{path}:{first.line}" if first else str(path),
                 )
-            audited.append((path, audit_suite(loaded, store, runs=runs)))
+            given.chosen([loaded])  # raises where a test is not there
+            listed = audit_suite(loaded, store, runs=runs)
+            audited.append((path, [one for one in listed if given.takes(loaded.key, one.test_id)]))
     tests = [test for _, listed in audited for test in listed]
     findings = [finding for test in tests for finding in test.findings]
     if as_json:

@@ -9,6 +9,7 @@ import click
 from agenteval_tui.analysis.causes import Scope, execution_scope, filter_scope, group_failures, newest_scope
 from agenteval_tui.analysis.triage import statuses
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.test_addresses import paths_and_tests
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.causes import causes_document
 from agenteval_tui.history.records import RunFilter
@@ -66,6 +67,9 @@ def scope_of(find: References, references: tuple[str, ...], tests: tuple[str, ..
         if references or tests:
             raise click.UsageError("--all means everything: do not name executions, suites or tests with it")
         return filter_scope(store, RunFilter())
+    whole, one_test = paths_and_tests([Path(reference) for reference in references], tests)
+    if one_test != tests:
+        references, tests = tuple(map(str, whole)), one_test
     paths = [reference for reference in references if Path(reference).exists()]
     if not paths:
         if len(references) > 1:

@@ -11,6 +11,7 @@ from agenteval_tui.analysis.trends import TrendQuery
 from agenteval_tui.analysis.variance import ledger
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.param_types import Until
+from agenteval_tui.cli.test_addresses import paths_and_tests
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.formats.documents.flaky import flaky_document
 from agenteval_tui.history import quarantines
@@ -54,11 +55,12 @@ def command(
     same version of the criteria. A test that passes with one configuration and fails with the next is not flaky but
     changed, and is listed separately. For each flaky test you see how often it passed, Wilson's 95 % interval, pass@3
     and pass^3, its flaky criteria, and the source: the agent, whose outputs differ, or the judge, which gives one
-    output different verdicts.
+    output different verdicts. FILE::TEST is one test of a suite.
     """
 
     if until_ms is not None and not quarantine:
         raise click.UsageError("--until goes with --quarantine")
+    paths, tests = paths_and_tests(paths, tests)
     span, now = window_ms(window), now_ms()
     wanted = TrendQuery(
         None if span is None else now - span,

@@ -63,7 +63,8 @@ class _Run(click.Command):
 @common_options
 @pass_invocation
 def command(invocation: Invocation, /, paths: tuple[Path, ...], trust: bool, resume: str | None, **given: Any) -> int:
-    """Run the suites at PATH (files or folders; default: the current folder) and grade what the agents do.
+    """Run the suites at PATH (files or folders; FILE::TEST: one test; default: the current folder) and grade what the
+    agents do.
 
     `-` is a suite on standard input. Its relative paths start at the current folder. The programs it names need
     --trust, even in a folder you trust; it can't be detached, and `resume` continues only what needs none of its files.

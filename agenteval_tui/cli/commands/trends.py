@@ -12,6 +12,7 @@ from agenteval_tui.analysis.trend_scores import extras
 from agenteval_tui.analysis.trends import MEASURES, TrendQuery, trend
 from agenteval_tui.cli.exit_codes import read_rate
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.test_addresses import paths_and_tests
 from agenteval_tui.core.errors import INFRASTRUCTURE
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.formats.documents.trends import trends_csv, trends_document
@@ -71,13 +72,14 @@ def command(
     as_csv: bool,
 ) -> int:
     """Show the runs of a time window: pass rate with its 95 % interval, latency, tokens, cost, steps, the causes of
-    failures and the scores of each criterion. PATH: only the suites there (files or folders).
+    failures and the scores of each criterion. PATH: only the suites there (files or folders), or FILE::TEST.
 
     With --alert-below, the exit code is 1 when the pass rate of the whole window (or of any group, with --group) is
     below RATE; tests and criteria in quarantine do not count. It is 3 when every run ended in an error, and 0 when
     nothing ran, unless you give --alert-empty. `agenteval docs trends` has a line for cron and a job for CI.
     """
 
+    paths, tests = paths_and_tests(paths, tests)
     if as_json and as_csv:
         raise click.UsageError("give --json or --csv, not both")
     if alert_empty and alert_below is None:

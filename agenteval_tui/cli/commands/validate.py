@@ -10,6 +10,7 @@ from agenteval_tui.analysis.lint import user_agents
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, Style
 from agenteval_tui.cli.suites_given import suites_given
+from agenteval_tui.cli.test_addresses import concerns, named
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import WRONG_USE, AgentevalError, Problem
 from agenteval_tui.core.numbers import count
@@ -30,15 +31,19 @@ _STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "info": "dim"}
 @common_options
 @pass_invocation
 def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, facts: bool) -> int:
-    """Check the suites at PATH (files or folders; `-`: a suite on standard input) without running them. Without PATH:
-    the suites of the current folder.
+    """Check the suites at PATH (files or folders; FILE::TEST: one test; `-`: a suite on standard input) without running
+    them. Without PATH: the suites of the current folder.
 
     It lists all problems at once, each with its file, line and column, also inside config_uxon. Exit code 2 if any is
     an error. What the recordings show (tools, arguments and texts that never occurred) is a warning or a note.
     """
-    loaded, problems = suites_given(invocation, paths)
+    given = named(paths)
+    loaded, problems = suites_given(invocation, given.paths)
+    tests = given.chosen(loaded)
     if facts:
         problems = _with_facts(invocation, loaded, problems)
+    if tests:
+        problems = [problem for problem in problems if concerns(problem, loaded, tests)]
     errors = sum(problem.severity == "error" for problem in problems)
     if as_json:
         invocation.out.json(problems)
@@ -49,13 +54,18 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, fact
     for suite in loaded if invocation.verbose else ():
         there = len(suite.suite.tests) if suite.suite is not None else 0
         invocation.detail(f"{suite.path}: {count(there, 'test')}")
-    tests = sum(len(suite.suite.tests) for suite in loaded if suite.suite is not None)
-    criteria = sum(len(test.criteria) for suite in loaded if suite.suite is not None for test in suite.suite.tests)
+    checked_tests = [
+        test
+        for suite in loaded
+        for test in (suite.suite.tests if suite.suite is not None else ())
+        if given.takes(suite.key, test.id)
+    ]
+    criteria = sum(len(test.criteria) for test in checked_tests)
     if not loaded and not problems:
         invocation.out.line("no suites found: a suite is a file `*.suite.yaml`, or `suite.yaml`")
         return WRONG_USE
     checked = count(criteria, "criterion")
-    counts = f"{count(len(loaded), 'suite')}, {count(tests, 'test')}, {checked}"
+    counts = f"{count(len(loaded), 'suite')}, {count(len(checked_tests), 'test')}, {checked}"
     warnings = sum(problem.severity == "warning" for problem in problems)
     said = f"{count(errors, 'error')}, {count(warnings, 'warning')}" if problems else "no problems"
     if infos := len(problems) - errors - warnings:

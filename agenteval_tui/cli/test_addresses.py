@@ -1,0 +1,141 @@
+"""`FILE::TEST` among the paths of a verb: one test of a suite, named as pytest names it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from msgspec import Struct
+
+from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.suites.discover import discover
+from agenteval_tui.suites.load import LoadedSuite
+
+_MARK = "::"
+_STDIN = "-"
+_LISTED = 8
+
+
+class TestAddress(Struct, frozen=True):
+    """A test of a suite's file. `key`: the file, as a suite has it."""
+
+    __test__ = False  # for pytest, which would collect it
+
+    file: Path
+    test: str
+
+    @property
+    def key(self) -> str:
+        """The suite's key."""
+        return os.path.realpath(self.file.expanduser())
+
+    @property
+    def text(self) -> str:
+        """As it was written."""
+        return f"{self.file}{_MARK}{self.test}"
+
+
+class Named(Struct, frozen=True):
+    """The paths of a verb: `whole` files and folders, and single tests."""
+
+    whole: tuple[Path, ...]
+    tests: tuple[TestAddress, ...]
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """All files and folders, each once."""
+        return tuple(dict.fromkeys((*self.whole, *(one.file for one in self.tests))))
+
+    def chosen(self, loaded: Sequence[LoadedSuite]) -> tuple[str, ...]:
+        """The tests among these suites, each as `KEY::ID`; (): all of them. Raises `AgentevalError` where a suite that
+        can be read does not have a test."""
+        if not self.tests:
+            return ()
+        by_key = {one.key: one for one in loaded}
+        for address in self.tests:
+            if (suite := by_key.get(address.key)) is not None and suite.suite is not None:
+                _require(address, suite)
+        return tuple(
+            f"{one.key}{_MARK}{test}" for one in loaded for test in one.test_nodes if self.takes(one.key, test)
+        )
+
+    def takes(self, key: str, test_id: str) -> bool:
+        """Whether a test of the suite with this key is meant."""
+        wanted = {one.test.casefold() for one in self.tests if one.key == key}
+        return not wanted or test_id.casefold() in wanted or key in self._whole_keys
+
+    @property
+    def _whole_keys(self) -> set[str]:
+        return {os.path.realpath(path) for path in discover(path for path in self.whole if str(path) != _STDIN)}
+
+
+def named(paths: Sequence[Path]) -> Named:
+    """The paths, those of single tests apart. Raises `AgentevalError` for a test of what is not a file."""
+    whole: list[Path] = []
+    tests: list[TestAddress] = []
+    for path in paths:
+        file, mark, test = str(path).rpartition(_MARK)
+        if not mark or not file or not test or path.exists():
+            whole.append(path)
+        elif Path(file).expanduser().is_dir():
+            raise AgentevalError(
+                f"{file} is a folder, and a test is in a file",
+                where=str(path),
+                mend=f"name the suite's file: FILE{_MARK}{test}",
+            )
+        else:
+            tests.append(TestAddress(Path(file), test))
+    return Named(tuple(whole), tuple(tests))
+
+
+def paths_and_tests(paths: Sequence[Path], tests: Sequence[str]) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+    """For verbs that take files and ids apart: `FILE::TEST` is that file with that test. Raises `AgentevalError` where
+    the two can't be told apart any more: whole files or several files beside a test, or `--test`."""
+    given = named(paths)
+    if not given.tests:
+        return tuple(paths), tuple(tests)
+    refuse_both(given, tests)
+    if len(given.paths) > 1:
+        raise AgentevalError(
+            "tests of one file only can be named here", where=given.tests[0].text, mend="name the files, and --test ID"
+        )
+    return given.paths, tuple(one.test for one in given.tests)
+
+
+def refuse_both(given: Named, tests: Sequence[str]) -> None:
+    """Raise `AgentevalError` where tests are named in two ways."""
+    if given.tests and tests:
+        raise AgentevalError(
+            f"--test and {given.tests[0].text} both name tests", mend=f"name each as FILE{_MARK}TEST, without --test"
+        )
+
+
+def concerns(problem: Problem, loaded: Iterable[LoadedSuite], tests: Sequence[str]) -> bool:
+    """Whether a problem is in one of the named tests (`ID` or `FILE::ID`), or above all tests of a file with one."""
+    for suite in loaded:
+        if str(suite.path) != problem.file or suite.suite is None:
+            continue
+        begins = sorted((suite.line_of(test_id), test_id) for test_id in suite.test_nodes)
+        here = [test_id for line, test_id in begins if line <= problem.line]
+        names = [name.rpartition(_MARK) for name in tests]
+        own = {test.casefold() for file, _, test in names if not file or _is_file(file, suite)}
+        return bool(own) and (not here or here[-1].casefold() in own)
+    return False
+
+
+def _is_file(name: str, suite: LoadedSuite) -> bool:
+    return name in (suite.key, suite.path.name, str(suite.path))
+
+
+def _require(address: TestAddress, loaded: LoadedSuite) -> None:
+    if address.test.casefold() in loaded.test_nodes:
+        return
+    known = [test.id for test in loaded.suite.tests] if loaded.suite is not None else []
+    close = get_close_matches(address.test, known, n=1, cutoff=0.5)
+    more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
+    mend = (
+        f"did you mean {address.file}{_MARK}{close[0]}?" if close else "its tests: " + ", ".join(known[:_LISTED]) + more
+    )
+    raise AgentevalError(f"there is no test {address.test!r}", where=str(address.file), mend=mend)
