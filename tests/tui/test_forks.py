@@ -272,16 +272,23 @@ async def test_several_texts_are_a_branch_each(forked: Path, tmp_path: Path, mon
         await until(pilot, lambda: "5 continuations, about 5 requests" in text_of(app))
         form = app.screen.query_one("Form")
 
-        async def price_is(words: str, **values: str) -> None:
+        async def price_is(*words: str, **values: str) -> None:
+            # At once: each field that changes asks for a price of its own, and the last one stays.
             form.fill(values)  # type: ignore[attr-defined]
             app.screen._look()  # type: ignore[attr-defined]
-            await until(pilot, lambda: words in text_of(app))
+            await until(pilot, lambda: all(word in text_of(app) for word in words))
 
         lines = '{"order_id": "1042"}\n\n{"order_id": "W1042"}\n{"order_id": "1042"}\n'
-        await price_is("2 branches, 2 continuations each", text=lines, count="2", values="lines")
-        assert "4 continuations, about 4 requests" in text_of(app)
+        prices = ("2 branches, 2 continuations each", "4 continuations, about 4 requests")
+        await price_is(*prices, text=lines, count="2", values="lines")
         await price_is("not JSON", values="blocks")
         await price_is("3 branches, 2 continuations each", text='{"a": 1}\n---\n{\n"a": 2}\n---\n{"a": 3}')
+        # The price says what it is of, whatever the fields hold by now.
+        form.fill({"count": "many"})  # type: ignore[attr-defined]
+        app.screen._retell()  # type: ignore[attr-defined]
+        assert "2 continuations each" in text_of(app)
+        await price_is("the count is a number from 1", values="blocks")
+        form.fill({"count": "2"})  # type: ignore[attr-defined]
         await price_is("there is no such file", values="file", text="nowhere.yaml")
         await price_is("2 branches, 2 continuations each", text=str(file))
         asked, _ = app.screen._asked()  # type: ignore[attr-defined]

@@ -68,6 +68,8 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
         self._what = next(iter(self._there))
         self._price: ForkPrice | None = None
         self._error: AgentevalError | None = None
+        self._priced: ForkRequest | None = None
+        """What the price or the error is of; the fields may ask for something else by now."""
 
     def compose(self) -> ComposeResult:
         choices = tuple((name, _WORDS[name]) for name in (*self._there, ""))
@@ -114,14 +116,15 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
             self._price, self._error = None, error
             self._retell()
             return
-        if self._error is not None:
+        is_current = self._priced == asked[0]
+        if is_current and self._error is not None:
             services(self).say_error(self._error)
         else:
-            self.dismiss((asked[0], None) if self._is_known else asked)
+            self.dismiss((asked[0], None) if is_current and self._is_known else asked)
 
     @property
     def _is_known(self) -> bool:
-        """Whether all that is asked for is stored already."""
+        """Whether all that was priced is stored already."""
         return self._price is not None and not self._price.takes.runs
 
     def _keys(self) -> Keys:
@@ -160,12 +163,15 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
 
     async def _show(self) -> None:
         await asyncio.sleep(QUIET_SECONDS)
+        request: ForkRequest | None = None
+        price: ForkPrice | None = None
+        error: AgentevalError | None = None
         try:
             request, _ = self._asked()
-            work = partial(services(self).session.workspace.price_of_fork, request)
-            self._price, self._error = await asyncio.to_thread(work), None
-        except AgentevalError as error:
-            self._price, self._error = None, error
+            price = await asyncio.to_thread(partial(services(self).session.workspace.price_of_fork, request))
+        except AgentevalError as raised:
+            error = raised
+        self._price, self._error, self._priced = price, error, request
         self._retell()
 
     def _retell(self) -> None:
@@ -175,12 +181,12 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
     def _price_lines(self, width: int) -> list[Line]:
         if self._error is not None:
             return error_lines(self._error, width)
-        price = self._price
-        if price is None:
+        price, priced = self._price, self._priced
+        if price is None or priced is None:
             return [(("…", "dim"),)]
         lines: list[Line] = []
         if price.branches > 1:
-            each = count(int(self.query_one(Form).values()["count"] or 0), "continuation")
+            each = count(priced.count, "continuation")
             lines.append(fit(((f"{count(price.branches, 'branch')}, {each} each", "dim"),), width))
         if price.takes.runs:
             lines.append(fit(((price_text(price.takes, price.requests), ""),), width))
