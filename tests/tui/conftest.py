@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 import pytest
 from shop import SETTLING
@@ -161,8 +161,8 @@ def only_who_is_busy_is_waited_for() -> Iterator[None]:
         yield
 
 
-BESIDE: WeakSet[asyncio.Future[Any]] = WeakSet()
-"""What is awaited of threads."""
+BESIDE: WeakKeyDictionary[asyncio.AbstractEventLoop, set[asyncio.Future[Any]]] = WeakKeyDictionary()
+"""What each loop awaits of threads. Loops of other threads await something, too, while one looks at its own."""
 
 
 async def until_nothing_is_due(min_sleep: float = SLEEP_GRANULARITY, max_sleep: float = 1) -> None:
@@ -182,9 +182,10 @@ async def until_nothing_is_due(min_sleep: float = SLEEP_GRANULARITY, max_sleep: 
             if loop._ready:
                 continue
             due = min((timer._when for timer in loop._scheduled if not timer._cancelled), default=end)
-            awaited = [future for future in BESIDE if future.get_loop() is loop]
+            awaited = BESIDE.get(loop)
             if awaited:
-                await asyncio.wait(awaited, timeout=min(due, end) - loop.time(), return_when=asyncio.FIRST_COMPLETED)
+                left = min(due, end) - loop.time()
+                await asyncio.wait(list(awaited), timeout=left, return_when=asyncio.FIRST_COMPLETED)
             elif due < end:
                 await asyncio.sleep(due - loop.time())
             else:
@@ -201,8 +202,9 @@ def idle_time_is_not_waited_for() -> Iterator[None]:
     def wrapped(future: Any, **named: Any) -> asyncio.Future[Any]:
         awaited: asyncio.Future[Any] = wrap(future, **named)
         if not awaited.done():
-            BESIDE.add(awaited)
-            awaited.add_done_callback(BESIDE.discard)
+            of_its_loop = BESIDE.setdefault(awaited.get_loop(), set())
+            of_its_loop.add(awaited)
+            awaited.add_done_callback(of_its_loop.discard)
         return awaited
 
     with pytest.MonkeyPatch.context() as patch:
