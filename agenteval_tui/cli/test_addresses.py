@@ -45,8 +45,8 @@ class Named(Struct, frozen=True):
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """All files and folders, each once."""
-        return tuple(dict.fromkeys((*self.whole, *(one.file for one in self.tests))))
+        """The files and folders as they were given, and each file of single tests once."""
+        return (*self.whole, *dict.fromkeys(one.file for one in self.tests if one.file not in self.whole))
 
     def chosen(self, loaded: Sequence[LoadedSuite]) -> tuple[str, ...]:
         """The tests among these suites, each as `KEY::ID`; (): all of them. Raises `AgentevalError` where a suite that
