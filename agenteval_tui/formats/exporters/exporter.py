@@ -43,7 +43,7 @@ LABELS = Loss(
 
 ATTACHED = Loss(
     "attached_bytes",
-    "the bytes of images and files: the file says what they are, with size and hash",
+    "the bytes of images and files: the file has their type, size and hash",
     lambda run: any(one.sha256 for message in run.transcript.messages for one in message.attachments),
 )
 
