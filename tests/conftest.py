@@ -64,6 +64,8 @@ def by_the_dozen(items: list[pytest.Item]) -> None:
 
 LONGEST = ("screens", "snapshots", "sheets")
 """Groups of tests (`xdist_group`) that take a worker half a minute or more: the first of all."""
+WAITING = ("test_extending", "test_judge_client", "test_live", "test_pages", "test_process", "test_terminal")
+"""Files of brief tests whose dozens take ten seconds or more, most of it waiting for processes: the first of these."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
@@ -80,7 +82,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     def turn(item: pytest.Item) -> int:
         if brief(item):
-            return len(LONGEST) + (1 if item.path in properties else 2)
+            return len(LONGEST) + (1 if item.path.stem in WAITING else 2 if item.path in properties else 3)
         group = item.get_closest_marker("xdist_group")
         return LONGEST.index(group.args[0]) if group is not None and group.args[0] in LONGEST else len(LONGEST)
 
