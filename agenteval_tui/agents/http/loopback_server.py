@@ -24,6 +24,9 @@ from agenteval_tui.agents.http.proxies import is_local
 log = logging.getLogger(__name__)
 
 _HEAD = 64 * 1024
+_READ_AT_ONCE = 64 * 1024
+_DRAIN_BYTES, _DRAIN_SECONDS = 1_000_000_000, 20.0
+"""How much of a request that is refused is read on, so that its client gets to the answer."""
 Headers = Iterable[tuple[bytes, bytes]]
 
 
@@ -162,7 +165,7 @@ class ServerConnection:
             if event is h11.NEED_DATA:
                 if self._http.they_are_waiting_for_100_continue:
                     await self._write(self._http.send(h11.InformationalResponse(status_code=100, headers=[])))
-                self._http.receive_data(await self._reader.read(65536))
+                self._http.receive_data(await self._reader.read(_READ_AT_ONCE))
             elif isinstance(event, h11.Request):
                 request = event
             elif isinstance(event, h11.Data):
@@ -214,16 +217,30 @@ class ServerConnection:
         await self._write(self._http.send(h11.EndOfMessage()))
 
     async def refuse(self, status: int, said: str) -> None:
-        """An error of the server itself, after which the connection is closed; nothing where an answer has begun."""
+        """An error of the server itself, after which the connection is closed; nothing where an answer has begun.
+
+        What the client still sends is read first, up to a limit: many clients send all of a request before they read,
+        and a connection that is closed before that is reset, its answer with it.
+        """
         if self._began or self._http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             return
         data = f"agenteval: {said}\n".encode()
         headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(data)).encode()),
                    (b"connection", b"close")]  # fmt: skip
-        with suppress(ConnectionError, h11.LocalProtocolError):
+        with suppress(ConnectionError, OSError, h11.LocalProtocolError):
             await self.begin(status, headers)
             await self.send(data)
             await self.end()
+            if self._http.their_state is not h11.DONE:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_DRAIN_SECONDS):
+                        await self._drain()
+
+    async def _drain(self) -> None:
+        self._writer.write_eof()
+        left = _DRAIN_BYTES
+        while left > 0 and (data := await self._reader.read(min(left, _READ_AT_ONCE))):
+            left -= len(data)
 
     def abort(self) -> None:
         """Break the connection in the middle of an answer. Raises ConnectionAbortedError."""
