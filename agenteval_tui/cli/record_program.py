@@ -42,6 +42,7 @@ from agenteval_tui.runs.recorded_program import (
     STOPPED,
     Program,
     Recording,
+    Surroundings,
     agent_config,
     as_fork,
     calibrated,
@@ -54,6 +55,7 @@ from agenteval_tui.runs.recorded_program import (
     replay_plan,
     store_graded,
     store_ungraded,
+    surroundings_of,
     tape_of,
     ungraded,
     with_input,
@@ -61,6 +63,7 @@ from agenteval_tui.runs.recorded_program import (
 from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.suites.load import LoadedSuite
+from agenteval_tui.suites.model import AgentConfig
 from agenteval_tui.views.execution import ended_view, next_view
 
 _STDERR = 2
@@ -89,6 +92,7 @@ def record_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
     before, paid = _before(given)
     cassette = None if before is None else _lenient(before, given)
     program = _program(invocation, given, cassette, live=given["live_after_miss"] or not given["replay"])
+    _name_servers_over_http(invocation, program)
     permission = permission_of(program)
     with invocation.store() as store:
         plan = None
@@ -176,12 +180,15 @@ def replay_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
         tape = tape_of(store, row)
         program = with_input(_program(invocation, given, _lenient(tape, given), live=True), store, row)
         agents = load_agents(directories.config_dir())
+        around = _surroundings(store, row, agents) if given["as_agent"] else None
+        program = program if around is None else around.around(program)
+        _name_servers_over_http(invocation, program)
         try:
-            plan = replay_plan(store, row, program, user_agents=agents, trust=given["trust"])
+            plan = replay_plan(store, row, program, user_agents=agents, trust=given["trust"], around=around)
         except NotTrustedError as refused:
             if not trust_answer(invocation, refused):
                 raise
-            plan = replay_plan(store, row, program, user_agents=agents, trust=True)
+            plan = replay_plan(store, row, program, user_agents=agents, trust=True, around=around)
 
         async def recorded(live: LiveRecording) -> tuple[Recording, ForkOrigin]:
             recording = await record(program, permission_of(program), live=live)
@@ -198,6 +205,17 @@ def replay_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
         recording, origin = run_to_end(_shown(live, recorded))
         written = _Written(fork_of=row, step=origin.step)
         return _report(invocation, store, live.execution, recording, written, as_json=given["as_json"])
+
+
+def _surroundings(store: Store, row: RunRow, agents: Mapping[str, AgentConfig]) -> Surroundings:
+    found = surroundings_of(store, row, agents)
+    if found is None:
+        raise AgentevalError(
+            f"where the program of run {short_id(row.id)} ran is not known, or the folder is gone",
+            where=f"run {row.id}",
+            mend="leave out --as-agent, and start it in its folder",
+        )
+    return found
 
 
 def _lenient(cassette: Cassette, given: Mapping[str, Any]) -> Cassette:
@@ -230,11 +248,6 @@ def _program(invocation: Invocation, given: Mapping[str, Any], cassette: Cassett
         if not equals or not address:
             raise click.UsageError(f"--upstream {one}: write NAME=URL")
         servers[name] = address
-    if given["mcp_config"] is not None and (others := servers_over_http(given["mcp_config"])):
-        invocation.note(
-            f"{listed(others)} {'is' if len(others) == 1 else 'are'} asked over HTTP: MCP servers over stdio are "
-            "recorded, of others what a model is told"
-        )
     return Program(
         argv=tuple(given["program"]),
         cwd=Path.cwd(),
@@ -248,7 +261,16 @@ def _program(invocation: Invocation, given: Mapping[str, Any], cassette: Cassett
         max_cost=given["max_cost"],
         stdout=_STDERR if given["as_json"] else None,
         mcp_config=given["mcp_config"],
+        given_upstreams=servers,
     )
+
+
+def _name_servers_over_http(invocation: Invocation, program: Program) -> None:
+    if program.mcp_config is not None and (others := servers_over_http(program.cwd / program.mcp_config)):
+        invocation.note(
+            f"{listed(others)} {'is' if len(others) == 1 else 'are'} asked over HTTP: MCP servers over stdio are "
+            "recorded, of others what a model is told"
+        )
 
 
 def _write_test(path: Path | None, program: Program, recording: Recording) -> tuple[Path, str]:

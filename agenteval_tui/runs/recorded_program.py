@@ -92,6 +92,8 @@ class Program(Struct, frozen=True):
     given: bytes | None = None
     stdout: int | None = None
     mcp_config: Path | None = None
+    given_upstreams: Mapping[str, str] = {}
+    """Those of `upstreams` that were named by hand."""
 
     @property
     def name(self) -> str:
@@ -236,7 +238,7 @@ async def record(
         paid=paid if unfinished is None else unfinished.paid,
     )
     started_ms, began = now_ms(), time.perf_counter()
-    with shimmed(program.mcp_config, program.argv) as argv:
+    with shimmed(program.mcp_config, program.argv, program.cwd) as argv:
         running = run_program(
             argv,
             session,
@@ -495,8 +497,8 @@ def input_told(store: Store, row: RunRow) -> bytes | None:
         options = CommandOptions.model_validate(config)
     except (AgentevalError, ValueError):
         return None
-    if run.agent.name == Program(tuple(argv_of(options.command, options.shell)), Path(), {}, {}).name:
-        return None  # `agenteval record` started it
+    if _is_recorded(run.agent):
+        return None
     request = AgentRequest(
         run.messages, config, run.context, run.ref.test, run.ref.repetition, run.seed, run.tool_calls, run.ref.run,
         variables=run.variables,
@@ -517,6 +519,47 @@ def _is_device(descriptor: int) -> bool:
         return stat.S_ISCHR(os.fstat(descriptor).st_mode)
     except OSError:
         return True
+
+
+class Surroundings(Struct, frozen=True):
+    """Where a run's program ran: its `folder`, and the variables that its suite gave it, by their names. `agent`: the
+    suite's agent; None: `agenteval record` started it."""
+
+    folder: Path
+    variables: Mapping[str, str] = {}
+    agent: AgentPlan | None = None
+
+    def around(self, program: Program) -> Program:
+        """The program, started there."""
+        base = self.folder if self.agent is None else self.agent.base_dir
+        env = {**environment_for(base, os.environ), **self.variables}
+        return replace(program, cwd=self.folder, env=env, upstreams={**upstreams(env), **program.given_upstreams})
+
+
+def surroundings_of(store: Store, row: RunRow, user_agents: Mapping[str, AgentConfig]) -> Surroundings | None:
+    """Where the program of a recorded run ran; None: it is not known, or not there any more. Nothing is started there
+    without the permission that `replay_plan` asks for. Raises `AgentevalError` where a variable has no value."""
+    folder: Path | None = None
+    if row.suite_name == UNGRADED:
+        folder = Path(row.suite_key).parent
+        return Surroundings(folder) if folder.is_dir() else None
+    try:
+        stored = stored_plan(store, store.run(row.recording) if row.recording else row, user_agents=user_agents)
+    except AgentevalError:
+        return None
+    agent = stored.run.agent
+    if agent.config.get("kind") != "command" or _is_recorded(agent):
+        return None
+    config = expanded(agent, environment_for(agent.base_dir, os.environ))
+    folder = folder_of(str(config.get("cwd", ".")), agent.base_dir, trusted=True)
+    own = {str(key): str(value) for key, value in (config.get("env") or {}).items()}
+    return Surroundings(folder, own, agent) if folder.is_dir() else None
+
+
+def _is_recorded(agent: AgentPlan) -> bool:
+    """Whether `agenteval record` made this agent of a program."""
+    command = argv_of(agent.config["command"])
+    return agent.name == Program(tuple(command), Path(), {}, {}).name
 
 
 class ReplayPrice(Struct, frozen=True):
@@ -545,11 +588,18 @@ def replay_price(tape: Cassette, cost: Cost) -> ReplayPrice:
 
 
 def replay_plan(
-    store: Store, row: RunRow, program: Program, *, user_agents: Mapping[str, AgentConfig], trust: bool = False
+    store: Store,
+    row: RunRow,
+    program: Program,
+    *,
+    user_agents: Mapping[str, AgentConfig],
+    trust: bool = False,
+    around: Surroundings | None = None,
 ) -> Plan | None:
-    """The plan of a replay, which is graded as the run was, permitted; None: nothing grades that run.
+    """The plan of a replay, which is graded as the run was, permitted; None: nothing grades that run. `around`: where
+    the program is started, on the word of who wrote that.
 
-    Raises `NotTrustedError` for functions of a suite that was not trusted.
+    Raises `NotTrustedError` for functions of a suite that was not trusted, and for what it says of surroundings.
     """
     try:
         stored = stored_plan(store, store.run(row.recording) if row.recording else row, user_agents=user_agents)
@@ -557,7 +607,14 @@ def replay_plan(
         return None  # it came from elsewhere, or no test was named when it was recorded
     config = agent_config(program)
     own = {**stored.own, program.name: AgentConfig.model_validate(config)}
-    agent = AgentPlan(program.name, config, config_dir(), content_hash([program.name, config]))
+    base_dir = config_dir()
+    if around is not None and (suites := around.agent) is not None:
+        config = {**config, **{name: suites.config[name] for name in ("cwd", "env") if name in suites.config}}
+        base_dir = suites.base_dir
+        mine = stored.own.get(suites.name)
+        if mine is not None and mine.as_dict() == suites.config:
+            own[program.name] = AgentConfig.model_validate(config)
+    agent = AgentPlan(program.name, config, base_dir, content_hash([program.name, config, str(base_dir)]))
     run = replace(
         stored.run,
         ref=replace(stored.run.ref, run=new_id(), agent=program.name, gate=None),

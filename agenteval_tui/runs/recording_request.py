@@ -44,12 +44,13 @@ class RecordingRequest(Struct, frozen=True):
 
 class ReplayRequest(Struct, frozen=True):
     """A program that is run on the recording of `run`. `mcp_config`: as in `RecordingRequest`; `max_cost`: US dollars
-    that changed requests may cost; None: no limit."""
+    that changed requests may cost; None: no limit. `as_agent`: in the folder of the run's agent, with its variables."""
 
     run: str
     program: str
     mcp_config: str = ""
     max_cost: float | None = None
+    as_agent: bool = False
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -58,7 +59,7 @@ class ReplayRequest(Struct, frozen=True):
 
     def command(self, *, trust: bool) -> list[str]:
         """The arguments of `agenteval` that replay it."""
-        words = ["replay", "--watched"]
+        words = ["replay", "--watched", *(["--as-agent"] if self.as_agent else [])]
         if self.max_cost is not None:
             words += ["--max-cost", f"{self.max_cost:g}"]
         if self.mcp_config:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.agents.process.child_process import find_program
 from agenteval_tui.agents.recording.options import require_otlp
@@ -21,6 +22,7 @@ from agenteval_tui.runs.recorded_program import (
     program_text,
     replay_plan,
     replay_price,
+    surroundings_of,
     tape_of,
 )
 from agenteval_tui.runs.recording_request import ListeningRequest, RecordingRequest, ReplayRequest
@@ -59,6 +61,11 @@ class ReplayOffer(Struct, frozen=True):
     price: ReplayPrice
     reads: bool
     """Whether it reads what the run's program read; else nothing."""
+    folder: Path
+    """Where it runs: in the folder of the run's program, where that is known (`as_agent`); else where the app runs."""
+    as_agent: bool = False
+    variables: tuple[str, ...] = ()
+    """The names of the variables that the suite of the run's agent gives it."""
 
 
 def replay_offer(opened: SuitesAndHistory, run: str) -> ReplayOffer:
@@ -66,7 +73,11 @@ def replay_offer(opened: SuitesAndHistory, run: str) -> ReplayOffer:
     row = opened.store.run(run)
     price = replay_price(tape_of(opened.store, row), prices())
     reads = input_told(opened.store, row) is not None
-    return ReplayOffer(run, row.test_name or row.test_id, program_text(opened.store, row), price, reads)
+    around = surroundings_of(opened.store, row, load_agents(directories.config_dir()))
+    offer = ReplayOffer(run, row.test_name or row.test_id, program_text(opened.store, row), price, reads, Path.cwd())
+    if around is None:
+        return offer
+    return replace(offer, folder=around.folder, as_agent=True, variables=tuple(around.variables))
 
 
 def start_replay(opened: SuitesAndHistory, asked: ReplayRequest, *, trust: bool) -> Live:
@@ -75,14 +86,14 @@ def start_replay(opened: SuitesAndHistory, asked: ReplayRequest, *, trust: bool)
     Raises `NotTrustedError` before, where grading it would run code of a folder that is not trusted; `AgentevalError`:
     there is no such program or recording.
     """
-    folder = Path.cwd()
-    env = environment_for(folder, os.environ)
-    find_program(asked.argv[0], folder, env)
+    folder, row = Path.cwd(), opened.store.run(asked.run)
     agents = load_agents(directories.config_dir())
+    program = Program(asked.argv, folder, environment_for(folder, os.environ), {})
+    around = surroundings_of(opened.store, row, agents) if asked.as_agent else None
+    program = program if around is None else around.around(program)
+    find_program(asked.argv[0], program.cwd, program.env)
     # The process would refuse as well; here it can be asked about.
-    replay_plan(
-        opened.store, opened.store.run(asked.run), Program(asked.argv, folder, env, {}), user_agents=agents, trust=trust
-    )
+    replay_plan(opened.store, row, program, user_agents=agents, trust=trust, around=around)
     return start_verb(asked.command(trust=trust), opened.db)
 
 

@@ -272,7 +272,7 @@ def test_a_configurations_servers_are_behind_shims_in_a_copy(tmp_path: Path) -> 
     }
     file.write_text(json.dumps(before))
     for words in (("agent", str(file)), ("agent", f"--mcp-config={file}")):
-        with shimmed(file, words) as argv:
+        with shimmed(file, words, tmp_path) as argv:
             copy = Path(argv[1].removeprefix("--mcp-config="))
             found = json.loads(copy.read_text())["mcpServers"]
             assert found["far"] == before["mcpServers"]["far"]
@@ -290,7 +290,7 @@ def test_a_configurations_servers_are_behind_shims_in_a_copy(tmp_path: Path) -> 
         ("[]", ("agent", str(file)), "no server that is a command"),
     ):
         file.write_text(text)
-        with pytest.raises(AgentevalError, match=why), shimmed(file, words):
+        with pytest.raises(AgentevalError, match=why), shimmed(file, words, tmp_path):
             pass
 
 

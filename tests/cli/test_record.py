@@ -422,6 +422,39 @@ def test_a_run_of_an_agent_that_is_captured_is_replayed(cli: Any, model: Any, tm
     assert (done["requests"], done["live"], done["outcome"], model.requests) == (2, 0, "passed", [])
 
 
+def test_a_replay_runs_where_the_runs_agent_ran_with_its_variables(
+    cli: Any, model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shop" / "code").mkdir(parents=True)
+    asks = PROGRAM.replace("sys.argv[1]", 'os.environ["QUESTION"]').replace("time.time_ns()", "0")
+    (tmp_path / "shop" / "code" / "shop.py").write_text(asks, "utf-8")
+    words = ("--", sys.executable, "-I", "-S", "shop.py")
+    agent = json.dumps({"kind": "command", "command": list(words[1:]), "capture": "model", "cwd": "code",
+                        "env": {"QUESTION": "Where is my order #W1?"}})  # fmt: skip
+    suite = SUITE.replace('{kind: command, command: ["false"]}', agent)
+    (tmp_path / "shop" / "captured.suite.yaml").write_text(suite, "utf-8")
+    ran = cli("run", "shop", "--test", "status", "--trust", "--json", "-").json("results")["runs"]
+    assert ran[0]["outcome"] == "passed"
+    model.requests.clear()
+    assert cli("replay", "status", *words).code == 3  # the script is not in this folder
+    done = cli("replay", "--json", "--as-agent", "--trust", "status", *words).json("record")
+    assert (done["requests"], done["live"], done["outcome"], model.requests) == (2, 0, "passed", [])
+    # What the suite says of variables and folders is its own word.
+    refused = cli("replay", "--as-agent", "status", *words)
+    assert (refused.code, model.requests) == (2, [])
+    assert "trust" in refused.err
+    # A program that nothing grades is replayed where it was recorded.
+    monkeypatch.chdir(tmp_path / "shop" / "code")
+    monkeypatch.setenv("QUESTION", "Where is my order #W1?")
+    first = cli("record", "--json", *words).json("record")
+    monkeypatch.chdir(tmp_path)
+    model.requests.clear()
+    done = cli("replay", "--json", "--as-agent", first["run"], *words).json("record")
+    assert (done["requests"], done["live"], model.requests) == (2, 0, [])
+    (tmp_path / "shop" / "code").rename(tmp_path / "gone")
+    assert "the folder is gone" in cli("replay", "--as-agent", first["run"], *words).err
+
+
 # A client and a server of MCP with no package at all, too.
 MCP_CLIENT = """\
 import json, os, subprocess, sys

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from shop import app_on, settle, text_of, until
 from textual.widgets import Input
 from threaded import serving
 
+from agenteval_tui.history.records import RunFilter
 from agenteval_tui.runs.recording_request import ListeningRequest
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.record import ListenScreen, RecordScreen, ReplayScreen
@@ -96,6 +98,40 @@ async def test_a_program_is_recorded_watched_graded_and_opened_in_inspect(
             # What nothing was kept of is refused in a sentence.
             app.replay("nothing")
             await until(pilot, lambda: any("no run" in one.text for one in app.notices.all()))
+
+
+async def test_a_replay_runs_where_the_suites_agent_runs(tmp_path: Path) -> None:
+    suite = tmp_path / "suites" / "little.suite.yaml"
+    (suite.parent / "code").mkdir(parents=True)
+    agent = {"kind": "command", "command": [sys.executable, "-I", "-S", "agent.py"], "capture": "model", "cwd": "code",
+             "output": "text", "env": {"QUESTION": "Where is it?"}}  # fmt: skip
+    suite.write_text(SUITE.replace("{kind: demo, pace: 0}", json.dumps(agent)))
+    program = suite.parent / "code" / "agent.py"
+    program.write_text(PROGRAM.replace('"Where is it?"', 'os.environ["QUESTION"]') + "print('tomorrow')")
+    message = {"role": "assistant", "content": "It comes tomorrow."}
+    reply = json.dumps({"model": "m", "choices": [{"index": 0, "message": message}]})
+    with serving(lambda request: Answer(body=reply)) as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_BASE_URL", server.url)
+        db = tmp_path / "h.db"
+        subprocess.run(
+            [sys.executable, "-m", "agenteval_tui", "run", str(suite), "--trust", "--db", str(db)], check=True
+        )
+        app = app_on(suite.parent, db)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settle(pilot)
+            (number,) = app.session.store.run_ids(RunFilter())
+            run = app.session.store.run_rows([number])[0].id
+            app.replay(run)
+            await until(pilot, lambda: isinstance(app.screen, ReplayScreen))
+            said = "with the run's input and the agent's QUESTION"
+            await until(pilot, lambda: said in " ".join(text_of(app).replace("│", " ").split()))
+            await pilot.press("enter")
+            # What the suite says of folders and variables is its own word.
+            await until(pilot, lambda: "It wants to execute" in text_of(app))
+            await pilot.press("o")
+            await until(pilot, lambda: isinstance(app.screen, InspectScreen) and bool(app.screen.shown_run))
+            fork = app.session.store.run(app.screen.shown_run)
+            assert (fork.status, bool(fork.fork_of), len(server.requests)) == ("passed", True, 1)
 
 
 async def test_what_is_listened_for_is_asked_and_said(tmp_path: Path) -> None:

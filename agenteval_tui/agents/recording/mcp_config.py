@@ -20,20 +20,21 @@ _MARK = ("record", "--mcp")
 
 
 @contextmanager
-def shimmed(file: Path | None, argv: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def shimmed(file: Path | None, argv: Sequence[str], cwd: Path) -> Iterator[tuple[str, ...]]:
     """The words of a program's command that name its MCP configuration `file` name a copy, as long as it runs: in that
-    its servers over stdio are behind shims. None: the words as they are.
+    its servers over stdio are behind shims. None: the words as they are. Both are meant from the folder `cwd`.
 
     Raises `AgentevalError` where the file can't be read or has no such server, or no word names it.
     """
     if file is None:
         yield tuple(argv)
         return
+    file = cwd / file
     text = json.dumps(_wrapped(file), indent=2)
     with tempfile.TemporaryDirectory(prefix="agenteval-") as folder:
         copy = Path(folder) / file.name
         copy.write_text(text, encoding="utf-8")
-        words = tuple([_renamed(word, file, copy) for word in argv])
+        words = tuple([_renamed(word, file, copy, cwd) for word in argv])
         if words == tuple(argv):
             raise AgentevalError(
                 f"no word of the program's command is {file}, so it would not read the copy that is recorded",
@@ -43,16 +44,16 @@ def shimmed(file: Path | None, argv: Sequence[str]) -> Iterator[tuple[str, ...]]
         yield words
 
 
-def _renamed(word: str, file: Path, copy: Path) -> str:
+def _renamed(word: str, file: Path, copy: Path, cwd: Path) -> str:
     option, equals, value = word.partition("=")
-    if equals and option.startswith("-") and _same(value, file):
+    if equals and option.startswith("-") and _same(cwd / value, file):
         return f"{option}={copy}"
-    return str(copy) if _same(word, file) else word
+    return str(copy) if _same(cwd / word, file) else word
 
 
-def _same(word: str, file: Path) -> bool:
+def _same(word: Path, file: Path) -> bool:
     try:
-        return word == str(file) or Path(word).resolve() == file.resolve()
+        return word.resolve() == file.resolve()
     except (OSError, ValueError):
         return False
 

@@ -128,6 +128,11 @@ def _shim(given: Mapping[str, Any]) -> int:
 @click.command("replay")
 @click.argument("run")
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED, metavar=_PROGRAM)
+@click.option(
+    "--as-agent",
+    is_flag=True,
+    help="Start PROGRAM in the folder of the run's agent, with the variables that its suite gives it.",
+)
 @_proxy_options
 @common_options
 @pass_invocation

@@ -17,6 +17,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import count, dollars
+from agenteval_tui.core.phrasing import listed
 from agenteval_tui.runs.recording_request import ListeningRequest, RecordingRequest, ReplayRequest
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.tui.presenters.text_layout import paragraph
@@ -131,7 +132,7 @@ class ReplayScreen(Sheet["ReplayRequest | None"]):
                 limit = -1.0
             if not 0 <= limit < inf:
                 problems["max_cost"] = "a number of US dollars: 0.50; 0 asks no server"
-        asked = ReplayRequest(self._offer.run, values["program"], values["mcp_config"], limit)
+        asked = ReplayRequest(self._offer.run, values["program"], values["mcp_config"], limit, self._offer.as_agent)
         try:
             assert asked.argv
         except AgentevalError as error:
@@ -141,9 +142,12 @@ class ReplayScreen(Sheet["ReplayRequest | None"]):
             self.dismiss(asked)
 
     def _said(self, width: int) -> list[Line]:
-        price, told = self._offer.price, "the run's input" if self._offer.reads else "no input"
+        price, told = self._offer.price, ["the run's input" if self._offer.reads else "no input"]
+        if self._offer.variables:
+            told.append(f"the agent's {listed([one_line(name, 30) for name in self._offer.variables], 4)}")
+        where = one_line(str(self._offer.folder), 60)
         lines = paragraph(
-            f"Change the code or the prompt, then run it here: in {one_line(str(Path.cwd()), 60)}, with {told}. Each "
+            f"Change the code or the prompt, then run it: in {where}, with {' and '.join(told)}. Each "
             "request that is as it was recorded gets its recorded answer; from the first other one on servers are "
             "asked. The result is a fork of the run: it is graded as the run was, and never counts.",
             width,
