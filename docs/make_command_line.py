@@ -23,28 +23,28 @@ COMMON = {"--db", "--debug", "--quiet", "--verbose"}
 HEAD = """\
 # The command line
 
-This page is made by `docs/make_command_line.py` from what the verbs say of themselves (`agenteval VERB --help`).
+`docs/make_command_line.py` makes this page from the commands' own help (`agenteval COMMAND --help`).
 
 | exit code | means |
 |---|---|
 | 0 | all passed, or the pass rate reached `--fail-under` |
-| 1 | something failed (or waits for a person), a gate was not reached, or a limit stopped the execution |
-| 2 | wrong use, or a suite is invalid: nothing was run |
+| 1 | something failed (or waits for a person), a gate was missed, or a limit stopped the execution |
+| 2 | wrong use, or a suite is invalid: nothing ran |
 | 3 | agents or the machine failed: there is no verdict |
 | 130 | interrupted: by Ctrl-C, or by `agenteval cancel` from anywhere |
 
-With failures and errors both, it is 1: a failure is a verdict. A limit (`--max-cost`, `--max-tokens`, `--max-time`) is
-a gate that was not kept, and so 1 as well: 3 is what a job may safely try again, and that would cost the same
+If there are both failures and errors, the code is 1, because a failure is a verdict. A limit (`--max-cost`,
+`--max-tokens`, `--max-time`) also gives 1: a job may safely retry after 3, but running this again would cost the same
 again.
 
-On a terminal `run` and `resume` start the execution in a process of its own and watch it: Ctrl-C cancels it, a second
-one leaves without waiting for its end; a terminal that is lost leaves it running. In a pipe, and where `CI` is set, it
-runs in the process that you started. Either way `ps`, `attach`, `pause`, `continue` and `cancel` find it. Progress is a
-line at the bottom on a terminal that can, plain lines elsewhere; `NO_COLOR`, `CI` and `TERM=dumb` are honoured.
-With `--json -` stdout has one JSON document and nothing else. `agenteval schema` prints the schema of each.
+In a terminal, `run` and `resume` start the execution in a process of its own and watch it. Ctrl-C cancels it; a second
+Ctrl-C leaves without waiting for its end. If you lose the terminal, it keeps running. In a pipe, or if `CI` is set, the
+execution runs in the process that you started. In both cases, `ps`, `attach`, `pause`, `continue` and `cancel` find it.
+Progress is a line at the bottom of the terminal, or plain lines elsewhere; `NO_COLOR`, `CI` and `TERM=dumb` are
+honoured. With `--json -`, stdout has one JSON document and nothing else. `agenteval schema` prints the schemas.
 
-[agenteval in CI](ci.md) is about builders. Every verb has `--db FILE` (the history file; else `AGENTEVAL_DB`, else the
-one in your data folder), `--quiet`, `--verbose`, `--debug` (a traceback when the program fails) and `--help`.
+For CI systems, see [agenteval in CI](ci.md). Every command has `--db FILE` (the history file; default: `AGENTEVAL_DB`,
+or the one in your data folder), `--quiet`, `--verbose`, `--debug` (a traceback when the program fails) and `--help`.
 """
 
 
@@ -66,7 +66,7 @@ def page() -> str:
 
 
 def _groups() -> str:
-    lines = ["| for | verbs |", "|---|---|"]
+    lines = ["| for | commands |", "|---|---|"]
     for group, names in verb_groups().items():
         lines.append(f"| {group} | {', '.join(f'[{name}](#{name})' for name in names)} |")
     return "\n".join([*lines, ""])

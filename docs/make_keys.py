@@ -13,8 +13,9 @@ HEAD = """# Keys
 
 Made by `docs/make_keys.py` from `agenteval_tui/tui/actions.py`; do not edit.
 
-Lists and texts also know `j k`, the arrows, `pgup pgdn`, `^d ^u` (half a page), `g G`. To change a key, write a file
-`keys.yaml` into the configuration folder (`agenteval doctor` says where it is), for example `suites.run: ctrl+r`.
+In lists and texts, you can also use `j k`, the arrows, `pgup pgdn`, `^d ^u` (half a page), and `g G`. To change a key,
+write a file `keys.yaml` into the configuration folder (`agenteval doctor` prints where that is), for example
+`suites.run: ctrl+r`.
 """
 
 
@@ -95,7 +96,7 @@ def by_letter() -> list[str]:
     for action in ACTIONS:
         for key in dict.fromkeys(action.keys.split(",") if action.keys else ()):
             users.setdefault(key_word(key), {}).setdefault(action.label, []).append(action.scope)
-    lines = ["## By letter\n", "One key means one thing on all screens.\n", "| key | means | on |", "|---|---|---|"]
+    lines = ["## By letter\n", "Each key has the same meaning on all screens.\n", "| key | means | on |", "|---|---|---|"]
     for key in sorted(users, key=lambda key: (len(key) > 1, key.casefold(), key)):
         labels = users[key]
         said = MEANINGS[key][0] if key in MEANINGS else ", ".join(labels)
@@ -108,8 +109,8 @@ def by_letter() -> list[str]:
 
 
 EXCEPTION = [
-    "On Review the program asks a question, and `y` and `n` answer it (passed, failed), as in every sheet that asks",
-    "one. There is nothing to copy there, and the next run comes by itself.",
+    "On Review, `y` and `n` answer the question whether a run passed, as in every sheet that asks a question. There is",
+    "nothing to copy there, and the next run comes by itself.",
 ]
 
 
