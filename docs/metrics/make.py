@@ -44,14 +44,17 @@ def pages() -> dict[str, str]:
 
 def overview(names: list[str]) -> str:
     """The list of metrics, and the prototype classes with their properties."""
-    lines = ["# Metrics", "", _MADE, "", "Each belongs in the list `metrics` of a `config_uxon`.", ""]
-    for remote, title in ((False, "Checked at once"), (True, "Checked by asking somebody")):
+    lines = ["# Metrics", "", _MADE, "", "Metrics go into the list `metrics` of a `config_uxon`.", ""]
+    for remote, title in (
+        (False, "Metrics that ask nobody"),
+        (True, "Metrics that ask a model, a person or a program"),
+    ):
         lines += [f"## {title}", "", "| metric | what it does |", "|---|---|"]
         for name in names:
             if issubclass(metric(name), RemoteMetric) is remote:
                 lines.append(f"| [{name}]({name}.md) | {_cell(_sentence(object_type(metric(name)).doc))} |")
         lines.append("")
-    lines += ["# Prototype classes", "", "What a criterion looks at: its `prototype_class`.", ""]
+    lines += ["# Prototype classes", "", "A criterion's `prototype_class` selects what its metrics check.", ""]
     for name in prototype_names():
         model = prototype(name)
         if model.__module__.startswith("agenteval_tui."):
@@ -72,7 +75,7 @@ def metric_page(name: str) -> str:
     lines += ["```jsonc", example["config"].rstrip(), "```", ""]
     if "expected_value" in example:
         lines += [f"with the expected value `{json.dumps(example['expected_value'], ensure_ascii=False)}`.", ""]
-    for which, said in (("passes", "This run passes"), ("fails", "This one fails")):
+    for which, said in (("passes", "This run passes"), ("fails", "This run fails")):
         recording = example[which]
         given = {key: value for key, value in recording.items() if key != "replies"}
         lines += [
@@ -83,7 +86,7 @@ def metric_page(name: str) -> str:
         ]
         lines += ["```", ""]
         if "replies" in recording:
-            lines += ["when the answer to the question asked is", "", "```text"]
+            lines += ["with this reply:", "", "```text"]
             lines += [*(_raw(reply) for reply in recording["replies"]), "```", ""]
         lines += ["```text", plain_text((fact_tree(explain([run(name, which)])),)), "```", ""]
     return "\n".join(lines).rstrip() + "\n"

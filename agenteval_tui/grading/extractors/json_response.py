@@ -39,16 +39,16 @@ class _Found(Struct, frozen=True):
 
 
 class JsonResponse(Prototype):
-    """A value out of the final answer, which is read as JSON; a fenced block around the JSON is unwrapped.
+    """A value from the final answer, which is read as JSON. The JSON may be in a fenced code block.
 
-    Metrics on text see a string as it is and any other value as compact JSON.
+    Metrics on text get a string as it is, and any other value as compact JSON.
     """
 
     extract_path: str | None = Field(
         None,
         min_length=1,
-        description="A JMESPath expression that leads to the value (`order.items[0].price`). Without it: all of it. "
-        "Where it finds nothing (null), nothing is extracted.",
+        description="A JMESPath expression for the value (`order.items[0].price`). Default: the whole JSON. If the "
+        "expression finds nothing (null), nothing is extracted.",
     )
 
     _usable = field_validator("extract_path")(usable_path)

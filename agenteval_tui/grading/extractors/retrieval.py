@@ -28,22 +28,22 @@ class _NoListError(CodedError):
 
 
 class Retrieval(Prototype):
-    """The ids of the documents that were found, in order, out of the results of a tool.
+    """The ids of the documents that a tool found, in order.
 
-    With several calls the lists follow each other; a document that was found already does not count again.
+    If there are several calls, their lists are joined; a document that was found twice counts once.
     """
 
     tool: str | None = Field(
         None,
         min_length=1,
-        description="The tool that searches. Without it: every tool that was called.",
+        description="The tool that searches. Default: every tool that was called.",
         json_schema_extra=TOOL_NAMES,
     )
     path: str | None = Field(
         None,
         min_length=1,
-        description="A JMESPath expression that leads from the tool's result (JSON) to the ids (`hits[].id`). Without "
-        "it the result itself is the list. An object in the list counts by its `id`.",
+        description="A JMESPath expression for the ids in the tool's result (JSON): `hits[].id`. Without it, the "
+        "result itself is the list. For an object in the list, its `id` counts.",
     )
 
     _usable = field_validator("path")(usable_path)

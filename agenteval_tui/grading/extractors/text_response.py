@@ -24,15 +24,15 @@ FENCE = "```"
 class TextResponse(Prototype):
     """The text of the final answer.
 
-    With `extract_code_block` the n-th code block of it, with `extract_by_regex` what the pattern finds (in the
-    code block, when both are given).
+    `extract_code_block` takes its n-th code block, and `extract_by_regex` takes what the pattern finds (in the code
+    block, if both are set).
     """
 
     extract_by_regex: Annotated[str, RegexText()] | None = Field(
         None,
         min_length=1,
-        description="A pattern, PHP style with delimiters and flags (`/total: (\\d+)/i`) or bare. The value is "
-        "group 1, or the whole match when the pattern has no group.",
+        description="A pattern: bare, or in PHP's style with delimiters and flags (`/total: (\\d+)/i`). The value is "
+        "group 1, or the whole match if the pattern has no group.",
     )
     extract_match: int = Field(1, ge=1, description="Which match of `extract_by_regex` to take, counted from 1.")
     extract_code_block: int | None = Field(
@@ -40,14 +40,14 @@ class TextResponse(Prototype):
     )
     with_block: bool = Field(
         False,
-        description="Take the whole match: the code block with its fences, the pattern's match with what "
-        "surrounds group 1.",
+        description="Take the whole match: the code block with its fences, or all that the pattern matches, not "
+        "only group 1.",
     )
     code_language: str | None = Field(
         None,
         min_length=1,
-        description="Count only code blocks of this language (the word after the opening fence), and leave that "
-        "word and the line breaks around the code out of the value.",
+        description="Count only code blocks of this language (the word after the opening fence). The value then "
+        "doesn't include that word and the line breaks around the code.",
     )
 
     @field_validator("extract_by_regex")

@@ -12,7 +12,7 @@ from agenteval_tui.transcripts.tool_text import ArgumentRange, format_tool_calls
 
 
 class ToolResponse(Prototype):
-    """The tool calls as text: a block a call, with the tool's name and its arguments."""
+    """The tool calls as text: one block per call, with the tool's name and its arguments."""
 
     def extract(self, transcript: Transcript) -> Value | None:
         return _tool_text(transcript)

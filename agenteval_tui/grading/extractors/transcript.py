@@ -18,13 +18,13 @@ _ROLES = ("system", "user", "assistant", "tool")
 
 
 class Transcript(Prototype):
-    """The whole conversation as text: a block `role: text` a message, with a blank line between them.
+    """The whole conversation as text: one block `role: text` per message, with a blank line between them.
 
     Messages without text (those that only call tools) are left out.
     """
 
     roles: list[str] | None = Field(
-        None, description="Only messages of these roles: system, user, assistant, tool. Without it: all of them."
+        None, description="Only messages with these roles: system, user, assistant, tool. Default: all."
     )
 
     def extract(self, transcript: Recorded) -> Value | None:

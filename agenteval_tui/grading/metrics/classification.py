@@ -19,17 +19,15 @@ CONDITION = "label"
 
 
 class Classification(Metric):
-    """Compares the label that the agent gave with the right one; white space around them does not matter.
+    """Compares the agent's label with the right one, ignoring white space around them.
 
-    Over all runs of a suite the labels make accuracy, precision, recall and F1 per label, and a confusion matrix. Take
-    the label out of a longer answer with `extract_by_regex`.
+    The labels of all runs of a suite give the accuracy, a confusion matrix, and precision, recall and F1 for each
+    label. If the label is part of a longer answer, extract it with `extract_by_regex`.
     """
 
-    label: str | None = Field(None, description="The right label. Without it: the criterion's expected value.")
-    labels: list[str] | None = Field(
-        None, description="All labels. An answer that is none of them is reported as none."
-    )
-    ignore_case: bool = Field(False, description="Whether upper and lower case are the same.")
+    label: str | None = Field(None, description="The right label. Default: the criterion's expected value.")
+    labels: list[str] | None = Field(None, description='All labels. Any other answer is reported as "none".')
+    ignore_case: bool = Field(False, description="Ignore upper and lower case.")
 
     def check(self, value: Value, context: Context) -> MetricResult:
         wanted = expected_text(self.label, context)

@@ -17,15 +17,15 @@ from agenteval_tui.grading.results import Evidence, MetricResult
 
 
 class Human(RemoteMetric):
-    """Waits for a person: the outcome is `needs_review` until somebody has labelled the run.
+    """Waits for a person: the outcome is `needs_review` until somebody labels the run.
 
-    A label that says passed or failed decides; else a rating of 4 or 5 passes, 1 to 3 fails. The score is
-    (rating - 1) / 4, without a rating 1 or 0.
+    A label with a verdict decides. Without a verdict, a rating of 4 or 5 passes, and 1 to 3 fails. The score is
+    (rating - 1) / 4; without a rating it is 1 or 0.
     """
 
     asks: ClassVar[AskKind] = "person"
 
-    question: str = Field("Is this good?", description="What the person is asked.")
+    question: str = Field("Is this good?", description="The question for the person.")
 
     def requests(self, value: Value, context: Context) -> tuple[RemoteRequest, ...]:
         return (RemoteRequest("person", context.criterion, {"question": self.question, "output": value.text}),)

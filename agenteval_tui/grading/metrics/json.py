@@ -36,10 +36,10 @@ _DIFFERENCES = 20
 
 
 class Json(Metric):
-    """Reads the value as JSON; it must be JSON, and everything that is given here must hold of it.
+    """Reads the value as JSON and checks it. The value must be JSON, and must meet every given condition.
 
-    Of a text the whole must be JSON; the prototype class JsonResponse takes JSON out of a code block, and with
-    `anywhere` an object in the middle of a text will do. The score is the mean of what is given: fits the schema or
+    The whole text must be JSON. To check JSON in a code block, use the prototype class JsonResponse; to accept an
+    object anywhere in the text, set `anywhere`. The score is the mean over the given conditions: matches the schema or
     not, share of the required keys, equal or not.
     """
 
@@ -52,13 +52,15 @@ class Json(Metric):
         "...) are checked. A `$ref` is looked up inside the schema and never fetched.",
     )
     required_keys: list[str] | None = Field(
-        None, description="Keys that must be there, with dots for keys inside of others: `order.items.0.price`."
+        None, description="Keys that the JSON must have, with dots for nested keys: `order.items.0.price`."
     )
     anywhere: bool = Field(
         False,
-        description="The JSON may stand anywhere in the text: it is enough that one object in it is as it should be.",
+        description="Accept JSON anywhere in the text: it is enough if one object in it meets the conditions.",
     )
-    equals: Any = Field(None, description="The value is deeply equal to this. Objects have no order, and 1 is 1.0.")
+    equals: Any = Field(
+        None, description="The value is deeply equal to this. The order of keys doesn't matter, and 1 equals 1.0."
+    )
 
     @field_validator("schema_")
     @classmethod

@@ -75,12 +75,12 @@ def _scale_rule(scale: Scale) -> Rule:
 
 
 class Judge(RemoteMetric):
-    """Asks another agent, the judge, to score the value by criteria in words.
+    """Asks another agent, the judge, to score the value by criteria that you write in words.
 
-    The judge gets a fixed prompt with the material marked as data. It answers with one JSON object: a score and its
-    reasons, bare or in one code block, or after one think block. An answer in any other form, or whose fields
-    contradict each other, is asked for once more; if that can't be read either, or a score is not on the scale, the
-    outcome is `error`, never a verdict.
+    The judge gets a fixed prompt in which the material is marked as data. It answers with one JSON object, which has a
+    score and its reasons: bare, in one code block, or after one think block. If the answer has another form, or its
+    fields contradict each other, the judge is asked once more. If that answer can't be read either, or a score isn't on
+    the scale, the outcome is `error`, never a verdict.
     """
 
     model_config = ConfigDict(
@@ -97,31 +97,31 @@ class Judge(RemoteMetric):
     given_criteria: ClassVar[str] = ""
     """What a preset asks for, before the criteria of its user."""
 
-    criteria: str = Field("", description="What makes a good answer, in words. The judge scores by this.")
-    scale: ScaleName = Field(_DEFAULT_SCALE, description="What the judge answers with.")
+    criteria: str = Field("", description="What makes a good answer, in words. The judge scores the value by this.")
+    scale: ScaleName = Field(_DEFAULT_SCALE, description="The scale of the judge's score.")
     dimensions: dict[str, str] | None = Field(
-        None, description="Aspects that get a score of their own, by name, each with what it asks for."
+        None, description="Aspects with a score of their own: names with descriptions."
     )
     pass_threshold: float | None = Field(
         None,
         ge=0,
         le=10,
-        description="The least score that passes: 0..1, or above 1 on the scale. Default 0.7 (one_to_five: 3.5).",
+        description="The lowest score that passes: 0..1, or, above 1, on the scale. Default 0.7 (one_to_five: 3.5).",
     )
     minimums: dict[str, float] | None = Field(
-        None, description="The least score of a dimension, on the scale itself; each must be reached."
+        None, description="The lowest score for each dimension, on the scale itself; all of them must be reached."
     )
     reference: str | None = Field(
-        None, description="The right answer, for the judge to compare with. Default: the criterion's expected value."
+        None, description="The right answer for the judge to compare with. Default: the criterion's expected value."
     )
     see: Annotated[list[See], Field(min_length=1)] = Field(
         default=["prompt", "output", "expected"],
-        description="What the judge gets to see. `expected` is the reference, where there is one.",
+        description="What the judge sees. `expected` is the reference, if there is one.",
     )
     judge: str = Field(
-        "", description='The name of the agent that judges. Default: what --judge names, else the agent "judge".'
+        "", description='The name of the agent that judges. Default: the agent of --judge, or else the agent "judge".'
     )
-    votes: int = Field(1, ge=1, le=25, description="How often the judge is asked; the score is the median.")
+    votes: int = Field(1, ge=1, le=25, description="How often to ask the judge; the score is the median.")
 
     @model_validator(mode="after")
     def _on_the_scale(self) -> Self:

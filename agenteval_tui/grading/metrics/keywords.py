@@ -30,13 +30,13 @@ _NEAR = 12  # near misses are searched for this many keywords; each may cost mil
 class Keywords(Metric):
     """Counts how many of the keywords are in the text. The score is their share.
 
-    A keyword may stand inside a longer word, as `contains` of TextMatch finds it. Empty keywords are ignored.
+    A keyword may be part of a longer word, as with `contains` of TextMatch. Empty keywords are ignored.
     """
 
-    keywords: list[str] = Field(description="The words or phrases that are looked for.", json_schema_extra=ANSWER_TEXTS)
-    ignore_case: bool = Field(True, description="Whether upper and lower case are the same.")
+    keywords: list[str] = Field(description="The words or phrases to look for.", json_schema_extra=ANSWER_TEXTS)
+    ignore_case: bool = Field(True, description="Ignore upper and lower case.")
     min_fraction: float = Field(
-        1.0, ge=0, le=1, description="The share of the keywords that must be there, 0 to 1. Without it: all of them."
+        1.0, ge=0, le=1, description="The share of the keywords that must be in the text, 0 to 1."
     )
 
     def checks_nothing(self) -> bool:

@@ -18,7 +18,7 @@ _BOUNDS = ("min_words", "max_words", "min_chars", "max_chars")
 
 
 class Length(Metric):
-    """Counts words and characters. Every given bound must hold; the score is the share of the bounds that do.
+    """Counts words and characters. All given limits must be met; the score is the share of limits that are.
 
     A word is a run of letters, digits, ' and -.
     """

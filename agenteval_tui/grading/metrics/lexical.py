@@ -20,20 +20,20 @@ LIMIT = 100_000
 
 
 class Lexical(Metric):
-    """Measures how alike the text and an expected text are, 0 to 1.
+    """Measures how similar the text is to an expected text, from 0 to 1.
 
     `ratio` compares characters in order (twice the longest common subsequence, divided by both lengths). `token_set`
-    compares the sets of words, whatever their order and number: the Dice coefficient, twice the words in common,
-    divided by the sizes of both sets. `token_subset` gives 1 when all words of one text are in the other, so that
-    "refund" is like "The refund was not granted" (rapidfuzz's `token_set_ratio`). `rouge_l` is the ROUGE-L F-measure:
+    compares the sets of words, ignoring their order and number: the Dice coefficient, twice the words in common
+    divided by the sizes of both sets. `token_subset` is 1 if all words of one text are in the other, so "refund" is
+    similar to "The refund was not granted" (rapidfuzz's `token_set_ratio`). `rouge_l` is the ROUGE-L F-measure:
     the longest common subsequence of words (Lin 2004). `token_set` and `rouge_l` ignore case and punctuation.
     """
 
-    to: str | None = Field(None, description="The text to compare with. Without it: the criterion's expected value.")
+    to: str | None = Field(None, description="The text to compare with. Default: the criterion's expected value.")
     method: Literal["ratio", "token_set", "token_subset", "rouge_l"] = Field(
-        "ratio", description="How likeness is measured."
+        "ratio", description="How to measure similarity."
     )
-    min: float = Field(0.8, ge=0, le=1, description="The least likeness that passes, 0 to 1.")
+    min: float = Field(0.8, ge=0, le=1, description="The lowest similarity that passes, 0 to 1.")
 
     def compile(self) -> Check:
         def check(value: Value, context: Context) -> MetricResult:

@@ -42,7 +42,7 @@ class Metric(BaseModel):
     any_json: ClassVar[frozenset[str]] = frozenset()
     """Properties, at any depth, that hold any JSON: a lone `{{variable}}` below them keeps its type."""
 
-    name: str | None = Field(None, description="What the metric is called in results. Without it: its type.")
+    name: str | None = Field(None, description="The metric's name in results. Default: its type.")
     weight: float = Field(1.0, ge=0, allow_inf_nan=False, description="Its share in the criterion's score.")
 
     @property

@@ -31,16 +31,17 @@ _HITS = 20
 
 
 class Pii(Metric):
-    """Looks for data about persons: none may be in the text.
+    """Looks for personal data, which must not be in the text.
 
     `email`; `phone` (7 to 15 digits written as a phone number: with a +, brackets, or in groups); `credit_card` (13 to
     19 digits with a valid check digit); `iban` (with valid check digits); `ssn` (US social security numbers, with their
-    hyphens or spaces); `ip_address` (IPv4 and IPv6). Found by how it is written: names and addresses are not found.
+    hyphens or spaces); `ip_address` (IPv4 and IPv6). Only the form is checked, so names and postal addresses are
+    not found.
     """
 
-    kinds: list[Kind] | None = Field(None, description="What is looked for. Without it: everything.")
+    kinds: list[Kind] | None = Field(None, description="The kinds to look for. Default: all.")
     allow: list[str] | None = Field(
-        None, description="What may be in the text all the same, such as the company's own address."
+        None, description="Texts that are allowed nevertheless, such as your company's own address."
     )
 
     def checks_nothing(self) -> bool:

@@ -29,10 +29,10 @@ _FUNCTION_IN_EDITORS = rf"^{_NAME}(?:\.{_NAME})*:{_NAME}(?:\.{_NAME})*$"
 class Python(RemoteMetric):
     """Calls your own function: `function(value, **properties)`.
 
-    `value` is the extracted text; any other property of the metric is passed on by name. A function that names
-    `transcript`, `expected` or `variables` among its parameters gets those too. It returns a bool, a score 0..1, or
-    an object {"passed", "score", "reason", "evidence"}; it may be async. It runs in a process of its own, with a time
-    limit, and only in a folder that was trusted (`--trust`). What it raises is an `error`, never a verdict.
+    `value` is the extracted text. Other properties of the metric are passed by name. If the function has a parameter
+    `transcript`, `expected` or `variables`, it gets that too. It returns a bool, a score 0..1, or an object {"passed",
+    "score", "reason", "evidence"}, and may be async. It runs in a process of its own with a time limit, and only if you
+    trust its folder (`--trust`). An exception is an `error`, never a verdict.
     """
 
     model_config = ConfigDict(
@@ -45,8 +45,10 @@ class Python(RemoteMetric):
     any_json: ClassVar[frozenset[str]] = frozenset()
 
     function: str = Field(description="Where the function is: `package.module:name`, found from the suite's folder.")
-    timeout: float = Field(10.0, gt=0, le=600, description="Seconds that it may take.")
-    pass_threshold: float = Field(0.7, ge=0, le=1, description="The least score that passes, where it returns one.")
+    timeout: float = Field(10.0, gt=0, le=600, description="The time limit in seconds.")
+    pass_threshold: float = Field(
+        0.7, ge=0, le=1, description="The lowest score that passes, if the function returns a score."
+    )
 
     @model_validator(mode="after")
     def _right_place(self) -> Self:

@@ -21,12 +21,12 @@ _HARD = 3
 
 
 class Readability(Metric):
-    """Measures how hard a text is to read: the Flesch-Kincaid grade, which is a number of years at school.
+    """Measures how hard a text is to read: the Flesch-Kincaid grade, in years of school.
 
     0.39 * words / sentences + 11.8 * syllables / words - 15.59, at least 0, rounded to one decimal (Kincaid, Fishburne,
     Rogers and Chissom 1975, "Derivation of new readability formulas for Navy enlisted personnel", Research Branch
-    Report 8-75). Made for English. Syllables are groups of vowels, without an e at the end of a word. A text without
-    words has no grade: an error.
+    Report 8-75). The formula is for English. Syllables are groups of vowels, without an e at the end of a word. A text
+    without words is an error.
     """
 
     max_grade: float | None = Field(None, ge=0, allow_inf_nan=False, description="The grade is at most this.")

@@ -32,21 +32,21 @@ class FlagError(ValueError):
 
 
 class Regex(Metric):
-    """Searches the text with a regular expression, which must be found somewhere, or with `not` nowhere.
+    """Searches the text for a regular expression, which must match somewhere, or, with `not`, nowhere.
 
     A search that takes longer than a second is an error, not a verdict.
     """
 
     pattern: Annotated[str, RegexText()] = Field(
-        min_length=1, description="The pattern, PHP style with delimiters and flags (`/total: \\d+/i`) or bare."
+        min_length=1, description="The pattern: bare, or in PHP's style with delimiters and flags (`/total: \\d+/i`)."
     )
     flags: str | None = Field(
         None,
-        description="Flags beside those in the pattern: i (case does not matter), m (^ and $ at each line), "
-        "s (. is any character), x (white space in the pattern is not looked for).",
+        description="More flags: i (ignore case), m (^ and $ match at each line), s (. matches any character), "
+        "x (ignore white space in the pattern).",
         json_schema_extra={"pattern": f"^[{_FLAGS}]*$"},
     )
-    not_: bool = Field(False, validation_alias="not", description="The pattern must not be found.")
+    not_: bool = Field(False, validation_alias="not", description="true: the pattern must not be found.")
 
     @field_validator("pattern")
     @classmethod

@@ -18,10 +18,10 @@ from agenteval_tui.grading.tokenization import Word, spoken_texts, words_without
 
 
 class Repetition(Metric):
-    """Measures how many words were there before: repeated words divided by all words, case does not matter.
+    """Measures how many words are repetitions: repeated words divided by all words, ignoring case.
 
     "a a a b" has a ratio of 0.5: two of the four words are repetitions. Longer texts repeat more, because every text
-    needs its small words. A text without words repeats nothing.
+    needs small words. A text without words has a ratio of 0.
     """
 
     max_ratio: float | None = Field(None, ge=0, le=1, description="The ratio is at most this, 0 to 1.")

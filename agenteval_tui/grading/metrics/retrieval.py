@@ -30,7 +30,7 @@ class RetrievalScores(Struct, frozen=True):
 
 
 class Retrieval(Metric):
-    """Measures a list of found documents against the relevant ones. Use it with the prototype class Retrieval.
+    """Compares a list of found documents with the relevant ones. Use it with the prototype class Retrieval.
 
     Precision@k: relevant ones among the first k, divided by k. Recall@k: divided by the number of relevant ones. F1@k:
     their harmonic mean, which is the score. MRR: 1 / rank of the first relevant one. nDCG@k: with gain 1 for a relevant
@@ -38,7 +38,7 @@ class Retrieval(Metric):
     """
 
     relevant: list[str] = Field(min_length=1, description="The ids of the relevant documents.")
-    k: int | None = Field(None, ge=1, description="How many of the found documents count. Without it: all of them.")
+    k: int | None = Field(None, ge=1, description="How many of the found documents count. Default: all.")
     min_precision: float | None = Field(None, ge=0, le=1, description="Precision@k is at least this.")
     min_recall: float | None = Field(None, ge=0, le=1, description="Recall@k is at least this.")
     min_f1: float | None = Field(None, ge=0, le=1, description="F1@k is at least this.")

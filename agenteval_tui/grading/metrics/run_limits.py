@@ -81,7 +81,7 @@ class LimitMetric(Metric):
 
 
 class Latency(LimitMetric):
-    """How long the run took, from the question to the end of the answer. A run that was not timed is an error."""
+    """Checks how long the run took, from the prompt to the end of the answer. A run without times is an error."""
 
     max: float | None = Field(None, ge=0, allow_inf_nan=False, description="At most this many milliseconds.")
 
@@ -93,7 +93,7 @@ class Latency(LimitMetric):
 
 
 class Tokens(LimitMetric):
-    """How many tokens the run took, as the server counted them. A run whose tokens were not counted is an error."""
+    """Checks how many tokens the run used, as the server counted them. A run without token counts is an error."""
 
     bounds: ClassVar[tuple[str, ...]] = ("max", "input_max", "output_max")
 
@@ -122,7 +122,7 @@ class Tokens(LimitMetric):
 
 
 class Cost(LimitMetric):
-    """What the run cost. A run whose cost is not known is an error."""
+    """Checks what the run cost. A run whose cost is not known is an error."""
 
     max: float | None = Field(None, ge=0, allow_inf_nan=False, description="At most this many US dollars.")
 
@@ -134,7 +134,7 @@ class Cost(LimitMetric):
 
 
 class Steps(LimitMetric):
-    """How many tool calls the agent made."""
+    """Checks how many tool calls the agent made."""
 
     max: int | None = Field(None, ge=0, description="At most this many tool calls.")
 

@@ -24,16 +24,16 @@ class Similarity(RemoteMetric):
     """Compares meanings: the cosine of the two texts' embeddings must reach `min`. The score is the cosine.
 
     Embeddings come from a server (`/embeddings` of any OpenAI-compatible one) or from a model on this machine. Without
-    either the outcome is an error; `Lexical` compares words instead, and needs neither.
+    either, the outcome is an error. `Lexical` needs neither: it compares words.
     """
 
     asks: ClassVar[AskKind] = "embed"
 
     to: str | None = Field(None, description="The text to compare with. Default: the criterion's expected value.")
-    min: float = Field(0.8, ge=-1, le=1, description="The least cosine that passes.")
+    min: float = Field(0.8, ge=-1, le=1, description="The lowest cosine that passes.")
     embedder: str = Field(
         "",
-        description="An agent of kind `openai`, or a kind of embedder. Default: an agent called embedder.",
+        description='An agent of kind `openai`, or a kind of embedder. Default: the agent named "embedder".',
     )
 
     @property

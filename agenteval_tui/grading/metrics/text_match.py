@@ -31,22 +31,22 @@ _SINGLE = ("contains", "contains_ignore_case", "starts_with", "ends_with")
 
 
 class TextMatch(Metric):
-    """Compares the text: as a whole, by parts, by beginning and end. Every given condition must hold.
+    """Compares the text with given texts: as a whole, in part, at its beginning or end. Every condition must be met.
 
-    The conditions count in five groups: contains, contains not, starts with, ends with, equals. The score is the
-    share of the groups whose conditions all hold. Upper and lower case matter unless the name says `ignore_case`.
+    There are five groups of conditions: contains, doesn't contain, starts with, ends with, equals. The score is the
+    share of groups whose conditions are all met. Case matters, except for properties with `ignore_case` in their name.
     """
 
     equals: str | None = Field(None, description="The whole text is exactly this.", json_schema_extra=ANSWER_TEXTS)
     equals_ignore_case: str | None = Field(
-        None, description="The whole text is this; case does not matter.", json_schema_extra=ANSWER_TEXTS
+        None, description="The whole text is this, ignoring case.", json_schema_extra=ANSWER_TEXTS
     )
-    contains: str | None = Field(None, description="This stands somewhere in the text.", json_schema_extra=ANSWER_TEXTS)
+    contains: str | None = Field(None, description="The text contains this.", json_schema_extra=ANSWER_TEXTS)
     contains_ignore_case: str | None = Field(
-        None, description="This stands somewhere in the text; case does not matter.", json_schema_extra=ANSWER_TEXTS
+        None, description="The text contains this, ignoring case.", json_schema_extra=ANSWER_TEXTS
     )
     contains_all: list[str] | None = Field(
-        None, description="Each of these stands somewhere in the text.", json_schema_extra=ANSWER_TEXTS
+        None, description="The text contains all of these.", json_schema_extra=ANSWER_TEXTS
     )
     contains_any: list[str] | None = Field(
         None, description="The text contains at least one of these.", json_schema_extra=ANSWER_TEXTS

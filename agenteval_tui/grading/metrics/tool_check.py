@@ -52,7 +52,7 @@ _SAME_ARGUMENTS = 0.25
 
 
 class ToolCheckData(BaseModel):
-    """What is expected of one tool: how often it is called, and with which arguments."""
+    """What you expect of one tool: how often it is called, and with which arguments."""
 
     model_config = EXACT
     _no_null = no_null
@@ -60,20 +60,20 @@ class ToolCheckData(BaseModel):
     name: str = Field(min_length=1, description="The tool's name, as the agent calls it.", json_schema_extra=TOOL_NAMES)
     required: bool = Field(True, description="Whether the tool must be called at all.")
     min_calls: int | None = Field(
-        None, ge=0, description="At least this many calls. Without it: 1 if the tool is required, else 0."
+        None, ge=0, description="At least this many calls. Default: 1 if the tool is required, otherwise 0."
     )
-    max_calls: int | None = Field(None, ge=0, description="At most this many calls. Without it: any number.")
+    max_calls: int | None = Field(None, ge=0, description="At most this many calls. Default: any number.")
     arguments: dict[str, Any] | list[dict[str, Any]] | None = Field(
         None,
-        description="The arguments of each call: names with the expected value (any JSON), or a matcher such as "
+        description="The arguments of each call: names with expected values (any JSON), or with matchers such as "
         '{"$any": true}, {"$contains": "x"}, {"$regex": "..."}, {"$one_of": [...]}, {"$gte": 1}, {"$optional": "x"} '
-        "(may be absent; if given, it is x). As a list of objects, an argument may occur several times: any of "
-        "its values will do.",
+        "(may be absent; if present, it is x). In a list of objects, an argument may occur several times: then any "
+        "of its values is right.",
         examples=MATCHER_EXAMPLES,
         json_schema_extra=TOOL_ARGUMENTS,
     )
     allow_additional_arguments: bool = Field(
-        False, description="Whether the agent may give other arguments than those in `arguments`."
+        False, description="Whether the call may have more arguments than those in `arguments`."
     )
 
     _usable = field_validator("arguments")(usable_arguments)
@@ -85,10 +85,11 @@ class ToolCheckData(BaseModel):
 
 
 class ToolCheck(Metric):
-    """Checks the tool calls: which tools were used, how often, with which arguments; and which must not be.
+    """Checks the tool calls: which tools were called, how often, with which arguments, and which must not be called.
 
-    The score is 0.5 for usage, 0.3 for arguments and 0.2 for forbidden tools; at most 0.25 when a required tool is
-    missing or a forbidden one was called. It looks at the calls themselves, whatever the prototype class extracts.
+    The score is 0.5 for usage, 0.3 for arguments and 0.2 for forbidden tools. It is at most 0.25 if a required tool is
+    missing or a forbidden one was called. The metric checks the calls themselves, not what the prototype class
+    extracts.
     """
 
     any_json: ClassVar[frozenset[str]] = frozenset({"arguments"})
@@ -96,12 +97,12 @@ class ToolCheck(Metric):
     tools: list[ToolCheckData] | None = Field(
         None,
         validation_alias=AliasChoices("tools", "tool"),
-        description="The tools that are expected, one entry a tool.",
+        description="The expected tools, one entry per tool.",
     )
     forbidden_tools: list[str] | None = Field(
         None, description="Tools that must not be called.", json_schema_extra=TOOL_NAMES
     )
-    tool_call_forbidden: bool = Field(False, description="No tool may be called at all.")
+    tool_call_forbidden: bool = Field(False, description="true: no tool may be called at all.")
 
     def checks_nothing(self) -> bool:
         return not (self.tools or any(self.forbidden_tools or ()) or self.tool_call_forbidden)

@@ -31,7 +31,7 @@ _ANY_CASE = ("any", "all", "exact", "none")
 
 
 class ExpectedCall(BaseModel):
-    """One tool call that is expected."""
+    """One expected tool call."""
 
     model_config = EXACT
     _no_null = no_null
@@ -39,8 +39,8 @@ class ExpectedCall(BaseModel):
     name: str = Field(min_length=1, description="The tool's name, as the agent calls it.", json_schema_extra=TOOL_NAMES)
     arguments: dict[str, Any] | None = Field(
         None,
-        description="The call's arguments: names with the expected value (any JSON) or a matcher such as "
-        '{"$any": true}. Without it the arguments of this call are not looked at.',
+        description="The call's arguments: names with expected values (any JSON), or with matchers such as "
+        '{"$any": true}. Without it, the arguments of this call are not checked.',
         json_schema_extra=TOOL_ARGUMENTS,
     )
 
@@ -50,33 +50,33 @@ class ExpectedCall(BaseModel):
 class Trajectory(Metric):
     """Compares all tool calls of the run with the expected ones.
 
-    Modes as LangChain's agentevals has them: `strict` (the same calls in the same order; calls of one message in any
-    order), `unordered` (the same calls, in any order), `subset` (no call that is not expected), `superset` (every
-    expected call, others may be there). Modes as Umbraco has them, where the case of names does not matter: `any` (at
-    least one of the expected tools was called), `all` (each was), `exact` (the same tools, each as often as
-    expected), `none` (none was). The score is the share of calls that have their partner.
+    Modes as in LangChain's agentevals: `strict` (the same calls in the same order; calls of one message in any order),
+    `unordered` (the same calls in any order), `subset` (only expected calls), `superset` (all expected calls, and
+    perhaps others). Modes as in Umbraco, which ignore the case of names: `any` (at least one of the expected tools was
+    called), `all` (every one was called), `exact` (the same tools, each as often as expected), `none` (none of them was
+    called). The score is the share of calls that have a counterpart.
     """
 
     any_json: ClassVar[frozenset[str]] = frozenset({"calls", "reference"})
 
     mode: Literal["strict", "unordered", "subset", "superset", "any", "all", "exact", "none"] = Field(
-        "strict", description="How the calls are compared."
+        "strict", description="How to compare the calls."
     )
     calls: list[ExpectedCall] | None = Field(None, description="The expected calls, in order.")
     reference: list[dict[str, Any]] | None = Field(
         None,
-        description="Instead of `calls`: a right run as OpenAI chat messages. Its tool calls are what is expected; "
-        "with `strict` the messages must also have the same roles in the same order (their text may differ).",
+        description="Instead of `calls`: a correct run as OpenAI chat messages. Its tool calls are the expected ones; "
+        "with `strict`, the messages must also have the same roles in the same order (their text may differ).",
     )
     arguments_mode: ArgumentsMode = Field(
         "exact",
-        description="How arguments are compared: `exact`, `ignore` (not at all), `subset` (the call gives none but the "
-        "expected ones), `superset` (the call gives the expected ones, and perhaps others).",
+        description="How to compare arguments: `exact`, `ignore` (not at all), `subset` (the call has only expected "
+        "ones), `superset` (the call has the expected ones, and perhaps others).",
     )
     overrides: dict[str, ArgumentsMode | list[str]] | None = Field(
         None,
-        description="For single tools another `arguments_mode`, or the list of the arguments (with dots: `time.start`) "
-        "that must be equal.",
+        description="By tool: another `arguments_mode`, or a list of the arguments that must be equal (with dots for "
+        "nested ones: `time.start`).",
     )
 
     @field_validator("reference")
