@@ -96,7 +96,12 @@ def by_letter() -> list[str]:
     for action in ACTIONS:
         for key in dict.fromkeys(action.keys.split(",") if action.keys else ()):
             users.setdefault(key_word(key), {}).setdefault(action.label, []).append(action.scope)
-    lines = ["## By letter\n", "Each key has the same meaning on all screens.\n", "| key | means | on |", "|---|---|---|"]
+    lines = [
+        "## By letter\n",
+        "Each key has the same meaning on all screens.\n",
+        "| key | means | on |",
+        "|---|---|---|",
+    ]
     for key in sorted(users, key=lambda key: (len(key) > 1, key.casefold(), key)):
         labels = users[key]
         said = MEANINGS[key][0] if key in MEANINGS else ", ".join(labels)
