@@ -14,6 +14,7 @@ from agenteval_tui.cli.commands.validate import print_problem
 from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.gate_options import BaselineOptions
 from agenteval_tui.cli.invocation import Invocation
+from agenteval_tui.cli.named_tests import Named, concerns, named, refuse_both
 from agenteval_tui.cli.notify import check_address, notify
 from agenteval_tui.cli.report_files import check_reports
 from agenteval_tui.cli.run_detached import begin, print_detached, watch_to_end
@@ -22,7 +23,6 @@ from agenteval_tui.cli.run_inline import execute_plan, plan_of
 from agenteval_tui.cli.run_options import Limits, ReportFiles, runs_apart
 from agenteval_tui.cli.standard_input import STDIN
 from agenteval_tui.cli.suites_given import paths_given, suites_given
-from agenteval_tui.cli.test_addresses import Named, concerns, named, refuse_both
 from agenteval_tui.cli.trust_prompt import plan_with_permission, text_with_permission, trust_answer
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line

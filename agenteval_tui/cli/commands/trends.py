@@ -12,7 +12,7 @@ from agenteval_tui.analysis.trend_scores import extras
 from agenteval_tui.analysis.trends import MEASURES, TrendQuery, trend
 from agenteval_tui.cli.exit_codes import read_rate
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.cli.test_addresses import paths_and_tests
+from agenteval_tui.cli.named_tests import paths_and_tests
 from agenteval_tui.core.errors import INFRASTRUCTURE
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.formats.documents.trends import trends_csv, trends_document
