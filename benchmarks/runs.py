@@ -28,6 +28,7 @@ from agenteval_tui.core import entry_points
 from agenteval_tui.core.entry_points import AGENTS
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.engine import Engine
+from agenteval_tui.runs.events import Event
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
@@ -35,7 +36,7 @@ from agenteval_tui.suites.load import load_text
 from benchmarks.table import Row
 
 DUE = 2_500
-CHECKS = [
+CHECKS: list[dict[str, object]] = [
     {"type": "TextMatch", "contains": "order"},
     {"type": "TextMatch", "contains_all": ["arrive", "Friday"]},
     {"type": "TextMatch", "contains_ignore_case": "FRIDAY"},
@@ -83,9 +84,13 @@ def measure(tests: int, distinct: bool = False, concurrency: int = 8) -> dict[st
         plan = make_plan([loaded], PlanOptions(concurrency=concurrency), user_agents={})
         planned = time.perf_counter()
         view = ExecutionView()
+
+        def watch(event: Event) -> None:
+            view.apply(event)
+
         with Store.open(Path(folder) / "history.db") as store:
             opened = time.perf_counter()
-            ended = asyncio.run(Engine(plan, store, view.apply, env={}).run())
+            ended = asyncio.run(Engine(plan, store, watch, env={}).run())
             finished = time.perf_counter()
             row = store.execution(plan.execution_id)
         if (ended.status, row.passed, view.count("passed")) != ("finished", tests, tests):

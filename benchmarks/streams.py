@@ -157,6 +157,7 @@ def ours(url: str, runs: int, tokens: int, at_once: int) -> float:
     """Seconds for an execution of the same requests: graded and on the disk."""
     from agenteval_tui.history.store import Store
     from agenteval_tui.runs.engine import Engine
+    from agenteval_tui.runs.events import Event
     from agenteval_tui.runs.live_view import ExecutionView
     from agenteval_tui.runs.plan.model import PlanOptions
     from agenteval_tui.runs.plan.planner import make_plan
@@ -166,9 +167,14 @@ def ours(url: str, runs: int, tokens: int, at_once: int) -> float:
         folder = Path(name)
         loaded = load_suite(suite_file(folder, url, runs, tokens, 0))
         plan = make_plan([loaded], PlanOptions(concurrency=at_once), user_agents={})
+        view = ExecutionView()
+
+        def watch(event: Event) -> None:
+            view.apply(event)
+
         with Store.open(folder / "history.db") as store:
             began = time.perf_counter()
-            asyncio.run(Engine(plan, store, ExecutionView().apply, env={}).run())
+            asyncio.run(Engine(plan, store, watch, env={}).run())
             took = time.perf_counter() - began
             if store.execution(plan.execution_id).passed != runs:
                 raise SystemExit("something is wrong: not every run passed")

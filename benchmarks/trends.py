@@ -42,7 +42,7 @@ def views(store: Store) -> Iterator[tuple[str, Callable[[], object]]]:
     every = TrendQuery(_NOW - _DAYS * DAY_MS, _NOW + 1, "day")
     yield "pass rate by day, all runs", lambda: trend(store, every)
     for group in ("suite", "test", "agent", "tag"):
-        wanted = TrendQuery(every.since_ms, every.until_ms, "day", group)  # type: ignore[arg-type]
+        wanted = TrendQuery(every.since_ms, every.until_ms, "day", group)
         yield f"pass rate by day and {group}", lambda wanted=wanted: trend(store, wanted)  # type: ignore[misc]
     yield "pass rate by execution", lambda: trend(store, TrendQuery(every.since_ms, every.until_ms, "execution"))
     yield "latency p50 and p95 by day", lambda: trend(store, every, ("latency",))
