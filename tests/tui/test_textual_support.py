@@ -27,6 +27,7 @@ from agenteval_tui.tui.terminal import (
     input,
     minimal_redraw,
     mounting,
+    partial_paint,
     screen_styles,
     sheet,
     strip_caches,
@@ -43,6 +44,7 @@ MODULES = (
     input,
     minimal_redraw,
     mounting,
+    partial_paint,
     screen_styles,
     sheet,
     strip_caches,
@@ -73,7 +75,10 @@ def test_everything_private_that_we_replace_is_watched() -> None:
 
 def test_every_part_is_known_in_this_version() -> None:
     assert textual_support.is_read()
-    assert all(module.IS_KNOWN for module in (backdrop, input, minimal_redraw, strip_caches, stylesheet, text_area))
+    assert all(
+        module.IS_KNOWN
+        for module in (backdrop, input, minimal_redraw, partial_paint, strip_caches, stylesheet, text_area)
+    )
     assert mounting.DISPATCHES
     assert crash_report.IS_REPLACEABLE
 

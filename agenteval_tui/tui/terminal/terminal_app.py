@@ -17,6 +17,7 @@ from agenteval_tui.tui.terminal import crash_report, minimal_redraw, screen_styl
 from agenteval_tui.tui.terminal.crash_report import CrashReport
 from agenteval_tui.tui.terminal.input import use_prompt_input
 from agenteval_tui.tui.terminal.minimal_redraw import MinimalRedraw
+from agenteval_tui.tui.terminal.partial_paint import paint_only_changes
 from agenteval_tui.tui.terminal.strip_caches import use_late_caches
 from agenteval_tui.tui.terminal.stylesheet import remembering
 
@@ -29,6 +30,7 @@ class TerminalApp(App[int]):
         self.stylesheet = remembering(self.stylesheet)
         use_prompt_input()
         use_late_caches()
+        paint_only_changes()
         self.minimal_redraw = MinimalRedraw(self)
         self.crash_report = CrashReport(self)
 
