@@ -33,7 +33,7 @@ from agenteval_tui.tui.badges import Badges
 from agenteval_tui.tui.execution_ends import ExecutionEnds
 from agenteval_tui.tui.external_programs import ExternalPrograms, save_picture
 from agenteval_tui.tui.help_controller import HelpController
-from agenteval_tui.tui.idle_imports import IdleImports
+from agenteval_tui.tui.idle_work import IdleWork
 from agenteval_tui.tui.input_queue import InputQueue
 from agenteval_tui.tui.keymap import NAME as KEYS_FILE
 from agenteval_tui.tui.keymap import read_keymap
@@ -111,7 +111,7 @@ class AgentevalApp(TerminalApp):
         self._keys_file = directories.config_dir() / KEYS_FILE
         self.keymap, self._keymap_problems = read_keymap(self._keys_file)
         self.input_queue = InputQueue(self)
-        self.idle_imports = IdleImports(self._is_reading)
+        self.idle_work = IdleWork(self._is_reading)
         self.notifier = Notifier(self._show_note, self.keymap)
         self.programs = ExternalPrograms(self, self.notifier)
         self.navigation = Navigation(self, self.session, self.state, self.keymap, self.programs.open_editor)
@@ -247,7 +247,7 @@ class AgentevalApp(TerminalApp):
         if not self.help_controller.takes(event):
             self.navigation.follow(event)
             if isinstance(event, (Key, MouseEvent)):
-                self.idle_imports.touch()
+                self.idle_work.touch()
             if isinstance(event, Key) and not event.is_forwarded and self.notifier.is_standing:
                 self.clear_notifications()
             await self.input_queue.take(event, super().on_event)
@@ -282,7 +282,7 @@ class AgentevalApp(TerminalApp):
         else:
             self.go(first_screen(self.state.screen, self.start.screen))
         if not self.is_headless:
-            self.call_after_refresh(start_worker, self, self.idle_imports.run, group="ahead")
+            self.call_after_refresh(start_worker, self, self.idle_work.run, group="ahead")
 
     def _is_reading(self) -> bool:
         return isinstance(self.screen, FrameScreen) and self.screen.unanswered > 0
