@@ -94,6 +94,26 @@ def test_texts_fit_and_are_harmless(text: str, width: int) -> None:
     fix = Fix(text, (TextEdit(0, 0, text),))
     found = [Diagnostic("error", "syntax", text, 0, len(text), fix), Diagnostic("warning", "x", text, 0, 0, None)]
     check(problem_lines(None, found, text, width, 1), width)
+    for room in (1, 2, 3, 6):
+        lines = problem_lines(None, found * 3, text, width, 4, room)
+        check(lines, width)
+        assert len(lines) <= room
+
+
+def test_problems_that_have_no_room_are_counted() -> None:
+    found = [Diagnostic("error", "syntax", f"Problem {at}.", at, at + 1, Fix("mend it", ())) for at in range(4)]
+
+    def said(room: int | None, most: int = 4) -> list[str]:
+        return [plain(line).strip() for line in problem_lines(None, found, "x" * 9, 40, most, room)]
+
+    whole = said(None)
+    assert len(whole) == 9
+    assert "more" not in whole[-1]
+    assert said(9) == whole
+    assert said(8) == [*whole[:7], "… 1 more"]
+    assert said(6) == [*whole[:5], "… 2 more"]
+    assert said(6, most=1) == [*whole[:3], "… 3 more"]
+    assert said(3) == [*whole[:2], "… 3 more"]
 
 
 @given(text=FOREIGN, width=WIDTHS, data=st.data())

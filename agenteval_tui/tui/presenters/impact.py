@@ -118,9 +118,14 @@ def counts(numbers: Mapping[str, int]) -> tuple[Cell, ...]:
 
 
 def problem_lines(
-    result: CriterionResult | None, diagnostics: Sequence[Diagnostic], text: str, width: int, most: int = 4
+    result: CriterionResult | None,
+    diagnostics: Sequence[Diagnostic],
+    text: str,
+    width: int,
+    most: int = 4,
+    room: int | None = None,
 ) -> list[Line]:
-    """This run's verdict under the config in the editor, and the config's problems.
+    """This run's verdict under the config in the editor, and the config's problems, in at most `room` lines.
 
     The errors come first, one of each place, in as many lines as it needs, and below it its fix with the key that
     applies it.
@@ -133,20 +138,30 @@ def problem_lines(
     # What else is wrong at a place mostly follows from what is wrong there first.
     first = list({one.start: one for one in reversed(ordered)}.values())[::-1][:most]
     lines: list[Line] = [head]
+    left = len(ordered)
     for one in first:
-        line, column = line_and_column(text, one.start)
-        style = "failed" if one.severity == "error" else "error" if one.severity == "warning" else "dim"
-        place = f" {_SIGNS.get(one.severity, '·')} {line}:{column} "
-        room, space = max(width - len(place), 1), " " * len(place)
-        said = [
-            ((space if number else place, style), *rest) for number, rest in enumerate(paragraph(one.message, room))
-        ]
-        if one.fix is not None:
-            said += [((space, ""), *rest) for rest in paragraph(f"F4 {one_line(one.fix.title)}", room, "accent")]
-        lines += wrap_to(said, width)
-    if len(ordered) > len(first):
-        lines.append(fit(((f"   … {len(ordered) - len(first)} more", "dim"),), width))
-    return lines
+        said = _problem(one, text, width)
+        # The line that counts the rest needs room too. The first problem is always there.
+        if room is not None and left < len(ordered) and len(lines) + len(said) + (left > 1) > room:
+            break
+        lines += said
+        left -= 1
+    if left:
+        lines = lines[: room - 1] if room is not None else lines
+        lines.append(fit(((f"   … {left} more", "dim"),), width))
+    return lines[:room]
+
+
+def _problem(one: Diagnostic, text: str, width: int) -> list[Line]:
+    """What is wrong, where, and its fix."""
+    line, column = line_and_column(text, one.start)
+    style = "failed" if one.severity == "error" else "error" if one.severity == "warning" else "dim"
+    place = f" {_SIGNS.get(one.severity, '·')} {line}:{column} "
+    room, space = max(width - len(place), 1), " " * len(place)
+    said = [((space if number else place, style), *rest) for number, rest in enumerate(paragraph(one.message, room))]
+    if one.fix is not None:
+        said += [((space, ""), *rest) for rest in paragraph(f"F4 {one_line(one.fix.title)}", room, "accent")]
+    return wrap_to(said, width)
 
 
 def _verdict_and_problems(result: CriterionResult | None, problems: int, width: int) -> Line:

@@ -57,7 +57,7 @@ class LineBlock(Widget):
         new = make(width)
         if list(new) != list(old):
             self._shown = (width, new)
-            self.refresh(layout=len(new) != len(old))
+            self.refresh(layout=self.styles.is_auto_height and len(new) != len(old))
 
     def lines(self, width: int) -> Lines:
         """The lines at a width, made anew only when the width changed."""

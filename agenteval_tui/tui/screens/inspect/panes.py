@@ -289,6 +289,12 @@ class EvidencePane(TitledPane[InspectController]):
             self.post_message(self.Chosen(target))
 
 
+ROOMY = 36
+"""A screen of so many rows has room for blocks below the config that stay as high as they are."""
+PROBLEM_ROWS = 7
+"""So high is the block of problems there: what is below and above it does not move when a key breaks the config."""
+
+
 class ConfigPane(TitledPane[InspectController]):
     """Every keystroke is judged, on the open run and then on all stored ones; a newer one wins."""
 
@@ -350,8 +356,11 @@ class ConfigPane(TitledPane[InspectController]):
         """Show the verdict and the problems of the config in the editor."""
         state, text = self._controller, self.editor.text
         result, diagnostics = state.result, state.diagnostics
+        roomy = self.screen.has_class("roomy")
         most = 3 if self.screen.size.height < 30 else 5
-        self.query_one("#problems", LineBlock).show(lambda width: problem_lines(result, diagnostics, text, width, most))
+        self.query_one("#problems", LineBlock).show(
+            lambda width: problem_lines(result, diagnostics, text, width, most, PROBLEM_ROWS if roomy else None)
+        )
         self.retitle()
 
     def draw_impact(self) -> None:

@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.events import DescendantFocus, Resize
+from textual.geometry import Size
 from textual.timer import Timer
 from textual.widgets import Input
 
@@ -63,6 +64,7 @@ from agenteval_tui.tui.screens.inspect.controller import (
 from agenteval_tui.tui.screens.inspect.drafts import EditToSave
 from agenteval_tui.tui.screens.inspect.forks import ForksController, forks_of, keys_of, step_at, stop_execution
 from agenteval_tui.tui.screens.inspect.panes import (
+    ROOMY,
     ConfigPane,
     EvidencePane,
     TranscriptPane,
@@ -141,7 +143,7 @@ class InspectScreen(FrameScreen):
         yield self.key_bar()
 
     def on_mount(self) -> None:
-        self.set_class(self.app.size.width < self.NARROW, "narrow")  # already for the first frame
+        self._see_size(self.app.size)  # already for the first frame
         self._focus_pane("transcript")
         self._composed = True
         if self._pending is None:
@@ -150,10 +152,16 @@ class InspectScreen(FrameScreen):
             self._pending()
 
     def on_resize(self, event: Resize) -> None:
-        self.set_class(event.size.width < self.NARROW, "narrow")
+        self._see_size(event.size)
         self._draw_heading()
         if self.controller.bench is not None:
+            self.config.draw()
             self.config.draw_impact()
+
+    def _see_size(self, size: Size) -> None:
+        narrow = size.width < self.NARROW
+        self.set_class(narrow, "narrow")
+        self.set_class(not narrow and size.height >= ROOMY, "roomy")
 
     def on_unmount(self) -> None:
         self.controller.keep_drafts()
@@ -306,15 +314,31 @@ class InspectScreen(FrameScreen):
     # Drawing
 
     def _draw(self, *, keep_place: bool = True) -> None:
-        state = self.controller
-        self.transcript.view.set_marks(marks_of([state.looked_at] if state.looked_at is not None else []))
+        self._draw_marks()
+        self._draw_evidence(keep_place=keep_place)
+        self._draw_verdict()
+
+    def _draw_one_by_one(self) -> None:
+        """Show another verdict while somebody types: first where they look. Each part is a picture of its own, and a
+        key is taken in between."""
+        self._draw_verdict()
+        self.call_after_refresh(self._draw_evidence)
+        self.call_after_refresh(self.call_after_refresh, self._draw_marks)
+
+    def _draw_verdict(self) -> None:
         self._draw_heading()
-        self.evidence.draw(keep_place=keep_place)
         self.config.draw()
         self._draw_bars()
         self.config.draw_impact()
-        self.transcript.retitle()
+
+    def _draw_evidence(self, *, keep_place: bool = True) -> None:
+        self.evidence.draw(keep_place=keep_place)
         self.evidence.retitle()
+
+    def _draw_marks(self) -> None:
+        state = self.controller
+        self.transcript.view.set_marks(marks_of([state.looked_at] if state.looked_at is not None else []))
+        self.transcript.retitle()
 
     def _draw_heading(self) -> None:
         self.retitle()
@@ -812,7 +836,10 @@ class InspectScreen(FrameScreen):
 
     def on_config_pane_judged(self, event: ConfigPane.Judged) -> None:
         """The verdict on the open run is known."""
-        self._draw(keep_place=not event.first)
+        if event.first:
+            self._draw(keep_place=False)
+        else:
+            self._draw_one_by_one()
 
     def on_config_pane_failed(self, event: ConfigPane.Failed) -> None:
         """Say why there is no verdict."""
