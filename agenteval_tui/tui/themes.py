@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ def default_theme() -> Theme:
 
 
 def load_theme(path: Path) -> Theme:
-    """The theme in a YAML file. Raises AgentevalError naming the file, the key and how to fix it."""
+    """The theme in a YAML file. Raises AgentevalError naming the file, every wrong key, and how to fix each."""
     text = read_small(path, "this theme")
     if text is None:
         raise AgentevalError("this theme can't be read", where=str(path), mend="the file is not there")
@@ -56,26 +56,24 @@ def load_theme(path: Path) -> Theme:
         raise AgentevalError("this theme is not valid YAML", where=place, mend=getattr(error, "problem", "")) from error
     if not isinstance(data, Mapping):
         raise AgentevalError("a theme needs `name` and `colours`", where=str(path))
-    _only_known(data, _FILE_KEYS, path)
+    mistakes = _unknown_keys(data, _FILE_KEYS, f"the keys are {', '.join(sorted(_FILE_KEYS))}")
     colours = data.get("colours") or {}
-    if not isinstance(colours, Mapping):
-        raise AgentevalError("`colours` maps tokens to colours", where=str(path))
-    _only_known(colours, DARK, path)
-    ansi, dark = bool(data.get("ansi", False)), bool(data.get("dark", True))
-    given = {str(key): str(value) for key, value in colours.items()}
-    for token, colour in given.items():
-        try:
-            Color.parse(colour)
-        except ColorParseError as error:
-            raise AgentevalError(
-                f"`{token}: {colour}` is not a colour", where=str(path), mend="write #rrggbb, a name, or ansi_green"
-            ) from error
+    if isinstance(colours, Mapping):
+        mistakes += [*_unknown_keys(colours, DARK, "`agenteval docs themes` lists them"), *_not_colours(colours)]
+    else:
+        mistakes.append(("`colours` maps tokens to colours", ""))
     name = str(data.get("name") or path.stem)
     if not re.fullmatch(r"\w[\w .-]{0,39}", name):
         # It is shown by Textual's own palette, which would pass on what it holds.
-        raise AgentevalError(
-            "a theme's name has letters, digits, spaces, `.`, `-` and `_`, at most 40", where=str(path)
-        )
+        mistakes.append(("a theme's name has letters, digits, spaces, `.`, `-` and `_`, at most 40", ""))
+    if len(mistakes) == 1:
+        what, remedy = mistakes[0]
+        raise AgentevalError(what, where=str(path), mend=remedy)
+    if mistakes:
+        listed = "\n".join(f"  {what}{f' ({remedy})' if remedy else ''}" for what, remedy in mistakes)
+        raise AgentevalError(f"this theme has {len(mistakes)} mistakes", where=str(path), mend=listed)
+    ansi, dark = bool(data.get("ansi", False)), bool(data.get("dark", True))
+    given = {str(key): str(value) for key, value in colours.items()}
     about = str(data.get("description") or "")[:LONGEST_ABOUT]
     return _theme(name, complete(given, dark=dark), dark=dark, ansi=ansi, about=about)
 
@@ -198,10 +196,23 @@ def _variables(colours: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _only_known(data: Mapping[Any, Any], known: Iterable[str], path: Path) -> None:
-    names = list(known)
+def _unknown_keys(data: Mapping[Any, Any], known: Collection[str], otherwise: str) -> list[tuple[str, str]]:
+    """The keys that a theme does not have: what is wrong, and what to write; `otherwise` where nothing is near."""
+    found = []
     for key in data:
-        if key not in names:
-            close = difflib.get_close_matches(str(key), names, 1)
-            hint = f"did you mean `{close[0]}`?" if close else f"the tokens are {', '.join(sorted(names))}"
-            raise AgentevalError(f"a theme has no `{key}`", where=str(path), mend=hint)
+        if key not in known:
+            close = difflib.get_close_matches(str(key), list(known), 1)
+            found.append((f"a theme has no `{key}`", f"did you mean `{close[0]}`?" if close else otherwise))
+    return found
+
+
+def _not_colours(colours: Mapping[Any, Any]) -> list[tuple[str, str]]:
+    """The values of tokens that are not colours: what is wrong, and what to write."""
+    found = []
+    for token, colour in colours.items():
+        try:
+            Color.parse(str(colour))
+        except ColorParseError:
+            if token in DARK:
+                found.append((f"`{token}: {colour}` is not a colour", "write #rrggbb, a name, or ansi_green"))
+    return found

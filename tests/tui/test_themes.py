@@ -65,6 +65,22 @@ def test_a_broken_theme_says_what_is_wrong(tmp_path: Path, text: str, said: str)
     assert "mine.yaml" in str(caught.value)
 
 
+def test_every_mistake_of_a_theme_is_said_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text('colrs: 3\ncolours: {acent: red, passed: "#12", failed: nocolour, zzzz: 1, zzz2: no}\n')
+    with pytest.raises(AgentevalError) as caught:
+        load_theme(path)
+    assert caught.value.sentence == f"{path}: this theme has 6 mistakes"
+    assert [said.strip() for said in caught.value.remedies] == [
+        "a theme has no `colrs` (did you mean `colours`?)",
+        "a theme has no `acent` (did you mean `accent`?)",
+        "a theme has no `zzzz` (`agenteval docs themes` lists them)",
+        "a theme has no `zzz2` (`agenteval docs themes` lists them)",
+        "`passed: #12` is not a colour (write #rrggbb, a name, or ansi_green)",
+        "`failed: nocolour` is not a colour (write #rrggbb, a name, or ansi_green)",
+    ]
+
+
 def test_a_broken_theme_does_not_hide_the_others(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("name: a")
     (tmp_path / "b.yaml").write_text("name: b\ncolours: 3")
