@@ -123,8 +123,9 @@ class Navigation:
         return tuple(Tab(name, key, label, badges.get(name, ("", ""))) for name, key, label in self._names)
 
     def retitle(self) -> None:
-        """What the title says has changed."""
-        screen = self.top
+        """What the title says has changed, which can be read behind a sheet too."""
+        below = (one for one in reversed(self._app.screen_stack) if isinstance(one, FrameScreen))
+        screen = next(below, None)
         if screen is not None:
             screen.retitle()
 

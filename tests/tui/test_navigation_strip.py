@@ -13,6 +13,7 @@ from textual.widget import Widget
 
 from agenteval_tui.core import directories
 from agenteval_tui.tui.analysis_context import Session
+from agenteval_tui.tui.badges import Counts
 from agenteval_tui.tui.presenters.navigation_strip import StripState, Tab, running_badge, strip_line, strip_zones
 from agenteval_tui.tui.screen_registry import FACTORIES
 from agenteval_tui.tui.screens.select_dialog import SelectScreen
@@ -113,6 +114,22 @@ async def test_open_causes_and_waiting_reviews_are_counted_and_counted_again_whe
         await pilot.press("enter")
         await until(pilot, lambda: app.badges.counts.causes == counted.causes - 1)
         assert f"9 causes {counted.causes - 1} " in text_of(app)
+
+
+async def test_what_is_counted_while_a_sheet_is_open_is_shown_behind_it(
+    samples: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = app_on(*samples)
+    async with app.run_test(size=(140, 45)) as pilot:
+        app.theme = "dusk"  # with the terminal's own colours, what is behind a sheet is not part of it
+        await settle(pilot)
+        await pilot.press("N")
+        await settle(pilot)
+        assert f"9 causes {app.badges.counts.causes} " in text_of(app)
+        monkeypatch.setattr(app.badges, "are_stale", lambda: app.badges.counts.causes != 77)
+        monkeypatch.setattr(app.badges, "count", lambda: setattr(app.badges, "counts", Counts(77, 5)))
+        app.count_badges()
+        await until(pilot, lambda: "9 causes 77  0 review 5" in text_of(app))
 
 
 async def test_a_cursor_key_counts_nothing(samples: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
