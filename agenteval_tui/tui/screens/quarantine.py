@@ -172,7 +172,7 @@ class QuarantineScreen(Sheet["str | None"]):
     def _said(self, width: int) -> list[Line]:
         held = self._held.get(self._chosen())
         if held is None:
-            return paragraph("The quarantine has ended.", width, "dim")
+            return paragraph("It is not in quarantine now.", width, "dim")
         return paragraph(sentence(in_force_text(held)), width, "review")
 
     def _keys(self) -> Keys:

@@ -49,7 +49,12 @@ class RecordScreen(Sheet["RecordingRequest | None"]):
             Field("program", "program", before.program, placeholder="python agent.py 'Where is my order?'"),
             Field("test", "graded by", before.test, placeholder="a test's id; without one, nothing grades it"),
             Field("cassette", "cassette", before.cassette, placeholder="a file to keep requests and answers in"),
-            Field("mcp_config", "MCP servers", before.mcp_config, placeholder="a file with criteria for its runs"),
+            Field(
+                "mcp_config",
+                "MCP servers",
+                before.mcp_config,
+                placeholder="the file that names them, which the program reads",
+            ),
         ]
         with SheetFrame("Record a program", _KEYS, subject=one_line(str(Path.cwd()), 60), width="large"):
             yield Form(fields, below=True, id="fields")
