@@ -18,8 +18,10 @@ from agenteval_tui.tui.notifications import NAME, Notifier
 
 if TYPE_CHECKING:
     from agenteval_tui.runs.live_registry import Live
+    from agenteval_tui.views.failure import Miss
 
 COUNT_SECONDS = 2.0
+VALUE = 30  # characters of an expected or an actual value in a note
 BAD = ("failed", "error")
 
 
@@ -109,10 +111,11 @@ class LiveExecutions:
             self._ended(row, execution in self._started, self._shown.looks_at(execution))
         for execution, one in live.items():
             if one.pid != os.getpid() and execution not in self._failing and not self._shown.looks_at(execution):
-                run = await asyncio.to_thread(self._first_failure, execution)
-                if run is not None and execution not in self._failing:
+                found = await asyncio.to_thread(self._first_failure, execution)
+                if found is not None and execution not in self._failing:
+                    run, said = found
                     self._failing.add(execution)
-                    self._notifier.say(_failure_of(run), severity="warning", place=NotificationSource("run", run.id))
+                    self._notifier.say(said, severity="warning", place=NotificationSource("run", run))
 
     def _execution(self, execution: str) -> ExecutionRow | None:
         try:
@@ -120,10 +123,16 @@ class LiveExecutions:
         except AgentevalError:
             return None  # of another history: none of this app's business
 
-    def _first_failure(self, execution: str) -> RunRow | None:
+    def _first_failure(self, execution: str) -> tuple[str, str] | None:
+        """The run's id, and why it failed, in a sentence."""
+        # As in `suites.controller.read_runs`.
+        from agenteval_tui.views.failure import first_miss
+
+        store = self._session.store
         try:
-            ids = self._session.store.run_ids(RunFilter(execution_id=execution, outcomes=BAD))
-            return next(iter(self._session.store.run_rows(ids[-1:])), None)
+            ids = store.run_ids(RunFilter(execution_id=execution, outcomes=BAD))
+            run = next(iter(store.run_rows(ids[-1:])), None)
+            return None if run is None else (run.id, _failure_of(run, first_miss(store.results(run.id))))
         except AgentevalError:
             return None
 
@@ -154,9 +163,12 @@ def _end_text(row: ExecutionRow) -> str:
     return f"{title} {row.status}: {row.passed} of {row.runs} passed{beside}."
 
 
-def _failure_of(run: RunRow) -> str:
-    """That a run failed, and why, in a sentence."""
-    why = one_line(run.why or run.error_message, 160)
+def _failure_of(run: RunRow, miss: Miss | None) -> str:
+    """That a run failed, and why, in a sentence that mostly has room in a line."""
+    if run.status == "failed" and miss is not None and miss.expected:
+        why = f"expected {one_line(miss.expected, VALUE)}, got {one_line(miss.got, VALUE)}"
+    else:
+        why = one_line(run.why or run.error_message, 160)
     return f"{one_line(run.test_id, NAME)} run {run.repetition} {run.status}{': ' + why if why else '.'}"
 
 

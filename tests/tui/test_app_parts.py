@@ -14,6 +14,8 @@ from textual.notifications import Notification
 
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading.codes import Code
+from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.live_registry import Live
@@ -125,6 +127,26 @@ async def test_an_execution_is_counted_its_first_failure_is_said_once_and_so_is_
     assert notes.said()[1:] == ["nightly finished: 1 of 2 passed, 1 failed."]
     assert notes.notifier.notices.last_place() == NotificationSource("execution", "E")
     assert screens.retitled == 3
+    session.close()
+
+
+async def test_the_note_of_a_failure_has_the_two_values_where_there_are_some(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missed = Evidence(
+        "contains",
+        False,
+        expected="5000",
+        found="5.000",
+        code=Code.MISSING,
+        fields={"side": "contains", "near": {"is": "form", "text": "5.000", "line": 4, "steps": ["separators"]}},
+    )
+    metric = MetricResult("m", "TextMatch", Outcome.FAILED, 0.0, evidence=(missed,))
+    result = CriterionResult("Right order", Outcome.FAILED, 0.0, metrics=(metric,))
+    monkeypatch.setattr(session.store, "results", lambda run: [result])
+    notes = Notes()
+    await LiveExecutions(session, notes.notifier, Screens()).take(live("E"))
+    assert notes.said() == ['t run 2 failed: expected "5000", got "5.000"']
     session.close()
 
 
