@@ -15,6 +15,8 @@ Cell = tuple[str, str]
 Line = tuple[Cell, ...]
 
 ELLIPSIS = "…"
+SHORT_REASON = 44  # cells, in which a reason without its middle would say nothing
+LONG_WORD = 12  # characters: a longer word is cut
 
 
 # Characters that take one cell in every terminal: letters of Europe, dashes and quotes, arrows, lines, blocks, signs.
@@ -151,6 +153,22 @@ def fold(line: Iterable[Cell], width: int) -> list[Line]:
 def fit_text(text: str, width: int) -> str:
     """`text` in at most `width` cells, cut with `…`."""
     return plain(fit(((text, ""),), width))
+
+
+def fit_reason(text: str, width: int) -> str:
+    """Why something failed in at most `width` cells. A sentence says last what decides (`expected "a", got "b"`), so
+    what is cut is its middle, between words where they are short; in few cells only the beginning has room."""
+    if cell_len(text) <= width or width < SHORT_REASON:
+        return fit_text(text, width)
+    head = fit_text(text, width * 2 // 5)[:-1]
+    if text[len(head)] != " " and len(head) - LONG_WORD <= head.rfind(" "):
+        head = head[: head.rfind(" ")]
+    room = width - cell_len(head) - 1
+    start = len(text)
+    while start > 0 and cell_len(text[start - 1 :]) <= room:
+        start -= 1
+    word = text.find(" ", start, start + LONG_WORD)
+    return f"{head}{ELLIPSIS}{text[start if word < 0 else word :]}"
 
 
 def pad(line: Iterable[Cell], width: int, style: str = "") -> Line:

@@ -9,7 +9,9 @@ from rich.cells import cell_len
 from agenteval_tui.core.display import displayable
 from agenteval_tui.tui.styled_text import (
     _ONE_CELL,
+    SHORT_REASON,
     fit,
+    fit_reason,
     fold,
     pad,
     plain,
@@ -94,3 +96,22 @@ def test_words_stay_whole_where_they_can() -> None:
 def test_numbers_stand_right() -> None:
     assert right("12", 5) == "   12"
     assert right("123456", 5) == "1234…"
+
+
+@given(ONE_LINE, st.integers(0, 70))
+def test_a_reason_never_takes_more_and_keeps_its_end(text: str, width: int) -> None:
+    shown = fit_reason(text, width)
+    assert cell_len(shown) <= width
+    if cell_len(text) <= width:
+        assert shown == text
+    elif width >= SHORT_REASON:
+        start, end = shown.split("…")[0], shown.rpartition("…")[2]
+        assert text.startswith(start)
+        assert text.endswith(end)
+
+
+def test_a_reason_is_cut_in_the_middle_between_words() -> None:
+    reason = 'Asks for the right order: the call of get_order differs only in order_id: expected "#W1042", got "W1042"'
+    assert fit_reason(reason, 66) == 'Asks for the right order:… expected "#W1042", got "W1042"'
+    assert fit_reason(reason, 44) == 'Asks for the… expected "#W1042", got "W1042"'
+    assert fit_reason(reason, 30) == "Asks for the right order: the…"

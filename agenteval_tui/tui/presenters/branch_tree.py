@@ -18,7 +18,7 @@ from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark
 from agenteval_tui.tui.presenters.text_layout import paragraph, wrap_to
 from agenteval_tui.tui.presenters.transcript_blocks import CALL
 from agenteval_tui.tui.presenters.view_lines import cell, line, view_lines
-from agenteval_tui.tui.styled_text import Cell, Line, fit, right, spread
+from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_reason, right, spread, width_of
 from agenteval_tui.views.divergence import FORK, counts, distinguishing_excerpt, excerpt, head_view, telling_arguments
 
 MOST = 8  # branches of a node that are listed before someone unfolds the rest
@@ -225,5 +225,6 @@ def _step_lines(node: Node, width: int) -> list[Line]:
 def _run_line(row: RunRow, here: bool, width: int) -> Line:
     cells: list[Cell] = [("  ", ""), mark(row.status), (right(f"run {row.repetition}", 8), "bold" if here else "")]
     cells.append(("  this run", "accent") if here else ("", ""))
-    cells.append((f"  {one_line(row.why or row.error_message or row.output_head, 160)}", "dim"))
+    said = one_line(row.why or row.error_message or row.output_head, 300)
+    cells += [("  ", ""), (fit_reason(said, width - width_of(cells) - 2), "dim")]
     return fit(cells, width)

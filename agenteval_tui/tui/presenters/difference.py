@@ -18,7 +18,7 @@ from agenteval_tui.tui.presenters.difference_rows import DOTS, DiffRow, half_wid
 from agenteval_tui.tui.presenters.prefix_sums import Heights
 from agenteval_tui.tui.presenters.status_style import mark, word_of_run
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
-from agenteval_tui.tui.styled_text import Cell, Line, fit
+from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_reason, width_of
 from agenteval_tui.views.difference import alike_text
 
 WIDE = 110
@@ -256,9 +256,9 @@ def run_line(row: RunRow, sign: Cell, width: int) -> Line:
     cells.append((f"  {word_of_run(row.status, row.why)}{score}", ""))
     name = one_line(row.test_id, 40) + (f" · {one_line(row.variation, 40)}" if row.variation else "")
     cells.append((f"  {name}  {one_line(row.agent, 30)}", "dim"))
-    why = one_line(row.why or row.error_message, 160)
+    why = one_line(row.why or row.error_message, 300)
     if why and row.status != "passed":
-        cells.append((f"  {why}", "dim"))
+        cells += [("  ", ""), (fit_reason(why, width - width_of(cells) - 2), "dim")]
     return fit(cells, width)
 
 

@@ -14,7 +14,7 @@ from agenteval_tui.history.annotations import Note
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.tui.presenters.number_format import cost, date_time, duration, percent
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, of_runs
-from agenteval_tui.tui.styled_text import Cell, Line, fit, left, right, spread
+from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_reason, fit_text, left, right, spread, width_of
 from agenteval_tui.views.execution import scheduler_text, took_ms
 
 PAGE = 100
@@ -205,11 +205,6 @@ class RunRows(PagedRows["RunRow"]):
         start: list[Cell] = [sign, mark(row.status), (" ", "")]
         start += _since(left(_name_of(before), cells) if before else "", left(_name_of(row), cells), "", "dim")
         start.append((right(f"{row.repetition}", 4) + "  ", "dim"))
-        why = _words_of(row)
-        if row.status == "passed":
-            start.append((why, "dim"))
-        else:
-            start += _since(_words_of(before) if before and before.status == row.status else "", why, "", "dim")
         end: list[Cell] = _signs(note, width)
         agent, began, spent = self._columns(width)
         if agent:
@@ -218,7 +213,15 @@ class RunRows(PagedRows["RunRow"]):
             end.append((right(_started(row.started_ms, width) if row.started_ms else "", began), "dim"))
         if spent:
             end.append((right(duration(row.duration_ms), spent), "dim"))
-        return spread(start, (*end, (" ", "")), width)
+        end.append((" ", ""))
+        room = width - width_of(start) - width_of(end) - 1
+        why = _words_of(row, room)
+        if row.status == "passed":
+            start.append((why, "dim"))
+        else:
+            above = before if before is not None and before.status == row.status else None
+            start += _since(_words_of(above, room) if above is not None else "", why, "", "dim")
+        return spread(start, end, width)
 
     def heading(self, width: int) -> Line:
         start = f"   {left('test', _name_width(width))} run  why, or what it answered"
@@ -259,8 +262,9 @@ def _name_of(row: RunRow) -> str:
     return one_line(row.test_id) + (f" · {one_line(row.variation)}" if row.variation else "")
 
 
-def _words_of(row: RunRow) -> str:
-    return one_line(row.why or row.error_message or row.output_head, 200)
+def _words_of(row: RunRow, width: int) -> str:
+    reason = row.why or row.error_message
+    return fit_reason(one_line(reason, 300), width) if reason else fit_text(one_line(row.output_head, 200), width)
 
 
 def _since(before: str, now: str, style: str, same: str) -> list[Cell]:

@@ -15,7 +15,7 @@ from agenteval_tui.tui.presenters.number_format import percent
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, word
 from agenteval_tui.tui.presenters.suite_query import Query
 from agenteval_tui.tui.presenters.test_status import counted, last_outcomes, outcome_of, recent_rate, sort_weight
-from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_text, left, pad, right, spread, width_of
+from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_reason, left, pad, right, spread, width_of
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview, SuiteOverview
@@ -28,6 +28,7 @@ SPARK = 8  # this many of the newest runs are shown in a row
 LAST, RATE = 8, 8  # cells of the figures before them
 END = LAST + RATE + 2 + SPARK + 1
 HEADED = 40  # cells, from which rows have figures, in columns with names: in fewer they are for the names of tests
+LEAST_SAID = 24  # cells, in fewer of which what a run says would be a word or two
 WIDE = 80  # cells, from which a row says what its last run says
 NONE = "–" if UNICODE else "-"
 _NOTHING: tuple[Cell, ...] = ((right(NONE, LAST), "dim"), (" " * (END - LAST), ""))
@@ -224,10 +225,12 @@ class SuiteTree:
         if width < HEADED:
             return fit(start, width)
         at = self._said_at(width)
-        if not at or width_of(start) > at:
+        # A name longer than its column takes room of what is said; the figures keep theirs.
+        at = max(at, width_of(start)) if at else 0
+        room = max(width - width_of(end) - at - 3, 0)
+        if not at or room < LEAST_SAID:
             return spread(start, end, width)
-        room = max(width - width_of(end) - at - 2, 0)
-        return spread((*pad(start, at), ("  ", ""), (fit_text(one_line(said[0], 300), room), said[1])), end, width)
+        return spread((*pad(start, at), ("  ", ""), (fit_reason(one_line(said[0], 300), room), said[1])), end, width)
 
     def _suite_line(self, node: Node, width: int) -> Line:
         name = one_line(node.suite_name)
