@@ -63,7 +63,7 @@ async def test_from_the_suites_to_what_regressed_and_into_the_runs(recorded: tup
     app = app_on(*recorded)
     async with app.run_test(size=(140, 45)) as pilot:
         await settle(pilot)
-        shown = await press(pilot, "c")
+        shown = await press(pilot, "g", "c")
         assert isinstance(app.screen, CompareScreen)
         assert "3 tests worse   1 test better" in shown
         assert "baseline  2025-11-19 11:00  →  smoke v2  2025-11-20 11:00" in shown
@@ -187,7 +187,7 @@ async def test_runs_that_end_meanwhile_count_and_the_key_leads_to_the_newest(rec
             await press(pilot, "1")
             assert "→  one test" in await press(pilot, "6")
             # So it is too where the newest was compared from another screen, which chose the sides.
-            await press(pilot, "1", "c")
+            await press(pilot, "1", "g", "c")
             keep(
                 store, "01KB300000000000000000LAST", BEFORE[2:3], suite=str(folder / "support.suite.yaml"), title="two"
             )

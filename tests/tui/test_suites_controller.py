@@ -103,6 +103,30 @@ def test_the_next_start_finds_folds_filter_order_and_cursor(controller: SuitesCo
     assert asked.go_to_wanted() == ""
 
 
+def test_a_start_without_a_kept_row_begins_on_the_newest_failed_test(read: Overview) -> None:
+    def begin(kept: dict[str, str] | None = None, **runs: tuple[str, int]) -> str | None:
+        summaries = {
+            id: TestSummary(id, 1, 0, 0, (outcome,), None, None, None, {}, 1, executions=(execution,))
+            for id, (outcome, execution) in runs.items()
+        }
+        controller = SuitesController()
+        controller.restore(kept or {})
+        row = controller.take_overview(
+            read.with_summaries({suite.loaded.key: summaries for suite in read.suites if suite.loaded.suite})
+        )
+        return row.rpartition("\x1f")[2] if row is not None else None
+
+    assert begin(one=("failed", 1), two=("failed", 2), three=("failed", 2), five=("passed", 3)) == "two"
+    assert begin(one=("passed", 1), five=("error", 1)) == "five"
+    assert begin(two=("passed", 1)) == "one", "nothing failed: on the first test"
+    assert begin() == "one", "nothing was run"
+    b = read.suites[1].loaded.key
+    assert begin({"folded": b}, five=("failed", 1)) == "five", "nonsense is no fold"
+    assert begin({"cursor": f"{b}\x1ffour"}, one=("failed", 1)) == "four", "what was kept wins"
+    assert begin({"cursor": "gone"}, two=("failed", 1)) == "two"
+    assert begin({"filter": "tag:smoke"}, one=("failed", 2), four=("failed", 1)) == "four", "it has to be shown"
+
+
 def test_marks_are_of_tests_and_stay_when_the_suites_are_read_again(
     controller: SuitesController, read: Overview
 ) -> None:
@@ -209,7 +233,8 @@ def test_who_starts_for_the_first_time_begins_at_the_first_test(read: Overview) 
     assert SuitesController().take_overview(read) == f"{read.suites[0].loaded.key}\x1fone"
     assert SuitesController().take_overview(read, on_samples=True) == f"{read.suites[0].loaded.key}\x1fone"
     suite = replace(read.suites[1], summaries={"five": summary("five", "failed")})
-    assert SuitesController().take_overview(Overview((read.suites[0], suite))) is None
+    # Who has runs begins at the failure, which enter opens.
+    assert SuitesController().take_overview(Overview((read.suites[0], suite))) == f"{suite.loaded.key}\x1ffive"
 
 
 def test_while_first_runs_have_not_ended_nobody_is_told_that_there_are_none(

@@ -146,6 +146,9 @@ async def narrow_the_details_take_turns_with_the_list_and_the_last_line_follows(
     def last() -> str:
         return text_of(app).split("\n")[-1]
 
+    assert "enter inspect  tab details" in last(), "the cursor begins on a test that failed"
+    await pilot.press("g")
+    await settle(pilot)
     assert "enter close" in last()
     await go_to(pilot, "order-status")
     await settle(pilot)

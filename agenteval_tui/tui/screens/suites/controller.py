@@ -165,7 +165,7 @@ class SuitesController:
 
     def take_overview(self, overview: Overview, *, on_samples: bool = False) -> str | None:
         """Show these suites, folded, filtered and marked as those before. Gives the row to put the cursor on, at the
-        first time (the first test, where nothing was run); None: it stays. `on_samples`: the suites are samples."""
+        first time; None: it stays. `on_samples`: the suites are samples."""
         old = self.tree
         self._read |= self._changed
         self._changed = set()
@@ -189,11 +189,18 @@ class SuitesController:
         begun = sum(len(suite.summaries) for suite in overview.suites)
         self._before = _executions(tree) if on_samples and begun == 1 else set()
         self._began_without_runs = not tree.has_runs or bool(self._before)
+        if self.wanted:
+            return None
         cursor = text(kept, "cursor")
-        if not cursor and self._began_without_runs:
-            # A suite that can't be read has no tests: the cursor stays on it.
-            cursor = next((row.key for row in tree.rows[1:2] if row.test is not None), "")
-        return cursor if cursor and not self.wanted and any(row.key == cursor for row in tree.rows) else None
+        return cursor if any(row.key == cursor for row in tree.rows) else self._first_cursor(tree)
+
+    def _first_cursor(self, tree: SuiteTree) -> str | None:
+        """Where to begin without a row that was kept: on the test that failed in the newest execution, else on the
+        first. A suite that can't be read has no tests: the cursor stays on it."""
+        shown = {row.key for row in tree.rows}
+        failed = [] if self._began_without_runs else [one for one in tree.failed_tests() if one.key in shown]
+        newest = max(failed, key=_newest_execution, default=None)
+        return newest.key if newest is not None else next((row.key for row in tree.rows[1:2] if row.test), None)
 
     def _show(self, old: SuiteTree, overview: Overview) -> None:
         tree = self.tree = SuiteTree(
@@ -550,6 +557,12 @@ class SuitesController:
 
 def _executions(tree: SuiteTree) -> set[int]:
     return {one for suite in tree.overview.suites for test in suite.summaries.values() for one in test.executions}
+
+
+def _newest_execution(node: Node) -> int:
+    """The newest execution that the row's test ran in; 0: none is known."""
+    summary = node.suite.summaries.get(node.test.id) if node.test is not None else None
+    return max(summary.executions, default=0) if summary is not None else 0
 
 
 def _run_of(nodes: Iterable[Node], title: str) -> RunRequest:
