@@ -319,6 +319,7 @@ async def test_a_double_click_opens_one_sheet(fresh: tuple[Path, Path], words: s
     """The second click is for the sheet that the first one opened, however fast it comes."""
     app = app_on(*fresh)
     async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
         await pilot.press("g")  # a suite's last line has it
         await settle(pilot)
         places = [(line.index(words), y) for y, line in enumerate(text_of(app).splitlines()) if words in line]

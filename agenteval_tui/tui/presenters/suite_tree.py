@@ -15,7 +15,7 @@ from agenteval_tui.tui.presenters.number_format import percent
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, word
 from agenteval_tui.tui.presenters.suite_query import Query
 from agenteval_tui.tui.presenters.test_status import counted, last_outcomes, outcome_of, recent_rate, sort_weight
-from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_reason, left, pad, right, spread, width_of
+from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_reason, fit_text, left, pad, right, spread, width_of
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview, SuiteOverview
@@ -28,6 +28,7 @@ SPARK = 8  # this many of the newest runs are shown in a row
 LAST, RATE = 8, 8  # cells of the figures before them
 END = LAST + RATE + 2 + SPARK + 1
 HEADED = 40  # cells, from which rows have figures, in columns with names: in fewer they are for the names of tests
+ANSWER = "dim"  # the style of what a run answered; why it failed has none
 LEAST_SAID = 24  # cells, in fewer of which what a run says would be a word or two
 WIDE = 80  # cells, from which a row says what its last run says
 NONE = "–" if UNICODE else "-"
@@ -230,7 +231,9 @@ class SuiteTree:
         room = max(width - width_of(end) - at - 3, 0)
         if not at or room < LEAST_SAID:
             return spread(start, end, width)
-        return spread((*pad(start, at), ("  ", ""), (fit_reason(one_line(said[0], 300), room), said[1])), end, width)
+        words = one_line(said[0], 300)
+        words = fit_text(words, room) if said[1] == ANSWER else fit_reason(words, room)
+        return spread((*pad(start, at), ("  ", ""), (words, said[1])), end, width)
 
     def _suite_line(self, node: Node, width: int) -> Line:
         name = one_line(node.suite_name)
@@ -284,7 +287,7 @@ class SuiteTree:
         end: list[Cell] = [(right(last, LAST) + right(percent(passed / n) if n else NONE, RATE), "")]
         return self._row(
             start,
-            (summary.said, "dim" if summary.recent[-1] == "passed" else ""),
+            (summary.said, ANSWER if summary.recent[-1] == "passed" else ""),
             [*end, ("  ", ""), *_recent_marks(summary), (" ", "")],
             width,
         )

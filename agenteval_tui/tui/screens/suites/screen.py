@@ -12,6 +12,7 @@ from textual.events import Resize, ScreenResume
 from textual.geometry import Size
 from textual.widgets import Input
 
+from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.ids import now_ms
@@ -267,7 +268,8 @@ class SuitesScreen(FrameScreen):
     def _hint_lines(self, width: int) -> list[Line]:
         session = self.agenteval.session
         samples = one_line(str(session.paths_looked_in[0])) if session.on_samples() else ""
-        return self.controller.hint(width, samples=samples, keymap=self.agenteval.keymap)
+        demo = session.db == directories.demo_history()
+        return self.controller.hint(width, samples=samples, keymap=self.agenteval.keymap, demo=demo)
 
     def _look_for_offer(self) -> None:
         """After the first run: the clearest failure has the cursor, and the banner says what it is."""
