@@ -318,7 +318,8 @@ def _report(
     if from_cassette := sum(not (one.live or one.refused or one.answer.error) for one in recording.exchanges):
         parts.append(f"{from_cassette} answered from the cassette")
     if recording.spent:
-        parts.append(f"${recording.spent:.4f}")
+        least = "at least " if recording.unpriced or recording.uncounted else ""
+        parts.append(f"{least}${recording.spent:.4f}")
     out.line()
     out.line(("recorded ", "dim"), ", ".join(parts))
     if written.fork_of is not None:
@@ -334,6 +335,9 @@ def _report(
         invocation.note(f"{known}: not paid for again")
     if recording.unpriced:
         invocation.note(f"the price of {one_line(', '.join(recording.unpriced), 200)} is not known")
+    for model, times in sorted(recording.uncounted.items()):
+        answers = count(times, "answer")
+        invocation.note(f"what {answers} of {one_line(model, 100)} cost is not known: without a count of tokens")
     for part in written.volatile:
         out.line(("varies: ", "dim"), one_line(part.at, 120), (f" ({part.like})", "dim"))
     if written.cassette is not None:

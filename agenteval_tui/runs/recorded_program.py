@@ -130,6 +130,8 @@ class Recording(Struct, frozen=True):
     misses: tuple[Miss, ...] = ()
     missed_at: int | None = None
     unpriced: tuple[str, ...] = ()
+    uncounted: Mapping[str, int] = {}
+    """Models that answered without a count of tokens, and how often."""
     volatile: tuple[Volatile, ...] = ()
     """What of its requests varies, as far as that is known."""
     continued: int = 0
@@ -266,6 +268,7 @@ async def record(
         misses=tuple(session.misses),
         missed_at=session.missed_at,
         unpriced=tuple(sorted(session.unpriced)),
+        uncounted=dict(session.uncounted),
         volatile=program.varies,
         continued=session.continued,
         unfinished=unfinished,
@@ -672,8 +675,7 @@ def _transcript(exchanges: Sequence[Exchange], session: Session, code: int, took
     """What the program did, with its cost, and why it is an error where it is one."""
     found = transcript_of(exchanges)
     # What came from a cassette was paid for when it was recorded.
-    cost = session.spent if session.priced else None if session.live_requests or not exchanges else 0.0
-    usage = replace(found.usage, cost=cost)
+    usage = replace(found.usage, cost=session.known_cost if exchanges else None)
     error: RunError | None = None
     if session.misses and session.missed_at is not None and not session.went_live:
         said = session.misses[0].said

@@ -251,6 +251,68 @@ async def test_from_the_first_miss_on_servers_are_asked_within_the_limit() -> No
     assert len(session.misses) == 1
 
 
+COUNTED = {**SAID, "usage": {"prompt_tokens": 1000, "completion_tokens": 1000, "total_tokens": 2000}}
+
+
+def limited(max_cost: float) -> Session:
+    return Session(max_cost=max_cost, cost=lambda _, usage: 0.3 if usage.total_tokens else None)
+
+
+async def test_an_answer_without_a_count_of_tokens_is_not_taken_for_free() -> None:
+    session = limited(10)
+    async with proxied(lambda _: stream_of(*CHUNKS), session) as (_, client):
+        replies = [await client.post("/openai/v1/chat/completions", json=ASKED) for _ in range(2)]
+    assert [one.status_code for one in replies] == [200, 402]
+    assert "m answered without a count of tokens" in replies[1].json()["error"]["message"]
+    assert (session.uncounted, session.known_cost) == ({"m": 1}, None)
+
+
+async def test_errors_and_servers_that_are_not_there_cost_nothing() -> None:
+    session = limited(10)
+    async with proxied(lambda _: Answer(status=500, body="{}"), session) as (_, client):
+        assert (await client.post("/openai/v1/chat/completions", json=ASKED)).status_code == 500
+        proxy = Proxy({"openai": "http://127.0.0.1:9/v1"})
+        await proxy.start()
+        reply = await client.post(f"{proxy.open(session)}/openai/v1/chat/completions", json=ASKED)
+        await proxy.close()
+        assert reply.status_code == 502
+    assert (session.uncounted, session.unpriced, session.spent) == ({}, set(), 0.0)
+
+
+async def test_what_is_no_conversation_costs_what_its_answer_says() -> None:
+    session = limited(0.5)
+    body = {"model": "m", "data": [], "usage": {"prompt_tokens": 9, "total_tokens": 9}}
+    async with proxied(lambda _: Answer(body=json.dumps(body)), session) as (_, client):
+        codes = [
+            (await client.post("/openai/v1/embeddings", json={"model": "m", "input": "x"})).status_code
+            for _ in range(3)
+        ]
+        await client.get("/openai/v1/models")
+    assert (codes, session.spent) == ([200, 200, 402], 0.6)
+
+
+async def test_requests_at_the_same_time_stay_within_the_limit() -> None:
+    most = now = 0
+
+    async def answer(_: Request) -> Answer:
+        nonlocal most, now
+        now += 1
+        most = max(most, now)
+        for _ in range(20):  # the others get here, where they may
+            await asyncio.sleep(0)
+        now -= 1
+        return Answer(body=json.dumps(COUNTED))
+
+    session = limited(1.0)
+    async with proxied(answer, session) as (_, client):
+        asked = [client.post("/openai/v1/chat/completions", json={**ASKED, "seed": n}) for n in range(12)]
+        replies = await asyncio.gather(*asked)
+    codes = sorted(one.status_code for one in replies)
+    assert codes == [200] * 4 + [402] * 8  # the last begins below the limit, as of requests after one another
+    assert session.spent == pytest.approx(1.2)
+    assert most <= 2
+
+
 async def test_packed_answers_are_passed_on_as_they_are_and_read() -> None:
     packed = gzip.compress(json.dumps(SAID).encode())
     answer = Answer(pieces=[packed], headers={"content-encoding": "gzip"})

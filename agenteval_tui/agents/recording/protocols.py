@@ -28,6 +28,8 @@ from agenteval_tui.transcripts.model import Usage
 Name = Literal["chat", "responses", "messages", "gemini", ""]
 _QUOTED = 300  # characters of an error that are kept
 _SYSTEM = ("system", "developer")
+_ASKED = ("prompt_tokens", "input_tokens", "total_tokens")
+_ANSWERED = ("completion_tokens", "output_tokens")
 
 
 class Request(Struct, frozen=True):
@@ -101,6 +103,24 @@ def read_reply(question: Question, answer: Answer) -> Reply:
         if reply.calls:
             message["tool_calls"] = [_call(call.given_id, call.name, call.arguments_text) for call in reply.calls]
     return Reply(message, reply.model, reply.finish_reason, reply.usage or Usage(), _id_of(answer), error)
+
+
+def used_by(question: Question, answer: Answer) -> tuple[str, Usage] | None:
+    """The model that a server's answer is from, and what it used; None where no model answered: an error costs nothing,
+    and what is no request of a model counts where the answer says what it used (embeddings do)."""
+    if answer.status != 0 and not 200 <= answer.status < 300:
+        return None
+    body = question.body if isinstance(question.body, Mapping) else {}
+    request = read_request(question)
+    named = request.model if request is not None else str(body.get("model") or "")
+    if protocol_of(question):
+        reply = read_reply(question, answer)
+        return reply.model or named or "the model", reply.usage
+    said = answer.body if isinstance(answer.body, Mapping) else {}
+    usage = said.get("usage")
+    if question.method != "POST" or is_mcp(question) or not isinstance(usage, Mapping):
+        return None
+    return str(said.get("model") or named or "the model"), Usage(_tokens(usage, _ASKED), _tokens(usage, _ANSWERED))
 
 
 def error_answer(question: Question, status: int, said: str) -> Answer:
@@ -309,6 +329,10 @@ def _read(reply: ModelReply, answer: Answer) -> Iterator[Any]:
     else:
         yield from reply.take_whole(answer.data().decode("utf-8", "replace"))
     yield from reply.rest()
+
+
+def _tokens(usage: Mapping[str, Any], names: Sequence[str]) -> int | None:
+    return next((usage[name] for name in names if type(usage.get(name)) is int), None)
 
 
 def _said(answer: Answer) -> str:

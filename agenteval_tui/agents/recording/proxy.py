@@ -123,7 +123,7 @@ class Proxy:
                 await self._pass_on(client, request, address, sent, pieces)
             except _UnreachableError as error:
                 said = f"agenteval's proxy can't reach {urlsplit(address).netloc.rpartition('@')[2]}: {error}"
-                pieces.error = said
+                pieces.error, open_exchange.unreached = said, True
                 await play(client, error_answer(question, _UNREACHED, said), 0)
             finally:
                 open_exchange.answered(pieces.answer(), live=True)

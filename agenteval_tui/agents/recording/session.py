@@ -12,13 +12,17 @@ from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
 from agenteval_tui.agents.recording.keys import KeyRedactor
 from agenteval_tui.agents.recording.mcp_requests import is_mcp
 from agenteval_tui.agents.recording.playback import Miss
-from agenteval_tui.agents.recording.protocols import error_answer, read_reply, read_request
+from agenteval_tui.agents.recording.protocols import error_answer, used_by
+from agenteval_tui.core.numbers import count
 from agenteval_tui.transcripts.model import Usage
 
 MISSING = 404
 """The status of a request that is not in the cassette: clients do not ask again after it."""
 REFUSED = 402
 """The status of a request that would cost too much."""
+
+_HELD_S = 60.0
+"""How long a request waits for others in flight where only their cost says whether it is within the limit."""
 
 Cost = Callable[[str, Usage], float | None]
 """`cost(model, usage)`: US dollars, None when the price is not known."""
@@ -49,10 +53,11 @@ class Session:
 
     `answers`: a recording that answers; None: the servers do. `on_miss`: what happens to a request that is not in it:
     "error", or "live": it and all that follow go to the servers. `max_cost`: US dollars that those may cost; `cost`
-    says what one did. `keys`: what must not be stored of what is known beforehand; those in requests are found.
-    `pace`: recorded answers come as fast as they did (1), or at once (0). `keep` gets each answer of a server as soon
-    as it is there, without keys. `paid` has the answers that servers gave before the recording was cut off: they count
-    as theirs, and nobody is asked again.
+    says what one did. Until the first is answered, no second one is sent; then each in flight counts as the mean.
+    `keys`: what must not be stored of what is known beforehand; those in requests are found. `pace`: recorded answers
+    come as fast as they did (1), or at once (0). `keep` gets each answer of a server as soon as it is there, without
+    keys. `paid` has the answers that servers gave before the recording was cut off: they count as theirs, and nobody is
+    asked again.
     """
 
     def __init__(
@@ -78,6 +83,8 @@ class Session:
         """Whether the price of at least one live answer is known; `spent` is the sum of those."""
         self.unpriced: set[str] = set()
         """Models whose price is not known."""
+        self.uncounted: dict[str, int] = {}
+        """Models that answered without a count of tokens, and how often: what that cost is not known."""
         self._answers = answers
         self._on_miss = on_miss
         self._keys = set(keys)
@@ -88,6 +95,8 @@ class Session:
         self.continued = 0
         """How many answers were paid for before it was cut off."""
         self._max_cost = max_cost
+        self._known_costs = 0
+        self._freed = asyncio.Event()
         self._began = time.perf_counter()
         self._exchanges: list[OpenExchange] = []
         self.news = asyncio.Event()
@@ -113,6 +122,7 @@ class Session:
         """It is answered, or nobody waits for the answer any more."""
         exchange.ended_ms = self.now_ms
         self.news.set()
+        self._freed.set()
         if exchange.answer is None:
             exchange.answered(Answer(0, error="the program did not wait for the answer", whole=False), live=False)
         elif exchange.live:
@@ -155,8 +165,11 @@ class Session:
             exchange.paid = True
             exchange.answered(before, live=True)
             return before
-        why = "" if tool else self._limit()
-        return self._refused(exchange, REFUSED, why) if why else None
+        why = "" if tool else await self._allowed()
+        if why:
+            return self._refused(exchange, REFUSED, why)
+        exchange.asks = not tool
+        return None
 
     @staticmethod
     def _refused(exchange: OpenExchange, status: int, said: str) -> Answer:
@@ -164,8 +177,19 @@ class Session:
         exchange.answered(answer, live=False, refused=True)
         return answer
 
+    async def _allowed(self) -> str:
+        """Why a server may not be asked, in words; "" where it may, once it may: what others in flight cost counts."""
+        try:
+            async with asyncio.timeout(_HELD_S):
+                while not (why := self._limit()) and not self._fits():
+                    self._freed.clear()
+                    await self._freed.wait()
+                return why
+        except TimeoutError:
+            return f"agenteval: --max-cost may be reached: {count(self._in_flight, 'request')} before it did not end"
+
     def _limit(self) -> str:
-        """Why a server may not be asked, in words; "" where it may."""
+        """Why no server may be asked any more, in words; "" where one may."""
         if self._max_cost is None:
             return ""
         if self.unpriced:
@@ -173,14 +197,40 @@ class Session:
             return (
                 f"agenteval: the price of {names} is not known, so --max-cost can't be kept; write it into prices.yaml"
             )
+        if self.uncounted:
+            names = ", ".join(sorted(self.uncounted))
+            return (
+                f"agenteval: {names} answered without a count of tokens, so --max-cost can't be kept; ask for it "
+                '(of a stream: `"stream_options": {"include_usage": true}`)'
+            )
         if self.spent >= self._max_cost:
             return f"agenteval: --max-cost is reached: {self.spent:.4f} of {self._max_cost:g} dollars are spent"
         return ""
+
+    def _fits(self) -> bool:
+        """Whether one more request can be in flight within the limit."""
+        if self._max_cost is None or not self._in_flight:
+            return True
+        if not self._known_costs:
+            return False
+        return self.spent + self.spent / self._known_costs * (self._in_flight + 1) <= self._max_cost
+
+    @property
+    def _in_flight(self) -> int:
+        """How many requests to models servers are answering."""
+        return sum(one.asks and one.ended_ms is None for one in self._exchanges)
 
     @property
     def now_ms(self) -> float:
         """Milliseconds since the run started."""
         return (time.perf_counter() - self._began) * 1000
+
+    @property
+    def known_cost(self) -> float | None:
+        """What servers' answers cost; None where that is not known of one of them."""
+        if self.unpriced or self.uncounted or (self.live_requests and not self.priced):
+            return None
+        return self.spent
 
     @property
     def live_requests(self) -> int:
@@ -210,18 +260,21 @@ class Session:
         return self._redactor.text(text)
 
     def _pay(self, exchange: OpenExchange) -> None:
-        if self._cost is None or exchange.answer is None:
+        if self._cost is None or exchange.answer is None or exchange.unreached:
             return
-        request = read_request(exchange.question)
-        if request is None:
+        used = used_by(exchange.question, exchange.answer)
+        if used is None:
             return
-        reply = read_reply(exchange.question, exchange.answer)
-        cost = self._cost(reply.model or request.model, reply.usage)
+        model, usage = used
+        cost = self._cost(model, usage)
         if cost is not None:
             self.spent += cost
             self.priced = True
-        elif reply.usage.total_tokens:
-            self.unpriced.add(reply.model or request.model)
+            self._known_costs += 1
+        elif usage.total_tokens is None:
+            self.uncounted[model] = self.uncounted.get(model, 0) + 1
+        elif usage.total_tokens:
+            self.unpriced.add(model)
 
 
 class OpenExchange:
@@ -235,6 +288,10 @@ class OpenExchange:
         self.answer: Answer | None = None
         self.live = False
         self.refused = False
+        self.asks = False
+        """A server of models was asked for its answer."""
+        self.unreached = False
+        """There was no server to ask."""
         self.so_far: Callable[[], Answer] | None = None
         """What has come of an answer that a server streams."""
         self.paid = False
