@@ -93,9 +93,15 @@ def is_large(transcript: Transcript) -> bool:
 
 
 class GradingPool:
-    """Grades the runs of one execution. Nobody is asked, and nothing of that loaded, where no criterion asks."""
+    """Grades the runs of one execution. Nobody is asked, and nothing of that loaded, where no criterion asks.
 
-    def __init__(self, plan: Plan, store: Store, env: Mapping[str, str], retry_base_s: float) -> None:
+    `planned`: the runs are in the history already, so that each answer of a judge can be stored when it comes.
+    """
+
+    def __init__(
+        self, plan: Plan, store: Store, env: Mapping[str, str], retry_base_s: float, *, planned: bool = True
+    ) -> None:
+        self._planned = planned
         self._plan = plan
         self._store = store
         self._env = env
@@ -136,4 +142,9 @@ class GradingPool:
                 permission=self._plan.permission,
                 retry_base_s=self._retry_base_s,
             )
-        return await self.asker.answer(JudgeRequestGroup(run.suite_key, run.specs, transcript, run.variables))
+        case = JudgeRequestGroup(run.suite_key, run.specs, transcript, run.variables)
+
+        def keep(reply: StoredReply) -> None:
+            self._store.keep_replies(run.ref.run, [reply])
+
+        return await self.asker.answer(case, keep if self._planned else None)

@@ -109,16 +109,23 @@ class JudgeClient:
         """What was asked of servers since the start: tokens and cost, apart from those of the tested agents."""
         self.asked = 0
 
-    async def answer(self, case: JudgeRequestGroup) -> Answers:
+    async def answer(self, case: JudgeRequestGroup, keep: Callable[[StoredReply], None] | None = None) -> Answers:
         """Ask all questions of the case's criteria. A question without an answer is missing, or is a reply with
-        `error`."""
+        `error`. `keep` gets each whole answer as soon as it is there: while others are waited for, all may be lost."""
+
+        async def answered(request: RemoteRequest) -> StoredReply:
+            found = replace(await self._answered(request, case), criterion=wants[request.hash])
+            if keep is not None and not found.reply.error:
+                keep(found)
+            return found
+
         checkers = [compile_criterion(spec) for spec in case.specs]
         sole = sole_of_specs(case.specs)
         replies = {key: reply for key, reply in case.replies.items() if not reply.error}
         stored: dict[str, StoredReply] = {}
+        wants: dict[str, str] = {}  # the first criterion that asks: what the reply cost is its cost
         for _ in range(ROUNDS):
             wanted: dict[str, RemoteRequest] = {}
-            wants: dict[str, str] = {}  # the first criterion that asks: what the reply cost is its cost
             for checker in checkers:
                 for request in checker.requests(case.transcript, case.variables, replies):
                     if request.kind == "person":
@@ -130,9 +137,9 @@ class JudgeClient:
                         wants.setdefault(request.hash, checker.spec.hash)
             if not wanted:
                 break
-            for one in await asyncio.gather(*(self._answered(request, case) for request in wanted.values())):
+            for one in await asyncio.gather(*(answered(request) for request in wanted.values())):
                 replies[one.request.hash] = one.reply
-                stored[one.request.hash] = replace(one, criterion=wants[one.request.hash])
+                stored[one.request.hash] = one
         return Answers(replies, tuple(stored.values()))
 
     async def ask(self, request: RemoteRequest, case: JudgeRequestGroup) -> StoredReply:

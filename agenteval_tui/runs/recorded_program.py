@@ -388,7 +388,7 @@ async def store_graded(store: Store, plan: Plan, recording: Recording) -> Graded
     run = plan.runs[0]
     judged, replies = GradedRun.nothing("cancelled", "the recording was stopped"), None
     if recording.exit_code != STOPPED:
-        pool = GradingPool(plan, store, dict(os.environ), 0.5)
+        pool = GradingPool(plan, store, dict(os.environ), 0.5, planned=False)
         try:
             judged, replies = await pool.judge(run, recording.transcript)
         finally:
