@@ -9,9 +9,9 @@ from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.prompts import can_ask, confirm
 from agenteval_tui.cli.trust_prompt import trust_answer
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.phrasing import listed
 from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.runs.fork.plan import Question, execution_plan
+from agenteval_tui.views.fork import gone_tools_text
 
 
 def permit_oracle(invocation: Invocation, oracle: Oracle, questions: Sequence[Question]) -> None:
@@ -24,13 +24,8 @@ def permit_oracle(invocation: Invocation, oracle: Oracle, questions: Sequence[Qu
         if not trust_answer(invocation, refused):
             raise
         oracle.trust = True
-    gone, left = oracle.gone_tools(questions[0].conversation) if planned else ((), ())
-    if gone:
-        has = f"has {listed(left, 5)}" if left else "has no tools"
-        invocation.note(
-            f"the agent called {listed(gone, 5)} in this run, and {has} now: the recorded results are told, but no "
-            "continuation can call it again; put the tool back if that is not what you want to try"
-        )
+    if planned and (said := gone_tools_text(*oracle.gone_tools(questions[0].conversation))):
+        invocation.note(said)
 
 
 def agree_to_price(

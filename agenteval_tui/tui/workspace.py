@@ -19,7 +19,7 @@ from agenteval_tui.analysis.review_queue import ReviewFilter, queue
 from agenteval_tui.analysis.triage import statuses
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core import directories
-from agenteval_tui.core.errors import Problem
+from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.grading.criterion_templates import starters
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.scope import count_elsewhere
@@ -30,6 +30,7 @@ from agenteval_tui.runs.estimate import Estimate, estimate
 from agenteval_tui.runs.fork.answers import Outcomes
 from agenteval_tui.runs.fork.edits import fork
 from agenteval_tui.runs.fork.model import ForkRequest
+from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.runs.fork.plan import ForkPrice, priced, requested_plan, source_of
 from agenteval_tui.runs.live_registry import ExecutionRequest, Live
 from agenteval_tui.runs.plan.model import Plan, PlanOptions
@@ -188,6 +189,16 @@ class Workspace:
     def price_of_fork(self, request: ForkRequest) -> ForkPrice:
         """What continuing a run so would take."""
         return priced(self._opened.store, request)
+
+    def gone_tools(self, run: str, step: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The tools that a run called up to a step and that its agent does not have any more, and those that it has.
+        Nothing where that can't be known yet: starting the fork says why."""
+        store = self._opened.store
+        try:
+            oracle = Oracle(store, store.run(run))
+            return oracle.known_gone_tools(fork(store.transcript(run), step, ()))
+        except AgentevalError:
+            return (), ()
 
     def start_fork(self, request: ForkRequest, options: PlanOptions) -> Live:
         """Continue a run in a process of its own; returns when it runs. Raises `NotTrustedError` before."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from agenteval_tui.analysis.forks import Forks, interval_of, ranked
 from agenteval_tui.analysis.statistics import Interval
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import short_id
+from agenteval_tui.core.phrasing import listed
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.runs.estimate import Estimate
 from agenteval_tui.views import model
@@ -35,6 +36,17 @@ def price_text(takes: Estimate, requests: int) -> str:
     if (seconds := takes.seconds) is not None:
         said.append(about_text(numbers.duration(1000 * seconds.expected), not seconds.unknown))
     return " · ".join(said)
+
+
+def gone_tools_text(gone: Sequence[str], left: Sequence[str]) -> str:
+    """Tools that a run called and that its agent does not have any more, beside those that it has; "" for none."""
+    if not gone:
+        return ""
+    has = f"has {listed(left, 5)}" if left else "has no tools"
+    return (
+        f"the agent called {listed(gone, 5)} in this run, and {has} now: the recorded results are told, but no "
+        "continuation can call it again; put the tool back if that is not what you want to try"
+    )
 
 
 def forks_view(forks: Forks) -> View:

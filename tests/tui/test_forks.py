@@ -20,6 +20,7 @@ from agenteval_tui.runs.execution_host import Host
 from agenteval_tui.runs.fork.answers import Answer, Outcomes
 from agenteval_tui.runs.fork.edits import changeable
 from agenteval_tui.runs.fork.model import ForkRequest, Result
+from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.runs.fork.plan import priced, requested_plan
 from agenteval_tui.runs.live_registry import ExecutionRequest, Live
 from agenteval_tui.runs.plan.model import PlanOptions
@@ -27,8 +28,11 @@ from agenteval_tui.runs.process import _plan
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.presenters.fork_columns import ForkRows, column_lines, head_lines
+from agenteval_tui.tui.screens.blame import BlameScreen
+from agenteval_tui.tui.screens.fork import ForkScreen
 from agenteval_tui.tui.screens.inspect.forks import ForksController, forks_of, step_at
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
+from agenteval_tui.tui.screens.shrink import ShrinkScreen
 from agenteval_tui.tui.screens.suggest import SuggestScreen
 from agenteval_tui.tui.styled_text import plain
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -67,6 +71,26 @@ def test_a_process_of_its_own_asks_what_is_missing(forked: Path, tmp_path: Path)
         assert (plan.kind, len(plan.runs), plan.limits.cost) == ("fork", 3, 0.5)
         with pytest.raises(AgentevalError, match="there is nothing to ask"):
             requested_plan(store, ForkRequest(run, 2, RIGHT, 2), PlanOptions(), user_agents={})
+
+
+@pytest.mark.parametrize("sheet", ["fork", "blame", "shrink"])
+async def test_a_tool_that_is_gone_is_said_where_a_run_is_continued(
+    forked: Path, monkeypatch: pytest.MonkeyPatch, sheet: str
+) -> None:
+    monkeypatch.setattr(Oracle, "gone_tools", lambda self, conversation: (("get_order",), ("fly", "walk")))
+    app = app_on(forked, forked / "history.db")
+    async with app.run_test(size=(120, 45)) as pilot:
+        await settle(pilot)
+        store = app.session.store
+        run = next(row for row in store.runs_of_execution(store.execution("last").id))
+        opened = {
+            "fork": lambda: ForkScreen(run.id, store.transcript(run.id), 1),
+            "blame": lambda: BlameScreen(run.id, run.test_id),
+            "shrink": lambda: ShrinkScreen(run.id, run.test_id),
+        }
+        app.push_screen(opened[sheet]())
+        said = "note: the agent called get_order in this run, and has fly and walk now"
+        await until(pilot, lambda: said in " ".join(text_of(app).replace("│", " ").split()))
 
 
 def test_what_can_be_changed_at_a_step() -> None:

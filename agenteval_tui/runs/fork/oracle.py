@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.base import ToolSpec
 from agenteval_tui.agents.permission import Permission
-from agenteval_tui.core.errors import InfrastructureError
+from agenteval_tui.core.errors import AgentevalError, InfrastructureError
 from agenteval_tui.core.ids import new_id
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
@@ -109,6 +109,14 @@ class Oracle:
         names = tuple(one.name for one in offered or ())
         called = dict.fromkeys(one.name for one in conversation.tool_calls)
         return () if offered is None else tuple(one for one in called if one not in names), names
+
+    def known_gone_tools(self, conversation: Conversation) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The same before anything is asked: nothing where the agent needs trust first, or its tools
+        can't be had: who asks is told that. Blocks."""
+        try:
+            return self.gone_tools(conversation)
+        except AgentevalError:
+            return (), ()
 
     def check_tools(self, questions: Sequence[Question]) -> None:
         """Raise `AgentevalError` where a question changes a tool that the agent does not have. Blocks."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from agenteval_tui.analysis.blame.free_answer import Given, blame_of
-from agenteval_tui.analysis.blame.known import known_samples, with_sampling
+from agenteval_tui.analysis.blame.known import known_samples, steps_to_redo, with_sampling
 from agenteval_tui.analysis.blame.model import Blame, Sampled
 from agenteval_tui.analysis.blame.sampled import SAMPLES, Sampling
 from agenteval_tui.core.display import one_line
@@ -16,6 +16,7 @@ from agenteval_tui.runs.estimate import Estimate
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.views.fork import gone_tools_text
 
 Stage = Literal["reading", "ready", "running", "stopping", "ended", "refused"]
 
@@ -36,6 +37,8 @@ class BlameController:
         self.error: AgentevalError | None = None
         self.samples = SAMPLES
         self.price: tuple[Estimate, int] | None = None
+        self.gone = ""
+        """Which tools of the run the agent does not have any more, in words."""
         self.newest: int | None = None
         """The step that the last answer is about."""
         self._store = store
@@ -70,6 +73,7 @@ class BlameController:
             self.blame = self._free if known is None else with_sampling(self._free, known)
             self.samples = max(SAMPLES, known.samples) if known is not None else SAMPLES
             self._offer(row)
+            self.gone = self._gone_tools()
             self.stage = "ready"
         except AgentevalError as error:
             self.error, self.stage = error, "refused"
@@ -99,6 +103,12 @@ class BlameController:
         if self.stage == "running" and self._sampling is not None:
             self.stage = "stopping"
             self._sampling.oracle.stop()
+
+    def _gone_tools(self) -> str:
+        steps = steps_to_redo(self.transcript)
+        if self._sampling is None or not steps:
+            return ""
+        return gone_tools_text(*self._sampling.oracle.known_gone_tools(steps[-1][1]))
 
     def _note(self, sampled: Sampled) -> None:
         assert self._free is not None

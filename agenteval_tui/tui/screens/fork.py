@@ -20,7 +20,7 @@ from agenteval_tui.runs.fork.sweep import blocks_of, lines_of, read_sweep
 from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.presenters.sheet_edges import Keys
-from agenteval_tui.tui.presenters.text_layout import error_lines
+from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
@@ -28,7 +28,7 @@ from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame
 from agenteval_tui.tui.workers import start_worker
-from agenteval_tui.views.fork import price_text
+from agenteval_tui.views.fork import gone_tools_text, price_text
 
 QUIET_SECONDS = 0.15
 _WORDS = {
@@ -70,6 +70,7 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
         self._error: AgentevalError | None = None
         self._priced: ForkRequest | None = None
         """What the price or the error is of; the fields may ask for something else by now."""
+        self._gone = ""
 
     def compose(self) -> ComposeResult:
         choices = tuple((name, _WORDS[name]) for name in (*self._there, ""))
@@ -95,6 +96,7 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
     def on_mount(self) -> None:
         self.query_one(Form).query_one("#field-text").focus()
         self._look()
+        start_worker(self, self._look_at_tools, group="tools")
 
     def on_form_changed(self, event: Form.Changed) -> None:
         """Another thing to change has another current text."""
@@ -174,6 +176,12 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
         self._price, self._error, self._priced = price, error, request
         self._retell()
 
+    async def _look_at_tools(self) -> None:
+        work = partial(services(self).session.workspace.gone_tools, self._run, self._step)
+        self._gone = gone_tools_text(*await asyncio.to_thread(work))
+        if self._gone:
+            self._retell()
+
     def _retell(self) -> None:
         self.query_one("#takes", LineBlock).show(self._price_lines)
         self.query_one(SheetFrame).retell()
@@ -193,7 +201,7 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
         if price.known:
             said = f"{count(price.known, 'continuation')} stored already: free, and not asked again"
             lines.append(fit(((said, "dim"),), width))
-        return lines
+        return [*lines, *(paragraph(f"note: {self._gone}", width, "warn") if self._gone else ())]
 
 
 def _changed(what: str, text: str) -> dict[str, object]:

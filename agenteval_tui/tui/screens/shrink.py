@@ -148,4 +148,5 @@ class ShrinkScreen(Sheet[None]):
         lines += paragraph(stay, width) if stay else []
         lines += paragraph("The list of tools stays as it is.", width) if controller.keep_tools else []
         lines += [(), *paragraph(price_text(controller.price) if controller.price is not None else "", width)]
+        lines += paragraph(f"note: {controller.gone}", width, "warn") if controller.gone else []
         return [*lines, (), *paragraph(_KEPT, width, "dim")]

@@ -13,6 +13,7 @@ from agenteval_tui.core.ids import short_id
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.fork.oracle import Oracle
+from agenteval_tui.views.fork import gone_tools_text
 
 Stage = Literal["reading", "ready", "running", "stopping", "ended", "refused"]
 
@@ -29,6 +30,8 @@ class ShrinkController:
         self.shrunk: Shrunk | None = None
         self.error: AgentevalError | None = None
         self.saved = ""
+        self.gone = ""
+        """Which tools of the run the agent does not have any more, in words."""
         self.question: ShrinkQuestion | None = None
         self._store = store
         self._run = run
@@ -49,6 +52,7 @@ class ShrinkController:
             self.question = question_of(self._store, row, criterion=meant)
             self._oracle = self._new_oracle()
             self.price = price_of(self._oracle, self.question)
+            self.gone = gone_tools_text(*self._oracle.known_gone_tools(self.question.conversation))
             self.stage = "ready"
         except AgentevalError as error:
             self.error, self.stage = error, "refused"
