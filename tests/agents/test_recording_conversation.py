@@ -275,6 +275,18 @@ def test_a_call_that_a_model_made_and_an_mcp_server_saw_is_there_once_with_its_o
     assert found.tool_calls[1].arguments == {"order": 1}
 
 
+@pytest.mark.parametrize(
+    "calls", [["x"], [3], [None], {"id": "c1"}, "x", [{"id": "c1"}], [{"id": "c1", "function": 3}]]
+)
+def test_calls_that_a_program_wrote_wrong_break_nothing(calls: Any) -> None:
+    talk = Talk()
+    said = talk.ask([user("a"), {**made(""), "tool_calls": calls}], made("", call("c1", "get")))
+    talk.ask([*said, {**made(""), "tool_calls": calls}, result("c1", "shipped")], made("done"))
+    found = transcript_of(talk.exchanges)
+    assert found.final_output == "done"
+    assert "shipped" in [one.result for one in found.tool_calls]
+
+
 def test_a_call_that_its_server_did_not_answer_has_no_result() -> None:
     talk = Talk()
     talk.ask([user("hi")], made(None, call("a", "wait")))

@@ -177,10 +177,11 @@ class _Assembly:
     def _function(self, call: str) -> Mapping[str, Any]:
         """A call's tool and arguments."""
         for message in reversed(self._messages):
-            for one in message.get("tool_calls") or ():
-                if one["id"] == call:
-                    found: Mapping[str, Any] = one["function"]
-                    return found
+            listed = message.get("tool_calls")  # as a program wrote it: servers refuse much of that, and it is kept
+            for one in listed if isinstance(listed, list) else ():
+                function = one.get("function") if isinstance(one, Mapping) and one.get("id") == call else None
+                if isinstance(function, Mapping):
+                    return function
         return {"name": "tool"}
 
     def _tell_early(self) -> None:
