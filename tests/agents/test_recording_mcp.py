@@ -204,6 +204,31 @@ async def test_everything_passes_byte_for_byte_and_requests_are_recorded_without
     assert KEY not in "".join(lines(Cassette(session.exchanges())))
 
 
+async def test_half_of_a_surrogate_pair_is_recorded_and_replayed_and_what_is_nested_too_deep_passes_untold() -> None:
+    def cut(line: bytes) -> list[bytes]:
+        """A server that cuts a text in the middle of an emoji, as programs that count UTF-16 do."""
+        number = json.loads(line)["id"]
+        return [b'{"id": %d, "result": {"content": [{"type": "text", "text": "ok \\ud83d"}]}}\n' % number]
+
+    half = [rpc(number, "tools/call", name="get", arguments={"text": "a \ud83d", "n": number}) for number in (1, 2)]
+    deep = b'{"id": 3, "method": "tools/call", "params": {"name": "get", "arguments": %s}}\n' % (
+        b"[" * 985 + b"]" * 985
+    )
+    last = rpc(4, "tools/call", name="get", arguments={})
+    session = Session()
+    async with recording(session) as base:
+        heard, _ = await through(lambda: Pipes(cut), base, [*half, deep, last], 4)
+    told = [one.question.body["arguments"] for one in session.exchanges()]
+    assert told[:2] == [{"text": "a \ud83d", "n": 1}, {"text": "a \ud83d", "n": 2}]
+    assert told[-1] == {}
+    again = Session(answers=Playback(parse("".join(lines(Cassette(session.exchanges()))), "c")))
+    async with recording(again) as base:
+        replayed, _ = await through(lambda: Pipes(cut), base, half, 2)
+    assert [json.loads(one)["result"] for one in replayed] == [json.loads(one)["result"] for one in heard[:2]]
+    assert len(again.exchanges()) == 2
+    assert not any(one.live for one in again.exchanges())
+
+
 async def test_without_a_recording_it_only_passes_on() -> None:
     sent = [rpc(1, "initialize"), rpc(2, "ping")]
     for base in ("", "http://127.0.0.1:9/gone"):

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
-from msgspec import Struct
+from msgspec import MsgspecError, Struct, convert, to_builtins
 
-from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
+from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question, encoded
 from agenteval_tui.transcripts.codec import content_text
 
 PREFIX = "mcp/"
 """Where paths of such requests begin: "mcp/shop/get_order", with the server's name and, of a call, the tool's."""
 CALL = "tools/call"
+T = TypeVar("T")
 _ERROR = -32001  # of JSON-RPC: the server's own are from -32000 on
 
 
@@ -57,6 +58,20 @@ class WhatToDo(Struct, frozen=True, omit_defaults=True):
     request: int | None = None
     answer: dict[str, Any] | None = None
     wait_ms: float = 0.0
+
+
+def to_wire(told: Struct) -> bytes:
+    """What a shim and the recording say to each other. A text may have half of a surrogate pair, as JSON allows. Raises
+    RecursionError for what is nested too deep."""
+    return encoded(to_builtins(told)).encode()
+
+
+def from_wire(data: bytes, kind: type[T]) -> T:
+    """What `to_wire` gave. Raises ValueError for anything else."""
+    try:
+        return convert(json.loads(data), kind)
+    except (RecursionError, MsgspecError) as error:
+        raise ValueError(str(error)) from None
 
 
 def question_of(server: str, method: str, params: Any) -> Question:

@@ -13,9 +13,8 @@ from contextlib import suppress
 from typing import IO, Any, BinaryIO, Protocol
 from urllib.parse import urlsplit
 
-import msgspec
-
-from agenteval_tui.agents.recording.mcp_requests import ToldAnswer, ToldRequest, WhatToDo
+from agenteval_tui.agents.recording.exchange import encoded
+from agenteval_tui.agents.recording.mcp_requests import ToldAnswer, ToldRequest, WhatToDo, from_wire, to_wire
 
 _LARGEST = 32_000_000  # a longer line goes through untold
 _INITIALIZE, _INITIALIZED = "initialize", "notifications/initialized"
@@ -47,16 +46,20 @@ class Recorder:
             if not self._there:
                 return WhatToDo()
             try:
+                said = to_wire(told)
+            except RecursionError:
+                return WhatToDo()  # nested too deep to be kept: it goes through untold
+            try:
                 if self._wire is None:
                     host, port = self._address.hostname or "", self._address.port
                     self._wire = http.client.HTTPConnection(host, port, timeout=_PATIENCE_S)
-                self._wire.request("POST", self._address.path, msgspec.json.encode(told))
+                self._wire.request("POST", self._address.path, said)
                 reply = self._wire.getresponse()
                 data = reply.read()
                 if reply.status != 200:
                     raise OSError(data.decode(errors="replace"))
-                return msgspec.json.decode(data, type=WhatToDo)
-            except (OSError, ValueError, http.client.HTTPException, msgspec.MsgspecError):
+                return from_wire(data, WhatToDo)
+            except (OSError, ValueError, http.client.HTTPException):
                 self._there = False
                 return WhatToDo()
 
@@ -134,7 +137,7 @@ class Shim:
             return
         if given:
             known = [request for request, _ in given]
-            line = msgspec.json.encode([one for one in messages if one not in known]) + b"\n"
+            line = _line([one for one in messages if one not in known])
         if any(one.get("method") == _INITIALIZED for one in messages) and self._hello and self._server is None:
             self._hello.append(line)
             return
@@ -144,7 +147,7 @@ class Shim:
 
     def _give(self, request: Mapping[str, Any], what: WhatToDo) -> None:
         """A recorded answer, at its time."""
-        line = msgspec.json.encode({"jsonrpc": "2.0", "id": request["id"], **(what.answer or {})}) + b"\n"
+        line = _line({"jsonrpc": "2.0", "id": request["id"], **(what.answer or {})})
         if what.wait_ms <= 0:
             self._to_program(line)
         else:
@@ -190,6 +193,10 @@ class Shim:
         with self._writing, suppress(OSError, ValueError):
             self._out.write(line)
             self._out.flush()
+
+
+def _line(message: Any) -> bytes:
+    return encoded(message).encode() + b"\n"
 
 
 def _messages(line: bytes) -> list[dict[str, Any]]:

@@ -15,13 +15,20 @@ from contextlib import suppress
 from urllib.parse import parse_qsl, urlsplit
 
 import httpx
-import msgspec
 
 from agenteval_tui.agents.http.connection_pool import Connections
 from agenteval_tui.agents.http.loopback_server import LoopbackServer, ServedRequest, ServerConnection
 from agenteval_tui.agents.recording.exchange import STREAM, Answer, Question, events_of, received
 from agenteval_tui.agents.recording.keys import sent_keys
-from agenteval_tui.agents.recording.mcp_requests import ToldAnswer, ToldRequest, WhatToDo, answer_of, question_of
+from agenteval_tui.agents.recording.mcp_requests import (
+    ToldAnswer,
+    ToldRequest,
+    WhatToDo,
+    answer_of,
+    from_wire,
+    question_of,
+    to_wire,
+)
 from agenteval_tui.agents.recording.protocols import error_answer
 from agenteval_tui.agents.recording.providers import MCP, provider_of
 from agenteval_tui.agents.recording.session import Session
@@ -150,7 +157,7 @@ class Proxy:
                 session.end(exchange)
                 wait = answer.at_ms[-1] * session.pace if answer.at_ms else 0.0
                 reply = WhatToDo(answer=answer.body if isinstance(answer.body, dict) else {}, wait_ms=wait)
-        await client.answer(200, msgspec.json.encode(reply), "application/json")
+        await client.answer(200, to_wire(reply), "application/json")
 
     async def _pass_on(
         self,
@@ -201,8 +208,9 @@ class _UnreachableError(Exception):
 
 def _told(body: bytes) -> ToldRequest | ToldAnswer | None:
     try:
-        return msgspec.json.decode(body, type=ToldRequest | ToldAnswer)
-    except (msgspec.DecodeError, RecursionError):
+        told: ToldRequest | ToldAnswer = from_wire(body, ToldRequest | ToldAnswer)  # type: ignore[arg-type]  # a union is no type to mypy
+        return told
+    except ValueError:
         return None
 
 
