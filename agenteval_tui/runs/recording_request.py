@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 
 from msgspec import Struct
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.typed_path import typed_path
 
 
 class RecordingRequest(Struct, frozen=True):
@@ -26,8 +28,9 @@ class RecordingRequest(Struct, frozen=True):
 
     @property
     def continues(self) -> bool:
-        """Whether its cassette is there already, and answers what it can."""
-        return bool(self.cassette) and Path(self.cassette).expanduser().exists()
+        """Whether its cassette is there already, and answers what it can. Raises `AgentevalError`: no file can have its
+        name."""
+        return bool(self.cassette) and os.path.exists(typed_path(self.cassette))  # noqa: PTH110 - see typed_path
 
     def command(self, suite: Path | None, test: str, *, trust: bool) -> list[str]:
         """The arguments of `agenteval` that record it; `test` of `suite` grades it."""
@@ -35,10 +38,10 @@ class RecordingRequest(Struct, frozen=True):
         if suite is not None:
             words += ["--suite", str(suite), "--test", test]
         if self.cassette:
-            words += ["--cassette", str(Path(self.cassette).expanduser())]
+            words += ["--cassette", str(typed_path(self.cassette))]
             words += ["--replay", "--live-after-miss"] if self.continues else []
         if self.mcp_config:
-            words += ["--mcp-config", str(Path(self.mcp_config).expanduser())]
+            words += ["--mcp-config", str(typed_path(self.mcp_config))]
         return [*words, *(["--trust"] if trust else []), "--", *self.argv]
 
 
@@ -63,7 +66,7 @@ class ReplayRequest(Struct, frozen=True):
         if self.max_cost is not None:
             words += ["--max-cost", f"{self.max_cost:g}"]
         if self.mcp_config:
-            words += ["--mcp-config", str(Path(self.mcp_config).expanduser())]
+            words += ["--mcp-config", str(typed_path(self.mcp_config))]
         return [*words, *(["--trust"] if trust else []), self.run, "--", *self.argv]
 
 
@@ -75,7 +78,7 @@ class ListeningRequest(Struct, frozen=True):
 
     def command(self) -> list[str]:
         """The arguments of `agenteval` that listen."""
-        graded = ["--criteria", str(Path(self.criteria).expanduser())] if self.criteria else []
+        graded = ["--criteria", str(typed_path(self.criteria))] if self.criteria else []
         return ["listen", "--port", str(self.port), *graded]
 
 

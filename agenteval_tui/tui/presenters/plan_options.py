@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
+from agenteval_tui.core.typed_number import typed_whole
 from agenteval_tui.runs.plan.model import PlanOptions
 
 CACHES = (("", "off"), ("first", "first repetition only"), ("all", "every repetition"))
@@ -25,10 +26,11 @@ def read_options(
         text = values.get(name, "").replace("_", "").replace(",", "")
         if not text:
             return None
-        if not text.isdecimal() or int(text) < 1:
+        number = typed_whole(text)
+        if not number:
             problems[name] = "a whole number from 1"
             return None
-        return int(text)
+        return number
 
     def dollars(name: str) -> float | None:
         text = values.get(name, "").lstrip("$").strip()

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
+from math import inf
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
+from agenteval_tui.core.typed_number import typed_whole
+from agenteval_tui.core.typed_path import typed_path
 from agenteval_tui.runs.fork.edits import changeable
 from agenteval_tui.runs.fork.model import ForkRequest
 from agenteval_tui.runs.fork.plan import ForkPrice, questions_of
@@ -140,25 +143,26 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
         if what in _WITHOUT_TEXT or values["values"] == _ONE:
             changes = _changed(what, text)
         elif values["values"] == _FILE:
-            sweep = tuple(read_sweep(Path(text.strip()).expanduser()))
+            sweep = tuple(read_sweep(typed_path(text)))
         else:
             texts = lines_of(text) if values["values"] == _LINES else blocks_of(text)
             sweep = tuple(_changed(what, one) for one in texts)
             if not sweep:
                 raise AgentevalError("there is no text to try yet", mend="write one on each line")
         questions_of(self._transcript, self._step + 1, changes, sweep)
-        number = values["count"]
-        if not number.isdecimal() or not 1 <= int(number) <= _MOST:
-            raise AgentevalError(f"the count is a number from 1 to {_MOST:,}, not {number!r}", mend="write 5")
+        number = typed_whole(values["count"])
+        if number is None or not 1 <= number <= _MOST:
+            said = one_line(values["count"], 40)
+            raise AgentevalError(f"the count is a number from 1 to {_MOST:,}, not {said!r}", mend="write 5")
         limit: float | None = None
         if values["max_cost"]:
             try:
                 limit = float(values["max_cost"].removeprefix("$"))
             except ValueError:
                 limit = 0.0
-            if not limit > 0:
+            if not 0 < limit < inf:
                 raise AgentevalError("the max cost is a number of US dollars above 0", mend="write 0.50, or nothing")
-        return ForkRequest(self._run, self._step + 1, changes, int(number), sweep), PlanOptions(max_cost=limit)
+        return ForkRequest(self._run, self._step + 1, changes, number, sweep), PlanOptions(max_cost=limit)
 
     def _look(self) -> None:
         start_worker(self, self._show, group="price")

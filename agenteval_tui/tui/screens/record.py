@@ -4,6 +4,7 @@ its price."""
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from math import inf
 from pathlib import Path
 from typing import ClassVar
@@ -18,6 +19,8 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import count, dollars
 from agenteval_tui.core.phrasing import listed
+from agenteval_tui.core.typed_number import typed_whole
+from agenteval_tui.core.typed_path import typed_path
 from agenteval_tui.runs.recording_request import ListeningRequest, RecordingRequest, ReplayRequest
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.tui.presenters.text_layout import paragraph
@@ -70,13 +73,16 @@ class RecordScreen(Sheet["RecordingRequest | None"]):
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Start it."""
-        asked = RecordingRequest(**event.form.values())
+        values = event.form.values()
+        asked = RecordingRequest(**values)
+        problems = _bad_names(values, "cassette", "mcp_config")
         try:
             assert asked.argv
         except AgentevalError as error:
-            event.form.complain({"program": error.what})
-            return
-        self.dismiss(asked)
+            problems["program"] = error.what
+        event.form.complain(problems)
+        if not problems:
+            self.dismiss(asked)
 
     def _said(self, width: int) -> list[Line]:
         values = self.query_one(Form).values() if self.is_mounted else {}
@@ -90,7 +96,7 @@ class RecordScreen(Sheet["RecordingRequest | None"]):
         for variable, host in self._sets:
             lines += paragraph(f"{variable} → {host}", width, "dim")
         lines += paragraph("Recording costs nothing. The program pays for its model calls with its own keys.", width)
-        if values and RecordingRequest(**values).continues:
+        if values and not _bad_names(values, "cassette") and RecordingRequest(**values).continues:
             lines += paragraph(
                 "Requests that the cassette has are answered from it, at no cost; the others are added.", width
             )
@@ -128,7 +134,7 @@ class ReplayScreen(Sheet["ReplayRequest | None"]):
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Start it."""
         values = event.form.values()
-        problems = {}
+        problems = _bad_names(values, "mcp_config")
         limit: float | None = None
         if values["max_cost"]:
             try:
@@ -193,14 +199,15 @@ class ListenScreen(Sheet["ListeningRequest | None"]):
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Start it."""
         values = event.form.values()
-        problems = {}
-        if not values["port"].isdecimal() or not 0 < int(values["port"]) < 65536:
-            problems["port"] = "a port is a number from 1 to 65535"
-        if values["criteria"] and not Path(values["criteria"]).expanduser().is_file():
+        problems = _bad_names(values, "criteria")
+        if values["criteria"] and not problems and not os.path.isfile(typed_path(values["criteria"])):  # noqa: PTH113
             problems["criteria"] = "there is no such file"
+        port = typed_whole(values["port"])
+        if port is None or not 0 < port < 65536:
+            problems["port"] = "a port is a number from 1 to 65535"
         event.form.complain(problems)
-        if not problems:
-            self.dismiss(ListeningRequest(int(values["port"]), values["criteria"]))
+        if port is not None and not problems:
+            self.dismiss(ListeningRequest(port, values["criteria"]))
 
     def _said(self, width: int) -> list[Line]:
         values = self.query_one(Form).values() if self.is_mounted else {}
@@ -211,6 +218,17 @@ class ListenScreen(Sheet["ListeningRequest | None"]):
         lines += paragraph("Start your program with", width, "dim")
         lines += paragraph(f"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:{port}", width)
         return [*lines, *paragraph("Listening costs nothing and calls no model.", width)]
+
+
+def _bad_names(values: Mapping[str, str], *names: str) -> dict[str, str]:
+    """Which of these fields hold a name that no file can have, and why."""
+    problems = {}
+    for name in names:
+        try:
+            typed_path(values[name])
+        except AgentevalError as error:
+            problems[name] = error.what
+    return problems
 
 
 def _variables() -> list[tuple[str, str]]:

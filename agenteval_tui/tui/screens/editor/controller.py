@@ -19,6 +19,7 @@ from agenteval_tui.analysis.lint import CUT, user_agents
 from agenteval_tui.analysis.overview import Overview
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.ids import criterion_names
+from agenteval_tui.core.typed_number import typed_whole
 from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.criterion_templates import Starter
 from agenteval_tui.grading.spec import CriterionSpec
@@ -104,7 +105,7 @@ class DatasetFile(NamedTuple):
 
     def first_rows(self) -> tuple[list[Mapping[str, Any]], str]:
         """Read its first rows, and say what is wrong with it ("": nothing)."""
-        number = int(self.limit) if self.limit.isdecimal() and int(self.limit[:9]) > 0 else None
+        number = typed_whole(self.limit) or None
         rows: list[Mapping[str, Any]] = []
         try:
             dataset = Dataset(file=self.file, limit=number, split=self.split or None)

@@ -1,0 +1,119 @@
+"""What a person types or pastes into a sheet, however odd, is answered with a sentence and breaks nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shop import app_on, settle, text_of
+from textual.widgets import Input
+
+from agenteval_tui.core.typed_number import typed_whole
+from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.recorded_program import ReplayPrice
+from agenteval_tui.runs.recording_request import RecordingRequest
+from agenteval_tui.transcripts.model import Message, Transcript
+from agenteval_tui.tui.presenters.plan_options import read_options
+from agenteval_tui.tui.recordings import ReplayOffer
+from agenteval_tui.tui.screens.editor.controller import DatasetFile
+from agenteval_tui.tui.screens.fork import ForkScreen
+from agenteval_tui.tui.screens.record import ListenScreen, RecordScreen, ReplayScreen
+from agenteval_tui.tui.terminal.sheet import Sheet
+from agenteval_tui.tui.widgets.form import Form
+
+pytestmark = pytest.mark.xdist_group("sheets")
+
+MANY_DIGITS = "9" * 5_000  # more than Python reads as a number
+LONG, NOBODY, NULL = "x" * 5_000, "~nobody-has-this-name/file", "a\0b"
+
+
+def test_a_whole_number_has_digits_only_and_not_too_many() -> None:
+    said = [typed_whole(one) for one in ("5", "0", "", "-1", "1.5", "abc", MANY_DIGITS)]
+    assert said == [5, 0, None, None, None, None, None]
+    made, problems = read_options({"repeat": MANY_DIGITS}, PlanOptions(), "")
+    assert (made, problems) == (None, {"repeat": "a whole number from 1"})
+    assert DatasetFile(Path("/nowhere"), "rows.csv", MANY_DIGITS).first_rows()[0] == []
+
+
+def recorded() -> RecordScreen:
+    return RecordScreen(RecordingRequest("python agent.py"))
+
+
+def replayed() -> ReplayScreen:
+    return ReplayScreen(ReplayOffer("run", "test", "python agent.py", ReplayPrice(1, 0, None), False, Path()))
+
+
+def forked() -> ForkScreen:
+    return ForkScreen("run", Transcript((Message("user", "where?"),)), 0)
+
+
+@pytest.mark.parametrize("said", [LONG, NOBODY, NULL], ids=["long", "nobody", "null"])
+@pytest.mark.parametrize(
+    ("made", "field"),
+    [(recorded, "cassette"), (recorded, "mcp_config"), (replayed, "mcp_config"), (ListenScreen, "criteria")],
+    ids=["cassette", "servers", "replayed", "criteria"],
+)
+async def test_a_name_that_no_file_has(tmp_path: Path, made: Callable[[], Sheet[Any]], field: str, said: str) -> None:
+    app = app_on(tmp_path, tmp_path / "h.db")
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        sheet = made()
+        asked: list[Any] = []
+        app.push_screen(sheet, asked.append)
+        await settle(pilot)
+        sheet.query_one(f"#field-{field}", Input).value = said
+        await settle(pilot)
+        assert app.screen is sheet
+        await pilot.press("enter")
+        await settle(pilot)
+        if said == NOBODY and made is not ListenScreen:
+            assert len(asked) == 1  # a file may have that name
+        else:
+            assert not asked
+            assert "file name" in text_of(app) or "there is no such file" in text_of(app)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"count": MANY_DIGITS}, "the count is a number from 1"),
+        ({"count": "abc"}, "the count is a number from 1"),
+        ({"max_cost": "inf"}, "the max cost is a number"),
+        ({"max_cost": "nan"}, "the max cost is a number"),
+        ({"values": "file", "text": LONG}, "this file name is too long"),
+        ({"values": "file", "text": NOBODY}, "there is no such file"),
+        ({"values": "file", "text": NULL}, "null character"),
+    ],
+    ids=["digits", "letters", "inf", "nan", "long", "nobody", "null"],
+)
+async def test_what_cannot_be_forked(tmp_path: Path, values: dict[str, str], said: str) -> None:
+    app = app_on(tmp_path, tmp_path / "h.db")
+    async with app.run_test(size=(100, 40)) as pilot:
+        await settle(pilot)
+        sheet = forked()
+        asked: list[Any] = []
+        app.push_screen(sheet, asked.append)
+        await settle(pilot)
+        sheet.query_one(Form).fill(values)
+        await pilot.press("ctrl+s")
+        await settle(pilot)
+        assert not asked
+        assert said in text_of(app)
+
+
+async def test_a_port_has_five_digits_at_most(tmp_path: Path) -> None:
+    app = app_on(tmp_path, tmp_path / "h.db")
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        sheet = ListenScreen()
+        asked: list[Any] = []
+        app.push_screen(sheet, asked.append)
+        await settle(pilot)
+        sheet.query_one("#field-port", Input).value = MANY_DIGITS
+        await settle(pilot)
+        await pilot.press("enter")
+        await settle(pilot)
+        assert not asked
+        assert "a port is a number from 1 to 65535" in text_of(app)
