@@ -143,6 +143,7 @@ async def test_baselines_and_versions_from_the_screen(recorded: tuple[Path, Path
         assert "customers-germany / right filter" in on_row(shown)
         await press(pilot, "V", "j", "r")
         assert '"contains": "5000"' in (folder / "support.suite.yaml").read_text("utf-8")
+        assert app.session.is_own(folder / "support.suite.yaml"), "what the app wrote itself is not news"
         await press(pilot, "B")
         assert isinstance(app.screen, ConfirmScreen)
         await press(pilot, "y")

@@ -62,7 +62,10 @@ def show_versions(
                 return
 
             def write() -> LoadedSuite:
-                return restore(load(suite_key), test, criterion, own_spec(store, suite_key, test, criterion, chosen))
+                version = own_spec(store, suite_key, test, criterion, chosen)
+                loaded = restore(load(suite_key), test, criterion, version)
+                screen.agenteval.session.note_own_write(loaded.path)
+                return loaded
 
             screen.ask(write, restored, group="restore")
 
