@@ -11,6 +11,8 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.worker import Worker
 
+from agenteval_tui.tui.terminal.mounting import is_there
+
 _LONGEST_FRAME_S = 1.0
 _REPAINT_S = 0.2
 
@@ -68,7 +70,9 @@ class PaintedWork:
         start_worker(self._screen, lambda: self._done(work), group=self._group)
 
     async def _done(self, work: Callable[[], object]) -> None:
-        await asyncio.to_thread(work)
-        self._timer.pause()
-        if self._screen.is_attached:
-            self._paint()
+        try:
+            await asyncio.to_thread(work)
+        finally:
+            self._timer.pause()
+            if is_there(self._screen):
+                self._paint()

@@ -120,9 +120,12 @@ class BlameScreen(Sheet[int | None]):
 
     def action_leave(self, step: int | None) -> None:
         """Close; sampling is stopped."""
+        self.dismiss(step)
+
+    def on_unmount(self) -> None:
+        """However it goes: nobody sees any more what is asked."""
         if self.controller is not None:
             self.controller.stop()
-        self.dismiss(step)
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """Another step."""

@@ -87,16 +87,10 @@ class BlameController:
         assert self._free is not None
         assert self._sampling is not None
         try:
-            self._note(sampled := run_to_end(self._sampling.asking(self._note)))
-            if sampled.answer == "undecided" and not sampled.stopped:
-                self.samples = min(2 * self.samples, MOST)
-        except AgentevalError as error:
-            self.error = error
-        try:
-            self._offer(self._store.run(self._run))
-        except AgentevalError as error:
-            self.error, self.price = self.error or error, None
-        self.stage = "ended"
+            self._sample(self._sampling)
+            self._offer_again()
+        finally:
+            self.stage = "ended"
 
     def stop(self) -> None:
         """Ask nothing more; what was answered is kept."""
@@ -109,6 +103,20 @@ class BlameController:
         if self._sampling is None or not steps:
             return ""
         return gone_tools_text(*self._sampling.oracle.known_gone_tools(steps[-1][1]))
+
+    def _sample(self, sampling: Sampling) -> None:
+        try:
+            self._note(sampled := run_to_end(sampling.asking(self._note)))
+            if sampled.answer == "undecided" and not sampled.stopped:
+                self.samples = min(2 * self.samples, MOST)
+        except AgentevalError as error:
+            self.error = error
+
+    def _offer_again(self) -> None:
+        try:
+            self._offer(self._store.run(self._run))
+        except AgentevalError as error:
+            self.error, self.price = self.error or error, None
 
     def _note(self, sampled: Sampled) -> None:
         assert self._free is not None

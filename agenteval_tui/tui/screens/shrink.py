@@ -18,7 +18,7 @@ from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
-from agenteval_tui.tui.workers import PaintedWork, start_worker
+from agenteval_tui.tui.workers import PaintedWork, is_busy, start_worker
 from agenteval_tui.views.shrink import price_text, progress_text, shrunk_view
 
 _WHAT = (
@@ -90,19 +90,35 @@ class ShrinkScreen(Sheet[None]):
 
     def action_save(self) -> None:
         """Keep the small case as a test."""
-        if self.controller is not None and self.controller.stage == "ended":
+        if self._can_save and not is_busy(self, "shrink-save"):
             start_worker(self, self._save, group="shrink-save")
 
+    @property
+    def _can_save(self) -> bool:
+        controller = self.controller
+        if controller is None or controller.running or controller.shrunk is None:
+            return False
+        return bool(controller.shrunk.removed) and not controller.saved
+
     async def _save(self) -> None:
-        assert self.controller is not None
-        await asyncio.to_thread(self.controller.save)
+        controller, session = self.controller, services(self).session
+        assert controller is not None
+
+        def work() -> None:
+            if (path := controller.save()) is not None:
+                session.note_own_write(path)
+
+        await asyncio.to_thread(work)
         self._paint()
 
     def action_leave(self) -> None:
         """Close; what runs is stopped."""
+        self.dismiss(None)
+
+    def on_unmount(self) -> None:
+        """However it goes: nobody sees any more what is asked."""
         if self.controller is not None:
             self.controller.stop()
-        self.dismiss(None)
 
     # What it looks like
 
@@ -120,7 +136,7 @@ class ShrinkScreen(Sheet[None]):
         tools = "tools may go" if controller.keep_tools else "keep tools"
         begin = "again" if controller.shrunk is not None else "start"
         keys: Keys = (("enter", begin), ("c", calls), ("t", tools))
-        if controller.shrunk is not None and controller.shrunk.removed and not controller.saved:
+        if self._can_save:
             keys = (*keys, ("m", "make a test"))
         return (*keys, ("esc", "close"))
 
@@ -142,6 +158,9 @@ class ShrinkScreen(Sheet[None]):
             lines += view_lines(shrunk_view(controller.shrunk, controller.question.criterion, dimmed=True), width)
             if controller.saved:
                 lines += [(), fit(((f" {controller.saved}", "passed"),), width)]
+            if controller.price is not None:
+                again = f"Starting again: {price_text(controller.price)}. Stored continuations are not asked twice."
+                lines += [(), *paragraph(again, width, "dim")]
             return lines
         lines += paragraph(_WHAT, width)
         stay = "Calls stay; only the text in them and in their results is shrunk." if controller.keep_calls else ""

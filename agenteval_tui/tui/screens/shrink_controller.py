@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from agenteval_tui.analysis.fork_keeping import save_as_test
@@ -66,6 +67,8 @@ class ShrinkController:
         assert self.question is not None
         try:
             self._oracle = self._new_oracle()
+            if self.stage == "stopping":  # while it was being made: the stop went to the one before
+                self._oracle.stop()
             self.shrunk = shrink(
                 self.question,
                 self._oracle,
@@ -75,7 +78,8 @@ class ShrinkController:
             )
         except AgentevalError as error:
             self.error = error
-        self.stage = "ended" if self.error is None else "ready"
+        finally:
+            self.stage = "ended" if self.error is None else "ready"
 
     def stop(self) -> None:
         """End it with the smallest case that was found until then."""
@@ -83,11 +87,11 @@ class ShrinkController:
             self.stage = "stopping"
             self._oracle.stop()
 
-    def save(self) -> None:
-        """Write the small case as a test behind those of the run's suite."""
+    def save(self) -> Path | None:
+        """Write the small case as a test behind those of the run's suite; the file, None where nothing was written."""
         question, shrunk = self.question, self.shrunk
         if question is None or shrunk is None or self._oracle is None or not shrunk.removed or self.saved:
-            return
+            return None
         row = question.run
         about = f"The smallest input found that fails as run {short_id(row.id)} of {row.test_id} does" + (
             f": {question.criterion}." if question.criterion else "."
@@ -97,9 +101,11 @@ class ShrinkController:
             loaded, test_id = save_as_test(
                 self._oracle.source, shrunk.conversation, name=name, description=about, suffix="small"
             )
-            self.saved = f"saved as test {test_id} of {loaded.path.name}"
         except AgentevalError as error:
             self.error = error
+            return None
+        self.saved = f"saved as test {test_id} of {loaded.path.name}"
+        return loaded.path
 
     def _note(self, progress: Progress) -> None:
         self.progress = progress
