@@ -18,6 +18,7 @@ from textual.binding import BindingType
 from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.strip import Strip
+from textual.widgets import TextArea
 from textual.widgets.text_area import Location
 
 from agenteval_tui.core.errors import Fix
@@ -419,7 +420,8 @@ class ConfigEditor(QuietTextArea):
     def render_lines(self, crop: Region) -> list[Strip]:
         """Several lines: what they all need is looked up once."""
         self._base = self.rich_style
-        return super().render_lines(crop)
+        # Not TextArea's, which first makes the colours of its own theme: lines are painted in those of ours.
+        return super(TextArea, self).render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
         """Line `y` of the widget."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -89,6 +90,7 @@ from agenteval_tui.tui.workers import start_worker
 from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.views.blame import suspect_line
 
+PICTURE_SECONDS = 0.02  # a little more than from one picture to the next
 FORK_SECONDS = 0.3  # between two looks what has become of continuations
 MANY_MESSAGES = 400  # a transcript for which the step that it was lost at takes longer to find than a key may wait
 RESTING_SECONDS = 0.4  # that a person stays at such a run before it is looked for
@@ -318,12 +320,12 @@ class InspectScreen(FrameScreen):
         self._draw_evidence(keep_place=keep_place)
         self._draw_verdict()
 
-    def _draw_one_by_one(self) -> None:
-        """Show another verdict while somebody types: first where they look. Each part is a picture of its own, and a
-        key is taken in between."""
-        self._draw_verdict()
-        self.call_after_refresh(self._draw_evidence)
-        self.call_after_refresh(self.call_after_refresh, self._draw_marks)
+    async def _draw_beside(self) -> None:
+        """Show another verdict in the panes beside the config while somebody types there: each in a picture of its own,
+        and a key is taken in between."""
+        for draw in (self._draw_evidence, self._draw_marks):
+            await asyncio.sleep(PICTURE_SECONDS)
+            draw()
 
     def _draw_verdict(self) -> None:
         self._draw_heading()
@@ -839,7 +841,8 @@ class InspectScreen(FrameScreen):
         if event.first:
             self._draw(keep_place=False)
         else:
-            self._draw_one_by_one()
+            self._draw_verdict()
+            start_worker(self, self._draw_beside, group="beside")
 
     def on_config_pane_failed(self, event: ConfigPane.Failed) -> None:
         """Say why there is no verdict."""
