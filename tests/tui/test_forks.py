@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 from shop import app_on, copy_samples, run_samples, settle, text_of, until
+from test_writing_once import Held, again
 from textual.pilot import Pilot
 
 from agenteval_tui.analysis.forks import ranked, stored_forks
@@ -213,7 +214,7 @@ async def test_from_a_step_to_branches(tmp_path: Path, monkeypatch: pytest.Monke
         await until(pilot, lambda: "1 branch, 2 continuations" in text_of(app))
         assert (started[0].at, started[0].count) == (2, 2)
         assert "2/2" in text_of(app)
-        await until(pilot, lambda: app.screen._forks.live is None)  # type: ignore[attr-defined]
+        await until(pilot, lambda: not app.screen._forks.live)  # type: ignore[attr-defined]
         app.screen.branches.action_keep()  # type: ignore[attr-defined]
         await until(pilot, lambda: "order-status-fork" in (suites / "support.suite.yaml").read_text("utf-8"))
         await pilot.press("S")
@@ -321,3 +322,76 @@ async def test_several_texts_are_a_branch_each(forked: Path, tmp_path: Path, mon
         with Store.open(forked / "history.db") as store:
             plan = requested_plan(store, asked, PlanOptions(), user_agents={})
             assert [run.fork.label for run in plan.runs if run.fork is not None] == ["down", "down"]
+
+
+async def test_continuations_are_followed_one_look_at_a_time_until_all_have_ended(
+    forked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = "agenteval_tui.tui.screens.inspect.screen"
+    app = app_on(forked / "suites", forked / "history.db")
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        await pilot.press("4")
+        await until(pilot, lambda: isinstance(app.screen, InspectScreen) and bool(app.screen.shown_run))
+        screen = cast("InspectScreen", app.screen)
+        ended = [one.execution_id for one in app.session.store.forks_of(screen.shown_run)]
+        assert len(set(ended)) == 2
+        held = Held(forks_of)
+        monkeypatch.setattr(f"{module}.forks_of", held)
+        for one in ended:
+            screen._forks.begun(Live(one, 0, "", "fork", now_ms()))
+        # A look that takes longer than the time between two looks is not replaced by the next one.
+        await again(pilot, held, screen._follow_forks)
+        assert len(held.begun) == 1
+        await until(pilot, lambda: not screen._forks.live)
+        assert all(screen._forks.has_begun(one) for one in ended)
+
+        # What can't be read any more is said once, and no longer looked for.
+        def gone(*_: object) -> None:
+            raise AgentevalError("there is no run with this id")
+
+        monkeypatch.setattr(f"{module}.forks_of", gone)
+        screen._forks.begun(Live(ended[0], 0, "", "fork", now_ms()))
+        for _ in range(3):
+            screen._follow_forks()
+            await settle(pilot)
+        assert [one.text for one in app.notices.all()].count("there is no run with this id") == 1
+        assert not screen._forks.live
+
+
+async def test_a_process_that_died_is_not_waited_for(forked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = app_on(forked / "suites", forked / "history.db")
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        await pilot.press("4")
+        await until(pilot, lambda: isinstance(app.screen, InspectScreen) and bool(app.screen.shown_run))
+        screen, store = cast("InspectScreen", app.screen), app.session.store
+        row = store.execution(store.forks_of(screen.shown_run)[0].execution_id)
+        monkeypatch.setattr(type(store), "execution", lambda *_: replace(row, status="running"))
+        live = Live(row.id, 0, "", "fork", now_ms())
+        screen._forks.begun(live)
+        for living, left in (([live], True), ([], False)):
+            monkeypatch.setattr("agenteval_tui.tui.screens.inspect.forks.live_executions", lambda of=living: of)
+            screen._follow_forks()
+            await settle(pilot)
+            assert bool(screen._forks.live) == left
+
+
+async def test_a_fork_is_kept_once(forked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = app_on(forked / "suites", forked / "history.db")
+    held = Held(lambda *_: (tmp_path / "some.suite.yaml", "kept"))
+    monkeypatch.setattr(app.session.workspace, "save_fork", held)
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        await pilot.press("4")
+        await until(pilot, lambda: isinstance(app.screen, InspectScreen) and bool(app.screen.shown_run))
+        screen = cast("InspectScreen", app.screen)
+        screen._turn_to("branches")
+        screen._read_forks()
+        await until(pilot, lambda: "2 branches, 3 continuations" in text_of(app))
+        screen.branches.steps.cursor = 1
+        await again(pilot, held, screen.branches.action_keep)
+        assert len(held.begun) == 1
+        said = [one.text for one in app.notices.all()]
+        assert any("still being written" in one for one in said)
+        assert any("Saved as test kept" in one for one in said)

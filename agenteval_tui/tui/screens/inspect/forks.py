@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -11,7 +11,7 @@ from agenteval_tui.analysis.forks import AT_WORK, ranked, stored_forks
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.client import attach
+from agenteval_tui.runs.client import attach, live_executions
 from agenteval_tui.runs.events import Command
 from agenteval_tui.runs.fork.answers import Outcomes
 from agenteval_tui.runs.fork.edits import ForkError, fork
@@ -23,14 +23,13 @@ from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
 
 
 class ForksController:
-    """`tree` is None until it was read. `live`: the execution that continues the run now; None: none does.
-    `execution`: the one that did so last."""
+    """`tree` is None until it was read. `live`: the executions begun here that continue runs now, by their ids."""
 
     def __init__(self) -> None:
         self.tree: ForkTree | None = None
         self.rows: ForkRows | None = None
-        self.live: Live | None = None
-        self.execution = ""
+        self.live: dict[str, Live] = {}
+        self._begun: set[str] = set()
 
     def reader(self, session: Session, run: str) -> Callable[[], ForkTree]:
         """What reads the forks of a run, or, of a fork, those of the run that it continues: call it in a thread."""
@@ -43,14 +42,17 @@ class ForksController:
 
     def begun(self, live: Live) -> None:
         """An execution continues the run."""
-        self.live, self.execution = live, live.execution
+        self.live[live.execution] = live
+        self._begun.add(live.execution)
 
-    def over(self, execution_status: str) -> bool:
-        """Whether what was begun here has ended with this status; it is forgotten then."""
-        if self.live is None or execution_status == "running":
-            return False
-        self.live = None
-        return True
+    def over(self, ended: Iterable[str]) -> None:
+        """These executions have ended."""
+        for execution in ended:
+            self.live.pop(execution, None)
+
+    def has_begun(self, execution: str) -> bool:
+        """Was it begun here, whether it has ended or not?"""
+        return execution in self._begun
 
     def branch(self, row: int) -> Outcomes | None:
         """The branch in a row; None: the run itself, or nothing."""
@@ -88,6 +90,13 @@ def keys_of(transcript: Transcript, step: int) -> list[BlockKey]:
     results: list[BlockKey] = [] if message.tool_call is None else [("result", message.tool_call)]
     own: list[BlockKey] = [("message", step)]
     return [*own, *calls, *results, ("reasoning", step)]
+
+
+def ended_of(store: Store, executions: Sequence[str]) -> list[str]:
+    """Which of these executions have ended, or died."""
+    running = [one for one in executions if store.execution(one).status == "running"]
+    living = {one.execution for one in live_executions()} if running else set()
+    return [one for one in executions if one not in running or one not in living]
 
 
 async def stop_execution(live: Live) -> None:

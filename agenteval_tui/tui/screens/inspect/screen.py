@@ -63,7 +63,14 @@ from agenteval_tui.tui.screens.inspect.controller import (
     write,
 )
 from agenteval_tui.tui.screens.inspect.drafts import EditToSave
-from agenteval_tui.tui.screens.inspect.forks import ForksController, forks_of, keys_of, step_at, stop_execution
+from agenteval_tui.tui.screens.inspect.forks import (
+    ForksController,
+    ended_of,
+    forks_of,
+    keys_of,
+    step_at,
+    stop_execution,
+)
 from agenteval_tui.tui.screens.inspect.panes import (
     ROOMY,
     ConfigPane,
@@ -86,7 +93,7 @@ from agenteval_tui.tui.styled_text import Cell, Line, spread, width_of
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.pane_tabs import PaneTabs
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
-from agenteval_tui.tui.workers import start_worker
+from agenteval_tui.tui.workers import is_busy, start_worker
 from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.views.blame import suspect_line
 
@@ -590,30 +597,38 @@ class InspectScreen(FrameScreen):
 
     def follows(self, execution: str) -> bool:
         """Does the tab of branches show what this execution continues?"""
-        return self._forks.execution == execution and self.view == "branches" and self.branches.shows_forks
+        return self._forks.has_begun(execution) and self.view == "branches" and self.branches.shows_forks
 
     def _follow_forks(self) -> None:
-        """Show what has ended, until the execution is over."""
-        live = self._forks.live
-        if live is None:
+        """Show what has ended, until all that was begun here is over."""
+        live = tuple(self._forks.live)
+        if not live:
             if self._fork_timer is not None:
                 self._fork_timer.stop()
                 self._fork_timer = None
             return
+        if is_busy(self, "forks"):
+            return  # a look may take longer than the time between two
         store, run = self.agenteval.session.store, self.shown_run
 
-        def there(found: tuple[str, ForkTree]) -> None:
+        def there(found: tuple[list[str], ForkTree]) -> None:
             self._forks.over(found[0])
             if self.shown_run == run and self.branches.shows_forks:
                 self.branches.show_forks(found[1])
 
-        def work() -> tuple[str, ForkTree]:
-            return store.execution(live.execution).status, forks_of(store, run)
+        def failed(error: AgentevalError) -> None:
+            self._forks.over(live)  # such as deleted: it is not looked for again
+            self.agenteval.say_error(error)
 
-        self.ask(work, there, group="forks")
+        def work() -> tuple[list[str], ForkTree]:
+            return ended_of(store, live), forks_of(store, run)
+
+        self.ask(work, there, group="forks", failed=failed)
 
     def on_branches_pane_keep_wanted(self, event: BranchesPane.KeepWanted) -> None:
         """Write the fork, or its system prompt, into its file."""
+        if self.still_writes("save"):
+            return
         work = self.agenteval.session.workspace
 
         def saved(found: tuple[Path, str]) -> None:
@@ -630,12 +645,12 @@ class InspectScreen(FrameScreen):
 
     def on_branches_pane_stop_wanted(self, event: BranchesPane.StopWanted) -> None:
         """Stop the continuations that were begun here."""
-        live = self._forks.live
-        if live is None:
+        if not self._forks.live:
             self._say("None of the continuations you started here is running.")
             return
         self._say("Stopping …")
-        start_worker(self, partial(stop_execution, live), group="send")
+        for live in tuple(self._forks.live.values()):
+            start_worker(self, partial(stop_execution, live), group="send", exclusive=False)
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """The step under the cursor, in full."""
@@ -1138,6 +1153,8 @@ class InspectScreen(FrameScreen):
         added = self._added_row
         if added is None:
             self._say("No row was added since the app started.")
+            return
+        if self.still_writes("row"):
             return
 
         def gone(_: None) -> None:
