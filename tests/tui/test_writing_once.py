@@ -15,7 +15,10 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.suites.dataset_edit import add_row
 from agenteval_tui.suites.load import load_suite
+from agenteval_tui.tui.screens.editor.screen import EditorScreen
+from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.new_suite import NewSuiteScreen
 from agenteval_tui.tui.screens.new_test import NewTestScreen
 from agenteval_tui.tui.screens.suites import file_changes
@@ -152,3 +155,41 @@ async def test_a_test_that_is_copied_twice_in_a_moment_is_copied_once_and_that_c
         assert app.screen is screen  # nobody is asked about a file that the app has written itself
         await again(pilot, taking_back, screen.action_undo)
     assert {path: path.read_bytes() for path in suites.glob("*.suite.yaml")} == before
+
+
+async def test_a_text_that_is_cut_is_quoted_once(mine: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    suites, db = mine
+    app = app_on(suites, db)
+    loaded = load_suite(sorted(suites.glob("*.suite.yaml"))[0])
+    assert loaded.suite is not None
+    held = Held(lambda *_: loaded)
+    monkeypatch.setattr(app.session.workspace, "quote_cut_text", held)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        app.edit_test(loaded.key, loaded.suite.tests[0].id)
+        await until(pilot, lambda: isinstance(app.screen, EditorScreen) and app.screen.controller.doc is not None)
+        screen = app.screen
+        assert isinstance(screen, EditorScreen)
+        monkeypatch.setattr(screen.controller, "is_cut", lambda place: True)
+        monkeypatch.setattr(screen.controller, "cut_start", lambda place: 0)
+        await again(pilot, held, screen.action_apply_fix)
+        assert len(held.begun) == 1
+
+
+async def test_a_row_that_was_added_is_taken_back_once(
+    mine: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    suites, db = mine
+    app = app_on(suites, db)
+    held = Held(lambda *_: None)
+    monkeypatch.setattr("agenteval_tui.tui.screens.inspect.screen.undo_add_row", held)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        app.go("inspect")
+        await settle(pilot)
+        screen = app.screen
+        assert isinstance(screen, InspectScreen)
+        screen._added_row = add_row(tmp_path / "rows.jsonl", {"question": "Who?"}, {})
+        await again(pilot, held, screen.action_take_back_row)
+        assert len(held.begun) == 1
+        assert any("Row 1 removed" in one.text for one in app.notices.all())

@@ -697,7 +697,11 @@ class EditorScreen(FrameScreen):
         if doc is None:
             return
         if doc.edited:
-            self.agenteval.say("This fix changes the file itself: save your edits first (^s), then press F4.")
+            self.agenteval.say(
+                "This fix changes the file itself: save your edits first ({edit.save}), then press {edit.fix}."
+            )
+            return
+        if self.still_writes("save"):
             return
         loaded, start = doc.loaded, self.controller.cut_start(place)
         if start is not None:
