@@ -9,6 +9,7 @@ from typing import Any
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import read_small
+from agenteval_tui.suites.yaml.line_index import LineIndex
 from agenteval_tui.suites.yaml.tree import compose, plain_data
 
 _PARTED = re.compile(r"^-{3,}[ \t]*$\n?", re.MULTILINE)
@@ -19,7 +20,12 @@ def read_sweep(path: Path) -> list[Mapping[str, Any]]:
     text = read_small(path, "the file of a sweep")
     if text is None:
         raise AgentevalError("there is no such file", where=str(path), mend="name a YAML or JSON file with a list")
-    root, _ = compose(text, lambda *_: None)
+
+    def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
+        line, column = LineIndex(text).line_and_column(start)
+        raise AgentevalError(message, where=f"{path}:{line}:{column}", mend=fix or "")
+
+    root, _ = compose(text, report)
     data = plain_data(root) if root is not None else None
     if not isinstance(data, list) or not data or not all(isinstance(one, dict) for one in data):
         raise AgentevalError(
