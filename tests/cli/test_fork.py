@@ -128,6 +128,31 @@ def test_what_can_not_be_is_said_in_a_sentence(cli: Any, suite: Path, words: tup
     assert said in refused.err
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--at", 2, "--set", "text=a \udcff"),
+        ("--at", 3, "--set", "tool_result=\udcff"),
+        ("--system", "a \udcff"),
+        ("--at", 2, "--set", 'arguments={"a": "\\ud83d", "b": NaN}'),
+    ],
+)
+def test_words_that_are_not_utf_8_are_asked_and_known_again(cli: Any, suite: Path, words: tuple[object, ...]) -> None:
+    asked = cli("fork", "order", *words, "-n", 1, "--json").json("fork")
+    assert asked["asked"] == 1
+    again = cli("fork", "order", *words, "-n", 1, "--json").json("fork")
+    assert again["asked"] == 0
+    assert again["branches"][0]["edits"] == asked["branches"][0]["edits"]
+    assert again["branches"][0]["edits"]
+
+
+def test_a_sweep_that_is_not_yaml_is_said_with_its_place(cli: Any, suite: Path, tmp_path: Path) -> None:
+    (tmp_path / "sweep.yaml").write_text("- {at: 2, text: x}\n- {at: 3, tool_result: [}\n", "utf-8")
+    refused = cli("fork", "order", "--sweep", "sweep.yaml")
+    assert refused.code == 2
+    assert "sweep.yaml:2" in refused.err
+
+
 def test_a_tool_that_is_gone_is_said(cli: Any, suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Oracle, "gone_tools", lambda self, conversation: (("get_order",), ("fly", "walk")))
     done = cli("fork", "order", "--at", 2, "--set", RIGHT, "-n", 1, "--json")

@@ -5,13 +5,15 @@ A step is the index of a message in the run's transcript, from 0.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from msgspec import MsgspecError, Struct, field
-from msgspec.json import Decoder, Encoder
+from msgspec import MsgspecError, Struct, convert, field, to_builtins
+from msgspec.json import Decoder
 
 from agenteval_tui.agents.tools.changes import ToolChanges
+from agenteval_tui.history.blobs import json_text
 
 Purpose = Literal["fork", "tape", "blame", "shrink"]
 """Who asked: a person; a program that was replayed up to a change; the search for the decisive step; the search for the
@@ -104,13 +106,12 @@ class ForkRequest(Struct, frozen=True):
     sweep: tuple[Mapping[str, Any], ...] = ()
 
 
-_encoder = Encoder()
 _decoder = Decoder(ForkOrigin)
 
 
 def encode_origin(origin: ForkOrigin) -> str:
-    """The origin as JSON text, as the history keeps it."""
-    return _encoder.encode(origin).decode()
+    """The origin as JSON text, as the history keeps it: people's words may have half of a surrogate pair."""
+    return json_text(to_builtins(origin))
 
 
 def read_origin(run: str, text: str) -> ForkOrigin | None:
@@ -121,4 +122,8 @@ def read_origin(run: str, text: str) -> ForkOrigin | None:
     try:
         return _decoder.decode(text)
     except MsgspecError:
+        pass
+    try:
+        return convert(json.loads(text), ForkOrigin)  # it takes NaN and halves of surrogate pairs
+    except (ValueError, RecursionError, MsgspecError):
         return ForkOrigin(run, 0)
