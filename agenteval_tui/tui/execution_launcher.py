@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 from textual.app import App
 
-from agenteval_tui.agents.permission import NotTrustedError
-from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.agents.permission import NotTrustedError, TrustRequirement
 from agenteval_tui.runs import client
 from agenteval_tui.runs.fork.model import ForkRequest
 from agenteval_tui.runs.live_registry import Live
@@ -30,6 +30,13 @@ from agenteval_tui.tui.screens.trust import TrustScreen
 from agenteval_tui.tui.workers import is_busy
 
 T = TypeVar("T")
+
+
+class _Refusal(Struct, frozen=True):
+    """What would run and is not trusted, and what a person is asked about it."""
+
+    needs: tuple[TrustRequirement, ...]
+    asked: tuple[TrustQuestion, ...]
 
 
 class ExecutionLauncher:
@@ -186,38 +193,63 @@ class ExecutionLauncher:
             self._notifier.say("A run is being started already.")
             return
 
-        def then(started: T) -> None:
+        def then(found: T | _Refusal) -> None:
+            if isinstance(found, _Refusal):
+                self._ask(found.asked, doing, lambda answer: again(found.needs, answer))
+                return
             show = self._navigation.top is screen
-            watch(started, show)
+            watch(found, show)
             if told and not show:
                 key = key_of("go.run", self._keymap)
                 self._notifier.say(f"The run has started: {key} shows it.", place=NotificationSource("screen", "run"))
                 screen.agenteval.count_running()
 
-        def refused(error: AgentevalError) -> None:
-            if not isinstance(error, NotTrustedError):
-                self._notifier.say_error(error)
-                return
-            asked = [
-                TrustQuestion(need.folder, self._session.workspace.why_not(need), need.what, need.files)
-                for need in error.needs
-            ]
-            self.ask_trust(asked, doing, lambda once: screen.ask(lambda: start(once), then, group="start"))
+        def again(needs: Sequence[TrustRequirement], answer: str) -> None:
+            screen.ask(lambda: self._attempt(start, needs, answer), then, group="start")
 
-        screen.ask(lambda: start(False), then, group="start", failed=refused)
+        screen.ask(lambda: self._attempt(start), then, group="start")
+
+    def _attempt(
+        self, start: Callable[[bool], T], needs: Sequence[TrustRequirement] = (), answer: str = ""
+    ) -> T | _Refusal:
+        """Start it, in a thread; or what is to be asked first. `answer` ("once", "trust") is about these `needs`: where
+        something else would run by now, that is asked about."""
+        try:
+            return start(False)
+        except NotTrustedError as error:
+            refusal = error.needs
+        if not answer or refusal != tuple(needs):
+            return _Refusal(refusal, tuple(self._question(need) for need in refusal))
+        if answer == "trust":
+            self._session.workspace.trust(refusal)
+            return start(False)
+        return start(True)
+
+    def _question(self, need: TrustRequirement) -> TrustQuestion:
+        # It reads the whole folder.
+        return TrustQuestion(need.folder, self._session.workspace.why_not(need), need.what, need.files)
 
     def ask_trust(self, asked: Sequence[TrustQuestion], doing: str, then: Callable[[bool], None]) -> None:
         """Ask whether programs of these folders may run; `then` is called when they may: True for this once, False
         when the folders are trusted now."""
 
-        def answered(answer: str | None) -> None:
+        def answered(answer: str) -> None:
             screen = self._navigation.top
             if answer == "once":
                 then(True)
-            elif answer == "trust" and screen is not None:
+            elif screen is not None:
                 needs = [one.need for one in asked]
                 screen.ask(lambda: self._session.workspace.trust(needs), lambda _: then(False), group="trust")
-            elif not answer:
+
+        self._ask(asked, doing, answered)
+
+    def _ask(self, asked: Sequence[TrustQuestion], doing: str, then: Callable[[str], None]) -> None:
+        """Ask it; `then` gets the answer, "once" or "trust"."""
+
+        def answered(answer: str | None) -> None:
+            if answer:
+                then(answer)
+            else:
                 self._notifier.say("Nothing was run.")
 
         self._app.push_screen(TrustScreen(asked, doing), answered)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from shop import app_on, settle, text_of, until
 from textual.widgets import Input
 
+from agenteval_tui.agents.permission import TrustRequirement
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs import client, events
 from agenteval_tui.runs.live_registry import Live
@@ -206,6 +208,43 @@ async def test_a_program_of_an_untrusted_folder_asks_first(tmp_path: Path) -> No
         await until(pilot, lambda: isinstance(app.screen, RunScreen | HistoryScreen))
         await until(pilot, lambda: (folder / "ran").exists())
         assert [one.folder for one in Trust.load().listed()] == [str(folder)]
+
+
+@pytest.mark.parametrize("answer", ["o", "t"])
+async def test_an_answer_about_trust_is_for_what_was_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    path = suite_at(tmp_path / "suites", agent="program")
+    app = app_on(path.parent, tmp_path / "history.db")
+    started: list[bool] = []
+    monkeypatch.setattr("agenteval_tui.tui.workspace.start", lambda request: started.append(request.options.trust))
+    monkeypatch.setattr(app.navigation, "watch_live", lambda live, expected=None, *, show=True: None)
+    monkeypatch.setattr(app._launcher, "_started", lambda live: None)
+    why_not, threads = app.session.workspace.why_not, list[object]()
+
+    def reason(need: TrustRequirement) -> str:
+        threads.append(threading.current_thread())
+        return why_not(need)
+
+    monkeypatch.setattr(app.session.workspace, "why_not", reason)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await pilot.press("R")
+        await settle(pilot)
+        assert "python3 agent.py" in text_of(app)
+        assert threading.main_thread() not in threads, "it reads the whole folder"
+        # Somebody else changes what would run while the person reads.
+        path.write_text(path.read_text().replace("agent.py]", "other.py]"))
+        await pilot.press(answer)
+        await settle(pilot)
+        assert isinstance(app.screen, TrustScreen)
+        assert "python3 other.py" in text_of(app)
+        assert not started
+        assert not Trust.load().listed()
+        await pilot.press(answer)
+        await settle(pilot)
+        assert started == [answer == "o"]
+        assert len(Trust.load().listed()) == (answer == "t")
 
 
 async def test_a_run_is_planned_cancelled_and_resumed(tmp_path: Path) -> None:
