@@ -27,6 +27,7 @@ from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.history.lock_wait import listen_for_waits
+from agenteval_tui.history.records import ENDED
 from agenteval_tui.tui.actions import EVERYWHERE, bindings, key_of
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.badges import Badges
@@ -377,11 +378,23 @@ class AgentevalApp(TerminalApp):
         tell = partial(self.execution_ends.tell, row, started_here=started_here, looked_at=looked_at)
         start_worker(self, tell, group=f"end of {row.id}")
 
-    async def _inspect_recorded(self, execution: str) -> None:
-        """The person watched a recording to its end: show what it is."""
+    def show_ended(self, execution: str) -> None:
+        """An execution ended before it could be watched: open the run of a recording, else the runs in the history."""
+        if execution in self._recordings:
+            otherwise = partial(self.show_execution, execution, back=False)
+            start_worker(self, partial(self._inspect_recorded, execution, otherwise), group="recorded")
+        else:
+            self.show_execution(execution, back=False)
+
+    async def _inspect_recorded(self, execution: str, otherwise: Callable[[], None] | None = None) -> None:
+        """The person watched a recording to its end: show what it is; `otherwise` where it has no run with an end."""
         runs = await asyncio.to_thread(self.session.store.runs_of_execution, execution)
-        if runs and self.navigation.looks_at(execution):
+        if not self.navigation.looks_at(execution):
+            return
+        if runs and runs[0].status in ENDED:
             self.inspect(runs[0].id)
+        elif otherwise is not None:
+            otherwise()
 
     def _execution_started(self, live: Live) -> None:
         self.live_executions.started(live)

@@ -120,6 +120,9 @@ class Services(Protocol):
     def show_execution(self, execution: str, *, back: bool = True) -> None:
         """Show the runs of an execution that is in the history; esc leads `back` to the screen that asked."""
 
+    def show_ended(self, execution: str) -> None:
+        """Show an execution that ended before it could be watched: of a recording its run, else its runs."""
+
     def show_test(self, file: str, test: str) -> None:
         """Show a test on the Suites screen; the suites are read again."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,10 @@ from textual.widgets import Input
 from threaded import serving
 
 from agenteval_tui.history.records import RunFilter
+from agenteval_tui.runs.client import live_executions
+from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.runs.recording_request import ListeningRequest
+from agenteval_tui.tui.execution_launcher import ExecutionLauncher
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.record import ListenScreen, RecordScreen, ReplayScreen
 from agenteval_tui.tui.widgets.form import Form
@@ -98,6 +102,33 @@ async def test_a_program_is_recorded_watched_graded_and_opened_in_inspect(
             # What nothing was kept of is refused in a sentence.
             app.replay("nothing")
             await until(pilot, lambda: any("no run" in one.text for one in app.notices.all()))
+
+
+async def test_a_recording_that_ends_before_it_is_watched_is_opened_in_inspect_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "agent.py").write_text(PROGRAM)
+    (tmp_path / "little.suite.yaml").write_text(SUITE)
+    reply = json.dumps({"model": "m", "choices": [{"message": {"role": "assistant", "content": "It comes tomorrow."}}]})
+    watch = ExecutionLauncher._watch_recorded
+
+    def watch_late(launcher: ExecutionLauncher, live: Live, show: bool) -> None:
+        while live_executions():
+            time.sleep(0.02)
+        watch(launcher, live, show)
+
+    monkeypatch.setattr(ExecutionLauncher, "_watch_recorded", watch_late)
+    app = app_on(tmp_path, tmp_path / "h.db")
+    with serving(lambda request: Answer(body=reply)) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settle(pilot)
+            await pilot.press("alt+c")
+            await settle(pilot)
+            app.screen.query_one(Form).fill({"program": f"{sys.executable} -I -S agent.py", "test": "where"})
+            await pilot.press("enter")
+            await until(pilot, lambda: isinstance(app.screen, InspectScreen) and "It comes tomorrow." in text_of(app))
 
 
 async def test_a_replay_runs_where_the_suites_agent_runs(tmp_path: Path) -> None:

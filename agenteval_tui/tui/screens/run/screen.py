@@ -143,7 +143,7 @@ class RunScreen(FrameScreen):
                 # It was over before we came: its runs are in the history.
                 watch.lost = True
                 if self.is_current:
-                    self.agenteval.show_execution(watch.live.execution, back=False)
+                    self.agenteval.show_ended(watch.live.execution)
                     self._say_changes(watch.live.execution)
                 return
         self._rekey()
