@@ -114,6 +114,24 @@ def test_values_of_the_wrong_kind_in_an_inspect_log(imported, calls: str, scores
     assert [transcript.final_output for _, transcript in runs] == ["a"]
 
 
+@pytest.mark.parametrize("call_id", ["[]", "{}", "7", "null"])
+def test_a_call_whose_id_is_no_text_is_read(imported, call_id: str) -> None:
+    invocation = f'{{"toolCallId": {call_id}, "toolName": "get", "args": {{}}, "state": "result", "result": "shipped"}}'
+    parts = f'[{{"type": "tool-invocation", "toolInvocation": {invocation}}}]'
+    answer = f'{{"role": "assistant", "parts": {parts}, "content": "", "toolInvocations": [{invocation}]}}'
+    _, runs = imported(f'[{{"role": "user", "content": "q"}}, {answer}]', "x.jsonl")
+    (transcript,) = [transcript for _, transcript in runs]
+    assert [one.name for one in transcript.tool_calls] == ["get"]
+
+
+@pytest.mark.parametrize("value", ["5", '"x"', "true", '{"a": 1}'])
+def test_verdicts_of_the_wrong_kind_in_results_of_promptfoo(imported, value: str) -> None:
+    graded = f'{{"componentResults": {value}}}'
+    row = f'{{"success": true, "prompt": {{"raw": "q"}}, "response": {{"output": "a"}}, "gradingResult": {graded}}}'
+    report, _ = imported(f'{{"version": 3, "evalId": "e", "results": {{"version": 3, "results": [{row}]}}}}')
+    assert report.read == 1
+
+
 @pytest.mark.parametrize("levels", DEPTHS)
 def test_nesting_costs_the_value_that_has_it(imported, levels: int) -> None:
     """A hundred levels are read; ten thousand are left out with the reason, and what stands beside them is read."""

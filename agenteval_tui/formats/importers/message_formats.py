@@ -433,7 +433,7 @@ def messages_of(message: Mapping[str, Any]) -> list[dict[str, Any]]:
         found.take(part)
     invocations = message.get("toolInvocations")
     for one in invocations if isinstance(invocations, list) else ():
-        if isinstance(one, Mapping) and one.get("toolCallId") not in found.called:
+        if isinstance(one, Mapping) and str(one.get("toolCallId")) not in found.called:
             found.take({"type": "tool-invocation", "toolInvocation": one})
     said = found.ended()
     if isinstance(message.get("name"), str):
@@ -452,7 +452,7 @@ class _Parts:
         self._calls: list[dict[str, Any]] = []
         self._answers: list[dict[str, Any]] = []
         self._attached: list[Attachment] = []
-        self.called: set[Any] = set()
+        self.called: set[str] = set()
 
     def take(self, part: Any) -> None:
         if isinstance(part, str):
@@ -494,7 +494,7 @@ class _Parts:
         call_id = _first(part, "id", "toolCallId", "tool_call_id")
         arguments = _first(part, "arguments", "input", "args", "parameters")
         name = _first(part, "name", "toolName", "tool_name")
-        self.called.add(call_id)
+        self.called.add(str(call_id))
         self._calls.append({"id": call_id, "function": {"name": _name(name), "arguments": arguments}})
 
     def _answer(self, part: Mapping[str, Any], *, failed: bool = False) -> None:

@@ -316,7 +316,8 @@ def _verdicts(row: Mapping[str, Any]) -> tuple[CriterionResult, ...]:
     """A result for each assertion. Where they alone would say something else than promptfoo did (a threshold over
     all, a function of its own), promptfoo's verdict decides and they are for information."""
     grading = row["gradingResult"] if isinstance(row.get("gradingResult"), Mapping) else {}
-    parts = [one for one in grading.get("componentResults") or () if isinstance(one, Mapping)]
+    listed = grading.get("componentResults")
+    parts = [one for one in (listed if isinstance(listed, list) else ()) if isinstance(one, Mapping)]
     success = row.get("success")
     whole = success if isinstance(success, bool) else grading.get("pass")
     taken: Counter[str] = Counter()
