@@ -92,7 +92,11 @@ def write_pieces(path: Path, pieces: Iterable[str], *, force: bool = False) -> N
             "this file already exists and is not overwritten", where=str(path), mend="name another"
         ) from None
     except OSError as error:
-        raise AgentevalError(f"this file can't be written: {error.strerror or error}", where=str(path)) from None
+        raise AgentevalError(
+            f"this file can't be written: {(error.strerror or str(error)).lower()}",
+            where=str(path),
+            mend="check the folder, its permissions and the space on its disk",
+        ) from None
 
 
 @contextlib.contextmanager

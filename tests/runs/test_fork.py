@@ -142,6 +142,24 @@ def test_each_kind_of_edit() -> None:
     )
 
 
+def test_a_recording_without_a_result_is_continued_before_its_call() -> None:
+    heard = Transcript(
+        (
+            Message("user", "u"),
+            Message("assistant", "", tool_calls=(0,)),
+            Message("assistant", "a"),
+            Message("user", "v"),
+        ),
+        (ToolCall("c", "get_order", {}, None),),
+    )
+    for step in (1, 2, 3):
+        with pytest.raises(edits.ForkError, match="no result of get_order, which step 2 calls") as told_why:
+            fork(heard, step)
+        assert told_why.value.mend == "choose a step before step 2, or drop that step"
+    assert told(fork(heard, 0)) == ["user: u"]
+    assert told(fork(heard, 3, [Drop(1)])) == ["user: u", "assistant: a", "user: v"]
+
+
 def test_what_is_dropped_takes_with_it_what_can_not_be_alone() -> None:
     assert told(fork(CONVERSATION, 8, [Drop(2)])) == [
         "system: be kind", "user: first", "assistant: done", "user: second", "assistant: ", "tool: three",

@@ -141,7 +141,11 @@ def append(path: Path, exchanges: Sequence[Exchange]) -> None:
             start = b"" if file.read(1) in (b"", b"\n") else b"\n"
             file.write(start + "".join([encoded(to_json(one)) + "\n" for one in exchanges]).encode())
     except OSError as error:
-        raise AgentevalError(f"this cassette can't be written: {error.strerror}", where=str(path)) from None
+        raise AgentevalError(
+            f"this cassette can't be written: {str(error.strerror).lower()}",
+            where=str(path),
+            mend="check the folder, its permissions and the space on its disk",
+        ) from None
 
 
 def _head(value: Any, at: str) -> tuple[Volatile, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from agenteval_tui.agents.tools.changes import ToolChanges
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
+from agenteval_tui.core.phrasing import listed
 from agenteval_tui.runs.fork.model import AnyEdit, Arguments, Drop, Insert, Result, System, Text, Tools
 from agenteval_tui.runs.plan.conversation import Conversation
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
@@ -98,6 +99,7 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
                 gone = set(made[at].tool_calls) if answers is None else {answers}
                 without |= gone
                 dropped |= {results[call] for call in gone if call in results}
+    _require_results(transcript, made, results.keys() | without)
     told: list[Message] = [] if system is None else [Message("system", system)]
     for number, message in made.items():
         kept = tuple(call for call in message.tool_calls if call not in without)
@@ -111,6 +113,17 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
     return complete(
         replace(_renumbered(told, changed), tools=tools), [one.content for one in later if not one.simulated]
     )
+
+
+def _require_results(transcript: Transcript, told: Mapping[int, Message], known: Collection[int]) -> None:
+    """Raise `ResultWithoutCallError` for a call whose result was never recorded."""
+    for number, message in told.items():
+        names = [transcript.tool_calls[call].name for call in message.tool_calls if call not in known]
+        if names:
+            raise ResultWithoutCallError(
+                f"the recording has no result of {listed(names, 5)}, which step {number + 1} calls",
+                mend=f"choose a step before step {number + 1}, or drop that step",
+            )
 
 
 CHANGES = ("tool_result", "tool_error", "arguments", "text", "system", "drop", "insert", "without_tools")
