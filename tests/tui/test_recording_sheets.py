@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -19,8 +20,10 @@ from agenteval_tui.runs.client import live_executions
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.runs.recording_request import ListeningRequest
 from agenteval_tui.tui.execution_launcher import ExecutionLauncher
+from agenteval_tui.tui.live_executions import LiveExecutions
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.record import ListenScreen, RecordScreen, ReplayScreen
+from agenteval_tui.tui.screens.run.screen import RunScreen
 from agenteval_tui.tui.widgets.form import Form
 
 PROGRAM = """\
@@ -120,6 +123,14 @@ async def test_a_recording_that_ends_before_it_is_watched_is_opened_in_inspect_t
 
     monkeypatch.setattr(ExecutionLauncher, "_watch_recorded", watch_late)
     app = app_on(tmp_path, tmp_path / "h.db")
+    look = LiveExecutions.watch
+
+    async def look_late(live: LiveExecutions) -> None:
+        while live_executions() or isinstance(app.screen, (RecordScreen, RunScreen)):
+            await asyncio.sleep(0.01)
+        await look(live)
+
+    monkeypatch.setattr(LiveExecutions, "watch", look_late)
     with serving(lambda request: Answer(body=reply)) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         async with app.run_test(size=(120, 40)) as pilot:
