@@ -70,11 +70,11 @@ class Notifier:
         self._standing = []
 
     def say_bug(self, error: BaseException, doing: str) -> None:
-        """An unexpected error: one sentence here, the traceback in a file. A system error about a path that the user
-        gave is not a bug."""
-        of_path = path_error(error)
-        if of_path is not None:
-            self.say_error(of_path)
+        """An unexpected error: one sentence here, the traceback in a file. What says itself what is wrong, or a system
+        error about a path that the user gave, is not a bug."""
+        known = error if isinstance(error, AgentevalError) else path_error(error)
+        if known is not None:
+            self.say_error(known)
             return
         path = log_error(error, doing, directories.data_dir())
         kind = type(error).__name__

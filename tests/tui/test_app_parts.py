@@ -65,7 +65,9 @@ def test_a_bug_is_one_sentence_and_a_path_that_cannot_be_read_is_none() -> None:
     notes = Notes()
     notes.notifier.say_bug(IndexError("list index out of range"), "counting")
     notes.notifier.say_bug(PermissionError(13, "Permission denied", "/etc/shadow"), "reading")
-    bug, path = notes.said()
+    notes.notifier.say_bug(AgentevalError("there is no run with this id", mend="look in the history"), "reading")
+    bug, path, known = notes.said()
+    assert known == "there is no run with this id (look in the history)"
     assert bug.startswith("A bug in agenteval (counting: IndexError: list index out of range). The traceback is in ")
     assert "bug" not in path
     assert "/etc/shadow" in path
