@@ -295,6 +295,8 @@ class AgentevalApp(TerminalApp):
 
     def _look_at_history(self) -> None:
         """Report that the history file was replaced, show the new one, and show what another process runs."""
+        if is_busy(self, "history"):
+            return  # a look that waits for a lock would be replaced by the next, and what it found out never said
 
         async def look() -> None:
             moved = await asyncio.to_thread(self.session.moved)

@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 from sampled import fresh, go_to, samples
 from shop import app_on, copy_samples, settle, text_of, until
+from test_writing_once import Held, again
 from textual.command import CommandPalette
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from agenteval_tui.core import directories
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history import connections
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.events import Planned, RunRef
@@ -24,6 +27,7 @@ from agenteval_tui.tui.screens.editor.screen import EditorScreen
 from agenteval_tui.tui.screens.help import HelpScreen
 from agenteval_tui.tui.screens.history.screen import HistoryScreen
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
+from agenteval_tui.tui.screens.prune import PruneScreen
 from agenteval_tui.tui.screens.run.screen import RunScreen
 from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.widgets.titled_pane import PaneTitle
@@ -260,6 +264,43 @@ async def test_a_history_that_moves_under_the_open_app_is_said_and_the_new_one_i
         app._look_at_history()
         await settle(pilot)
         assert sum("moved or deleted" in note.text for note in app.notices.all()) == 1
+
+
+async def test_a_look_at_the_history_that_waits_is_not_replaced_by_the_next(
+    fresh: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = app_on(*fresh)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        held = Held(lambda: "The history was replaced.")
+        monkeypatch.setattr(app.session, "moved", held)
+        await again(pilot, held, app._look_at_history)
+        assert len(held.begun) == 1
+        assert [note.text for note in app.notices.all()] == ["The history was replaced."]
+
+
+async def test_pruning_that_breaks_off_may_have_removed_runs(
+    fresh: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise AgentevalError("the disk is full")
+
+    monkeypatch.setattr("agenteval_tui.tui.screens.prune.prune", broken)
+    app = app_on(*fresh)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        done: list[object] = []
+        app.push_screen(PruneScreen(), done.append)
+        await settle(pilot)
+        app.screen.query_one("#field-age", Input).value = ""
+        app.screen.query_one("#field-keep", Input).value = "1"
+        await settle(pilot)
+        assert "would be removed" in text_of(app)
+        await pilot.press("enter", "enter")
+        await until(pilot, lambda: "the disk is full" in text_of(app))
+        await pilot.press("escape")
+        await settle(pilot)
+        assert done == [True]
 
 
 async def test_a_file_name_that_is_too_long_is_one_sentence_and_the_sheet_stays(fresh: tuple[Path, Path]) -> None:

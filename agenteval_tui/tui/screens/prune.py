@@ -128,6 +128,7 @@ class PruneScreen(Sheet["bool | None"]):
             return self._stop
 
         self._going, self._stop = "Removing …", False
+        self._changed = True  # some may be gone, however it ends
         self._retell()
         try:
             done = await asyncio.to_thread(prune, self.agenteval.session.store, prunable, tell)
@@ -135,7 +136,7 @@ class PruneScreen(Sheet["bool | None"]):
             self._error, self._going = error, ""
             self._retell()
             return
-        self._going, self._changed = "", True
+        self._going = ""
         self.agenteval.say(
             f"Removed {count(done.runs, 'run')} and {count(done.executions, 'execution')}. The file keeps"
             f" {done.free_bytes / 1e6:,.1f} MB for new runs; agenteval db vacuum frees the disk space.",
