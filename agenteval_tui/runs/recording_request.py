@@ -64,7 +64,7 @@ class ReplayRequest(Struct, frozen=True):
         """The arguments of `agenteval` that replay it."""
         words = ["replay", "--watched", *(["--as-agent"] if self.as_agent else [])]
         if self.max_cost is not None:
-            words += ["--max-cost", f"{self.max_cost:g}"]
+            words += ["--max-cost", f"{self.max_cost:.15g}"]
         if self.mcp_config:
             words += ["--mcp-config", str(typed_path(self.mcp_config))]
         return [*words, *(["--trust"] if trust else []), self.run, "--", *self.argv]

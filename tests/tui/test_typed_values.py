@@ -20,6 +20,7 @@ from agenteval_tui.tui.recordings import ReplayOffer
 from agenteval_tui.tui.screens.editor.controller import DatasetFile
 from agenteval_tui.tui.screens.fork import ForkScreen
 from agenteval_tui.tui.screens.record import ListenScreen, RecordScreen, ReplayScreen
+from agenteval_tui.tui.screens.resume import ResumeScreen
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Form
 
@@ -35,6 +36,20 @@ def test_a_whole_number_has_digits_only_and_not_too_many() -> None:
     made, problems = read_options({"repeat": MANY_DIGITS}, PlanOptions(), "")
     assert (made, problems) == (None, {"repeat": "a whole number from 1"})
     assert DatasetFile(Path("/nowhere"), "rows.csv", MANY_DIGITS).first_rows()[0] == []
+
+
+@pytest.mark.parametrize("limits", [{"max_seconds": 90.5}, {"max_seconds": 12345678.0}, {"max_cost": 1234.5678901}])
+async def test_the_limits_of_an_execution_are_those_that_it_resumes_with(tmp_path: Path, limits: Any) -> None:
+    app = app_on(tmp_path, tmp_path / "h.db")
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        asked: list[Any] = []
+        app.push_screen(ResumeScreen(PlanOptions(**limits)), asked.append)
+        await settle(pilot)
+        await pilot.press("enter")
+        await settle(pilot)
+        assert asked == [PlanOptions(**limits)]
+        assert read_options({"max_seconds": "soon"}, PlanOptions(), "")[1] == {"max_seconds": "a number of seconds"}
 
 
 def recorded() -> RecordScreen:

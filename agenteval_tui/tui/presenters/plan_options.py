@@ -45,6 +45,19 @@ def read_options(
             return None
         return amount
 
+    def seconds(name: str) -> float | None:
+        text = values.get(name, "").replace("_", "").replace(",", "")
+        if not text:
+            return None
+        try:
+            number = float(text)
+        except ValueError:
+            number = -1.0
+        if not 0 < number < 1e9:
+            problems[name] = "a number of seconds"
+            return None
+        return number
+
     agent = values.get("agent") or None
     variation = None if values.get("variation", NO) == NO else values["variation"]
     second = "" if values.get("ab", NO) == NO else values["ab"]
@@ -63,7 +76,7 @@ def read_options(
         concurrency=whole("concurrency"),
         max_cost=dollars("max_cost"),
         max_tokens=whole("max_tokens"),
-        max_seconds=whole("max_seconds"),
+        max_seconds=seconds("max_seconds"),
         agent=None if ab else agent,
         variation=variation,
         ab=ab,

@@ -34,12 +34,12 @@ class ResumeScreen(Sheet["PlanOptions | None"]):
         fields = [Field("concurrency", "concurrency", placeholder="as before", hint="parallel runs")]
         if limits.max_cost is not None:
             fields.insert(
-                0, Field("max_cost", "max cost $", f"{limits.max_cost:g}", hint="in all, with judges and users")
+                0, Field("max_cost", "max cost $", f"{limits.max_cost:.15g}", hint="in all, with judges and users")
             )
         if limits.max_tokens is not None:
             fields.insert(0, Field("max_tokens", "max tokens", str(limits.max_tokens), hint="in all"))
         if limits.max_seconds is not None:
-            fields.insert(0, Field("max_seconds", "max time", f"{limits.max_seconds:g}", hint="seconds"))
+            fields.insert(0, Field("max_seconds", "max time", f"{limits.max_seconds:.15g}", hint="seconds"))
         with SheetFrame("Resume the execution", (("enter", "resume"), ("esc", "close"))):
             yield LineBlock(lambda width: paragraph(_SAID, width, "dim"), id="about")
             yield Form(fields, id="fields")
