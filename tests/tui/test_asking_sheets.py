@@ -11,11 +11,14 @@ import pytest
 from shop import app_on, copy_samples, run_samples, settle, text_of, until
 from test_writing_once import Held, again
 
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.tui.screens import blame_controller, shrink_controller
 from agenteval_tui.tui.screens.blame import BlameScreen
+from agenteval_tui.tui.screens.inspect.screen import InspectScreen
+from agenteval_tui.tui.screens.make_test import MakeTestScreen
 from agenteval_tui.tui.screens.shrink import ShrinkScreen
 from agenteval_tui.tui.screens.shrink_controller import ShrinkController
 
@@ -80,7 +83,7 @@ async def test_a_sheet_that_another_screen_takes_away_stops_asking(
     def held(*arguments: Any, **named: Any) -> Any:
         begun.set()
         assert go_on.wait(30)
-        raise shrink_controller.AgentevalError("stopped")
+        raise AgentevalError("stopped")
 
     def held_sampling(work: Any) -> Any:
         work.close()
@@ -128,3 +131,46 @@ async def test_the_small_case_is_saved_once(failed: tuple[Path, Path, str], monk
     loaded = await asyncio.to_thread(load_suite, path)
     assert loaded.suite is not None
     assert [one.id for one in loaded.suite.tests if "small" in one.id] == ["order-status-small"]
+
+
+async def test_a_step_that_is_not_found_yet_is_not_said_to_be_none(
+    failed: tuple[Path, Path, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise AgentevalError("it can't be known")
+
+    suites, db, run = failed
+    module = "agenteval_tui.tui.screens.inspect.controller.known_blame"
+    held = Held(broken)
+    monkeypatch.setattr(module, held)
+    app = app_on(suites, db)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        app.inspect(run)
+        await until(pilot, lambda: bool(held.begun))
+        screen = app.screen
+        assert isinstance(screen, InspectScreen)
+        screen.action_decisive()
+        assert "still being looked for" in app.notices.all()[0].text
+        held.go.set()
+        await settle(pilot)
+        screen.action_decisive()
+        assert app.notices.all()[0].text == "it can't be known"
+
+
+async def test_suites_that_are_being_read_are_not_said_to_be_none(
+    failed: tuple[Path, Path, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suites, db, run = failed
+    app = app_on(suites, db)
+    runs = await asyncio.to_thread(app.session.workspace.good_run, run)
+    held = Held(app.session.workspace.suites)
+    monkeypatch.setattr(app.session.workspace, "suites", held)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        app.push_screen(MakeTestScreen(runs, "run"))
+        await until(pilot, lambda: bool(held.begun))
+        await pilot.press("enter")
+        await until(pilot, lambda: "the suites are not read yet" in text_of(app))
+        held.go.set()
+        await settle(pilot)

@@ -39,6 +39,7 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
         self._what = what
         self._suites: list[LoadedSuite] = []
         self._criteria: list[str] = []
+        self._is_read = False
 
     def compose(self) -> ComposeResult:
         fields = [
@@ -72,6 +73,7 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
         choices = [
             (suite.key, f"{suite.suite.name if suite.suite else ''} · {suite.path.name}") for suite in self._suites
         ]
+        self._is_read = True
         self.query_one(Form).offer("suite", choices or [("", "there is no suite")])
         self.query_one(SheetFrame).retell()
         self._criteria = [str(one["name"]) for one in test["criteria"]]
@@ -88,7 +90,9 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
         problems = {}
         if not values["name"]:
             problems["name"] = "type a name"
-        if not values["suite"]:
+        if not self._is_read:
+            problems["suite"] = "the suites are not read yet"
+        elif not values["suite"]:
             key = key_of("suites.new", self._app.keymap)
             problems["suite"] = f"there is no suite yet: {key} on Suites makes one"
         form.complain(problems)

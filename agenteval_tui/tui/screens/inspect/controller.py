@@ -96,6 +96,8 @@ class InspectController:
         self.agreement: Agreement | None = None
         self.blame: Blame | None = None
         """Which step the open run was lost at; None while that is not known, and where there is nothing to blame."""
+        self.blame_error: AgentevalError | None = None
+        """Why that can't be known."""
         self.alone = SerialWorker()
         """Whatever uses the workbench in a thread goes through this."""
         self.saved_text = ""
@@ -228,7 +230,7 @@ class InspectController:
     def open(self, loaded: LoadedRun, how: InspectTarget) -> ConfigToEdit:
         """Take a run that was read, and choose the criterion that is wanted, else the first that failed."""
         bench = self.bench = loaded.bench
-        self.blame = None
+        self.blame = self.blame_error = None
         self.around, self.facts, self._saved_results = loaded.around, loaded.facts, loaded.results
         if bench.note:
             self._say(bench.note)

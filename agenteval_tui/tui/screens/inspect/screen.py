@@ -284,9 +284,13 @@ class InspectScreen(FrameScreen):
                 self.transcript.show_blame(found, key_of("inspect.decisive", self.agenteval.keymap))
                 self._draw_heading()
 
+        def failed(error: AgentevalError) -> None:
+            if state.bench is bench:
+                state.blame_error = error  # said to who asks for the step
+
         def begin() -> None:
             if state.bench is bench:
-                self.ask(state.blame_reader(), there, group="blame", failed=lambda _: None, painted=True)
+                self.ask(state.blame_reader(), there, group="blame", failed=failed, painted=True)
 
         if bench is not None and len(bench.transcript.messages) > MANY_MESSAGES:
             self.set_timer(RESTING_SECONDS, begin)
@@ -1052,6 +1056,10 @@ class InspectScreen(FrameScreen):
             self._say(f"{one_line(suspect_line(state.blame, step), 200)} {{inspect.blame}} shows all of it.")
         elif not state.may_be_blamed:
             self._say("This run did not fail.")
+        elif state.blame is None and state.blame_error is not None:
+            self.agenteval.say_error(state.blame_error)
+        elif state.blame is None:
+            self._say("The step where this run was lost is still being looked for. Try again in a moment.")
         else:
             self._say("No step of this run is to blame: {inspect.blame} says why.")
 
