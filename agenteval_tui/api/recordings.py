@@ -131,7 +131,7 @@ def replayed(
         agents = load_agents(directories.config_dir())
         plan = programs.replay_plan(store, row, started, user_agents=agents, trust=trust)
         recording = run_in_thread(lambda: programs.record(started, permission))
-        origin = programs.origin_of(row, tape, recording)
+        origin = programs.origin_of(row, recording)
         if plan is None:
             execution = programs.store_ungraded(store, started, recording, origin=origin, of=row)
         else:

@@ -53,6 +53,7 @@ from agenteval_tui.runs.recorded_program import (
     plan_for,
     record,
     replay_plan,
+    requests_in,
     store_graded,
     store_ungraded,
     surroundings_of,
@@ -81,6 +82,8 @@ class _Written(Struct, frozen=True):
     fork_of: RunRow | None = None
     """The run that was replayed, and the last `step` of it that came from its recording."""
     step: int | None = None
+    recorded: int = 0
+    """How many requests of models its recording has."""
 
 
 def record_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
@@ -192,7 +195,7 @@ def replay_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
 
         async def recorded(live: LiveRecording) -> tuple[Recording, ForkOrigin]:
             recording = await record(program, permission_of(program), live=live)
-            origin = origin_of(row, tape, recording)
+            origin = origin_of(row, recording)
             if plan is None:
                 store_ungraded(store, program, recording, origin=origin, of=row, ids=(live.execution, live.run))
                 live.end(recording.transcript, ungraded(recording), recording.duration_ms)
@@ -203,7 +206,7 @@ def replay_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
 
         live = live_recording(program, plan, of=row, expected=given["watched"])
         recording, origin = run_to_end(_shown(live, recorded))
-        written = _Written(fork_of=row, step=origin.step)
+        written = _Written(fork_of=row, step=origin.step, recorded=requests_in(tape))
         return _report(invocation, store, live.execution, recording, written, as_json=given["as_json"])
 
 
@@ -323,7 +326,7 @@ def _report(
     out.line()
     out.line(("recorded ", "dim"), ", ".join(parts))
     if written.fork_of is not None:
-        _report_fork(out, written.fork_of, run, recording)
+        _report_fork(out, written.fork_of, run, recording, written.recorded)
     for miss in recording.misses[:_MISSES] if written.fork_of is None else ():
         out.line((one_line(miss.said, 600), "warn"))
     if len(recording.misses) > _MISSES:
@@ -353,10 +356,17 @@ def _report(
     return _code(run.status, recording)
 
 
-def _report_fork(out: Output, was: RunRow, run: RunRow, recording: Recording) -> None:
-    """Where a replay left its recording, and what became of the run."""
+def _report_fork(out: Output, was: RunRow, run: RunRow, recording: Recording, recorded: int) -> None:
+    """Where a replay left its recording (of so many requests), and what became of the run."""
+    made, served = recording.requests, sum(one.live for one in recording.exchanges)
     if recording.missed_at is None:
-        out.line("nothing changed: every request was answered from the recording")
+        if made and made < recorded:
+            out.line(f"it ended after {made} of {count(recorded, 'recorded request')}, answered from the recording")
+        elif made and served:
+            calls = count(served, "request")
+            out.line(f"its model was not asked: only MCP servers that are not in the recording answered {calls}")
+        elif made:
+            out.line("nothing changed: every request was answered from the recording")
     else:
         changed = recording.misses[0]
         out.line(f"request {recording.missed_at + 1} is different: ", ("live from there", "bold"))

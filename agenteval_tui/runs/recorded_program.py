@@ -639,11 +639,16 @@ def replay_plan(
     return replace(plan, permission=check_trust(plan, own=own, foreign=stored.foreign))
 
 
-def origin_of(row: RunRow, tape: Cassette, recording: Recording) -> ForkOrigin:
+def origin_of(row: RunRow, recording: Recording) -> ForkOrigin:
     """Where a replay left its recording: the last message of the run that was told again."""
-    answered = len(tape.exchanges) if recording.missed_at is None else recording.missed_at
-    told = transcript_of(tape.exchanges[:answered]).messages
+    # Of the replay's own requests: what the recording has of errors and of retries is not asked for again.
+    told = transcript_of(recording.exchanges[: recording.missed_at]).messages
     return ForkOrigin(row.id, max(0, len(told) - 1), purpose="tape")
+
+
+def requests_in(tape: Cassette) -> int:
+    """How many requests of models a recording has answers to, with which a program could go on."""
+    return sum(not is_mcp(one.question) and one.answer.succeeded for one in tape.exchanges)
 
 
 def as_fork(plan: Plan, origin: ForkOrigin) -> Plan:

@@ -400,6 +400,42 @@ def test_a_run_is_replayed_up_to_the_change_and_goes_live_from_there(cli: Any, m
     assert "shipped" in cli("show", first["run"], "--transcript").out
 
 
+def test_a_replay_that_ends_early_or_asks_nothing_is_not_called_unchanged(cli: Any, model: Any, tmp_path: Path) -> None:
+    first = cli("record", "--json", "--calibrate", *agent()).json("record")
+    program = tmp_path / "agent.py"
+    program.write_text(PROGRAM.replace("    for call in", "    sys.exit()\n    for call in"), "utf-8")
+    early = cli("replay", first["run"], *agent())
+    assert "it ended after 1 of 2 recorded requests, answered from the recording" in early.out
+    assert "nothing changed" not in early.out
+    assert cli("replay", "--json", first["run"], *agent()).json("record")["step"] == 2
+    program.write_text("", "utf-8")
+    nothing = cli("replay", first["run"], *agent())
+    assert "no request was seen" in nothing.out
+    assert "nothing changed" not in nothing.out
+    assert cli("replay", "--json", first["run"], *agent()).json("record")["step"] == 0
+
+
+def test_a_replay_of_a_recording_with_an_error_says_which_step_it_left_at(
+    cli: Any, model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries = "        if error.code == 429:\n            return ask(messages)\n        sys.exit(json.load(error)"
+    patient = PROGRAM.replace("        sys.exit(json.load(error)", tries).replace("time.time_ns()", "0")
+    (tmp_path / "agent.py").write_text(patient, "utf-8")
+    busy = iter([True])
+
+    def at_first_busy(request: Request) -> Answer:
+        return Answer(status=429, body="{}") if next(busy, False) else answer(request)
+
+    with serving(at_first_busy) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        first = cli("record", "--json", *agent()).json("record")
+        assert first["requests"] == 3
+        (tmp_path / "agent.py").write_text(patient.replace('"shipped"', '"lost"'), "utf-8")
+        changed = cli("replay", "--json", first["run"], *agent()).json("record")
+    # Told again were the system prompt, the question and the call; the result of the call is another one.
+    assert (changed["live"], changed["step"]) == (1, 2)
+
+
 def test_a_run_of_an_agent_that_is_captured_is_replayed(cli: Any, model: Any, tmp_path: Path) -> None:
     words = json.dumps([sys.executable, "-I", "-S", "agent.py", "Where is my order #W1?"])
     suite = SUITE.replace('{kind: command, command: ["false"]}', f"{{kind: command, command: {words}, capture: model}}")
@@ -511,6 +547,12 @@ def test_mcp_servers_of_a_configuration_are_recorded_with_the_rest_and_replayed(
     assert "1 tool call (1 through MCP servers), 4 answered from the cassette" in again.out
     assert "nothing changed" in again.out
     assert (model.requests, (tmp_path / "started").read_text()) == ([], "x")
+    # A recording in which nobody saw the server: it is asked, and that is said.
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers}), "utf-8")
+    unseen = cli("record", "--json", "--", *python, "client.py", "mcp.json").json("record")
+    asked = cli("replay", unseen["run"], *words)
+    assert "its model was not asked: only MCP servers that are not in the recording answered" in asked.out
+    assert "nothing changed" not in asked.out
     assert "--mcp does not go with --new" in cli("record", "--mcp", "--new", "--", "x").err
 
 
