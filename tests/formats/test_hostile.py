@@ -124,6 +124,13 @@ def test_a_call_whose_id_is_no_text_is_read(imported, call_id: str) -> None:
     assert [one.name for one in transcript.tool_calls] == ["get"]
 
 
+@pytest.mark.parametrize("kind", ["{}", "[]", "[[1]]", "7"])
+def test_a_message_whose_type_is_no_text_is_read(imported, kind: str) -> None:
+    said = f'[{{"type": {kind}, "role": "user", "content": "q"}}, {{"role": "assistant", "content": "a"}}]'
+    _, runs = imported(said, "x.jsonl")
+    assert [transcript.final_output for _, transcript in runs] == ["a"]
+
+
 @pytest.mark.parametrize("value", ["5", '"x"', "true", '{"a": 1}'])
 def test_verdicts_of_the_wrong_kind_in_results_of_promptfoo(imported, value: str) -> None:
     graded = f'{{"componentResults": {value}}}'

@@ -38,7 +38,8 @@ def can_read(value: Any) -> bool:
 
 
 def _is_message(value: Any) -> bool:
-    return isinstance(value, Mapping) and value.get("type") in _TYPES and "content" in value
+    kind = value.get("type") if isinstance(value, Mapping) else None
+    return isinstance(kind, str) and kind in _TYPES and "content" in value
 
 
 def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Recording | Skipped]:
