@@ -227,6 +227,17 @@ agents:
 """
 
 
+_WHAT = {
+    "first.suite.yaml": "your first suite: edit it",
+    "agents.example.yaml": "kinds of agents, to copy from",
+    SCHEMA: "lets your editor complete suites",
+    "agent.py": "the agent, to replace with yours",
+    "my_agent.py": "the agent, to replace with yours",
+    "AGENTS.md": "tells coding agents how to test",
+}
+"""What the files are for, for who sees them for the first time."""
+
+
 @click.command("init")
 @click.argument("folder", required=False, default=".", type=click.Path(path_type=Path))
 @click.option(
@@ -256,8 +267,11 @@ def command(invocation: Invocation, folder: Path, kind: str, coding_agents: bool
         )
     _write(folder, texts)
     out = invocation.out
+    width = max(len(str(folder / name)) for name in texts)
     for name in texts:
-        out.line(("wrote ", "good"), str(folder / name))
+        what = "" if invocation.quiet else _WHAT.get(name, "")
+        shown = str(folder / name)
+        out.line(("wrote ", "good"), f"{shown:{width}}" if what else shown, (f"  {what}" if what else "", "dim"))
     if not invocation.quiet:
         _say_next(invocation, folder, kind)
     return 0
@@ -294,4 +308,4 @@ def _say_next(invocation: Invocation, folder: Path, kind: str) -> None:
         out.line(f"  agenteval agents check {suite}")
     out.line(f"  agenteval validate {suite}")
     out.line(f"  agenteval run {suite}{trust}")
-    out.line(f"  agenteval {suite}", ("    # the app: see why, edit a criterion, watch the verdict change", "dim"))
+    out.line(f"  agenteval {suite}", ("    # the app: see why, and edit criteria", "dim"))
