@@ -12,6 +12,7 @@ from shop import app_on, copy_samples, run_samples, settle, text_of, until
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from agenteval_tui.core import directories
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.suites.screen import SuitesScreen
@@ -45,7 +46,7 @@ async def test_the_first_start_says_which_key_to_press(tmp_path: Path, monkeypat
         # In a terminal of a few rows they are for the list.
         await resized(pilot, (20, 5))
         await settle(pilot)
-        assert "Nothing was run" not in text_of(app)
+        assert "Nothing has run" not in text_of(app)
         assert "Shop support" in text_of(app)
         # Another process runs a test: the figures come, and nobody is told that nothing was run.
         await resized(pilot, (120, 40))
@@ -53,7 +54,15 @@ async def test_the_first_start_says_which_key_to_press(tmp_path: Path, monkeypat
         (tmp_path / "run" / "live").mkdir(parents=True)  # as where an execution begins or ends
         app._look_at_history()
         await until(pilot, lambda: "▸ ✗ order-status" in text_of(app))
-        assert "Nothing was run" not in text_of(app)
+        assert "Nothing has run" not in text_of(app)
+
+
+async def test_in_a_small_terminal_the_banner_leaves_half_of_the_rows_to_the_list(tmp_path: Path) -> None:
+    app = app_on(directories.bundled("sample_suites"), tmp_path / "history.db")
+    async with app.run_test(size=(40, 12)) as pilot:
+        await settle(pilot)
+        assert "sample suites with" in text_of(app)
+        assert "▸ – order-status" in text_of(app)
 
 
 async def test_a_broken_suite_is_shown_with_place_and_remedy(tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from agenteval_tui.tui.screens.import_export_dialogs import ImportOutcome
     from agenteval_tui.tui.screens.suites.file_changes import Change
 
+FRAME = 4  # rows of the strip, the titles and the keys
 LOW = 12
 """Rows of the terminal from which there is room for the banner above the list."""
 FILTER_HINT = "filter: text  tag:smoke  outcome:failed  agent:x  suite:x  flaky:yes"
@@ -269,7 +270,8 @@ class SuitesScreen(FrameScreen):
         session = self.agenteval.session
         samples = one_line(str(session.paths_looked_in[0])) if session.on_samples() else ""
         demo = session.db == directories.demo_history()
-        return self.controller.hint(width, samples=samples, keymap=self.agenteval.keymap, demo=demo)
+        lines = self.controller.hint(width, samples=samples, keymap=self.agenteval.keymap, demo=demo)
+        return lines[: max((self.size.height - FRAME) // 2, 1)]  # the list has at least as many rows
 
     def _look_for_offer(self) -> None:
         """After the first run: the clearest failure has the cursor, and the banner says what it is."""
