@@ -356,6 +356,28 @@ async def test_an_edit_made_from_elsewhere_is_in_view() -> None:
         assert any('"key40"' in row(app, y) for y in range(12))
 
 
+async def test_the_cursor_is_in_view_after_many_lines_have_come_or_gone() -> None:
+    app = EditorApp("x" * 2000)
+    async with app.run_test(size=(44, 12)) as pilot:
+
+        def in_view() -> bool:
+            top = app.editor.scroll_offset.y
+            return top <= app.editor.cursor_cell.y < top + app.editor.scrollable_content_region.height
+
+        await pilot.press("ctrl+end")
+        app.post_message(events.Paste("line\n" * 3000))
+        await pilot.pause()
+        await pilot.pause()
+        assert app.editor.cursor_location[0] == 3000
+        assert in_view()
+        await pilot.press("ctrl+z")
+        await pilot.pause()
+        assert in_view()
+        await pilot.press("ctrl+y")
+        await pilot.pause()
+        assert in_view()
+
+
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\x85", "\u2028", "\u2029"])
 async def test_what_is_pasted_has_line_ends(end: str) -> None:
     """Terminals send CR for the end of a line; other programs have others."""

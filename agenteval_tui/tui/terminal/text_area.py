@@ -261,6 +261,21 @@ class QuietTextArea(TextArea):
         self.history.checkpoint()
         self.replace(LINE_ENDS.sub("\n", text), *sorted(self.selection), maintain_selection_offset=False)
         self.history.checkpoint()
+        self._follow_cursor()
+
+    def action_undo(self) -> None:
+        """Undo the last batch of edits."""
+        super().action_undo()
+        self._follow_cursor()
+
+    def action_redo(self) -> None:
+        """Redo what was undone last."""
+        super().action_redo()
+        self._follow_cursor()
+
+    def _follow_cursor(self) -> None:
+        """Scroll to the cursor after many lines have come or gone: Textual does so while the height is the old one."""
+        self.call_after_refresh(self.scroll_cursor_visible)
 
     def action_delete_to_end_of_line(self) -> None:
         """Delete to the end of the line, not only of the row."""
