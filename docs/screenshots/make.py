@@ -72,13 +72,13 @@ class Camera:
         await self.pilot.press(*keys)
         await self.until(shows)
 
-    def picture(self) -> str:
-        return clean(self.app.export_screenshot(title="agenteval"))
+    def picture(self, title: str = "agenteval") -> str:
+        return clean(self.app.export_screenshot(title=title))
 
-    async def frame(self, seconds: float) -> None:
-        """A picture for the cast."""
+    async def frame(self, seconds: float, title: str) -> None:
+        """A picture for the cast; its title says what was pressed, and what to look at."""
         await self.pilot.pause(0.3)
-        self.frames.append((self.picture(), seconds))
+        self.frames.append((self.picture(title), seconds))
 
     def go_to(self, test: str) -> None:
         """Put the cursor of Suites on a test."""
@@ -118,29 +118,24 @@ async def cast(folder: Path) -> None:
     """The loop: run, find, understand, change the criterion, see what it changes, save, run again."""
     async with on_samples(folder, CAST) as camera:
         await camera.until("order-status")
-        await camera.frame(2.5)
-        camera.go_to("order-status")
+        await camera.frame(2.5, "R runs every test")
         await camera.press("R", shows="of 51")
-        await camera.frame(1.5)
+        await camera.until("✗")
+        await camera.frame(2, "You watch the runs; they continue without the terminal")
         await camera.until("51 of 51")
-        await camera.until("finished")
-        await camera.frame(2)
-        await camera.press("1", shows="order-status")
-        camera.go_to("order-status")
-        await camera.until("in the last execution")
-        await camera.frame(3.5)
+        await camera.until("The clearest failure")
+        await camera.frame(4, "enter opens the clearest failure")
         await camera.press("enter", shows="config_uxon")
-        await camera.frame(5)
+        await camera.frame(6, "What the agent did | what the criterion expected, and got | the criterion")
         await camera.press("f7", shows="enter apply")
-        await camera.frame(4.5)
+        await camera.frame(5, "F7 lists the smallest edits that pass, with the runs that each one flips")
         await camera.press("enter", shows="then")
-        await camera.frame(5)
-        await camera.press("ctrl+s", shows="saved")
-        await camera.frame(2)
-        await camera.press("escape", "1", shows="why it fails")
-        await camera.press("r", shows="3 of 3")
+        await camera.frame(6, "enter applies one: every stored run is graded again at once, and no agent is called")
+        await camera.press("ctrl+s", shows="─ saved")
+        await camera.frame(3, "^s writes the edited bytes of the YAML, and nothing else")
+        await camera.press("ctrl+t", shows="3 of 3")
         await camera.until("finished")
-        await camera.frame(4)
+        await camera.frame(4, "^t runs the test again: it passes")
         (HERE / "loop.svg").write_text(animated(camera.frames), encoding="utf-8")
 
 
