@@ -124,3 +124,25 @@ def test_what_a_condition_expects_is_whole_in_a_narrow_pane() -> None:
     lines = [plain(line).rstrip() for line in looked_at(cast("Any", None), 0, result, [result], 28)]
     at = next(number for number, line in enumerate(lines) if "contains_any" in line)
     assert " ".join(" ".join(lines[at : at + 3]).split()).startswith('✓ contains_any "Revenue: 5.000 EUR"')
+
+
+def test_in_a_narrow_pane_names_and_sentences_continue_below() -> None:
+    name = "Asks for the right order, and only once"
+    spec = CriterionSpec(name, "ToolResponse", {"metrics": [CALL]}, negate=False)
+    result = compile_criterion(spec).check(TRANSCRIPT)
+    passed = CriterionResult("Says where it is", Outcome.PASSED, 1.0)
+    rows = looked_rows(cast("Any", None), 0, result, [result, passed], 30)
+    shown = [plain(line).rstrip() for line in rows.lines]
+    assert not [line for line in shown if "…" in line]
+    assert shown[:3] == ["✗ Asks for the      score 0.70", "  right order,", "  and only once"]
+    assert shown[shown.index("  ✗ get_order") + 1] == "      1 of 1 argument differs"
+    chosen = next(number for number, line in enumerate(shown) if line.startswith("▸"))
+    assert shown[chosen : chosen + 4] == [
+        "▸ ✗ Asks for the right    0.70",
+        "    order, and only",
+        "    once",
+        "  ✓ Says where it is      1.00",
+    ]
+    assert [rows.targets[chosen + row] for row in range(4)] == [0, 0, 0, 1], (
+        "each line of a name stands for its criterion"
+    )

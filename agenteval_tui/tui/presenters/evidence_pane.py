@@ -22,11 +22,13 @@ from agenteval_tui.tui.presenters.judge_log import asked_summary
 from agenteval_tui.tui.presenters.status_style import UNICODE, mark, token, word
 from agenteval_tui.tui.presenters.text_layout import paragraph, wrap_to
 from agenteval_tui.tui.presenters.view_lines import view_lines
-from agenteval_tui.tui.styled_text import Cell, Line, fit, right, spread, width_of
+from agenteval_tui.tui.styled_text import Cell, Line, fit, right, spread, width_of, wrap
 from agenteval_tui.views.evidence_comparison import comparison_title, comparisons, hidden_differences
 from agenteval_tui.views.label import labels_view
 
 TOOL_LINES = 400
+LEAST_NAME = 10  # cells, in fewer of which a name would be a word or less in each line
+NAME_LINES = 3  # lines of a long name
 REPLY_LINES = 8
 """Lines of a judge's reply that are shown below its error; a key shows all."""
 KEYS = {"relax": "F7", "relax_now": "A", "replies": '"'}
@@ -176,20 +178,38 @@ def tool_text_lines(bench: Workbench, result: CriterionResult | None, width: int
 
 
 def _verdict(result: CriterionResult, width: int) -> list[Line]:
-    head: tuple[Cell, ...] = (mark(status_of(result)), (" ", ""), (one_line(result.criterion), "bold"))
+    start: Line = (mark(status_of(result)), (" ", ""))
+    name: Line = ((one_line(result.criterion), "bold"),)
     if result.negate:
-        head = (*head, ("  negated", "dim"))
+        name = (*name, ("  negated", "dim"))
     if result.derived:
-        head = (*head, ("  derived", "dim"))
+        name = (*name, ("  derived", "dim"))
     if result.neutral:
-        return [spread(head, ((" checks nothing", "dim"),), width)]
+        return _named(start, name, ((" checks nothing", "dim"),), width)
     tail: list[Cell] = [(f" {word(result.outcome)}", token(result.outcome))]
     if result.score is not None:
         tail.append((f"  score {result.score:.2f}", ""))
         # The name says which criterion this is, its sign how it ended.
-        if width_of((*head, *tail)) >= width:
+        if width_of((*start, *name, *tail)) >= width:
             del tail[0]
-    return [spread(head, tail, width)]
+    return _named(start, name, tail, width)
+
+
+def _named(start: Sequence[Cell], name: Sequence[Cell], tail: Sequence[Cell], width: int) -> list[Line]:
+    """A name (with what is said of it) between its sign and its figures; where they leave it too little room, it
+    continues below."""
+    lead = width_of(start)
+    room = width - lead - width_of(tail) - 1
+    if width_of(name) <= room or room < LEAST_NAME:
+        return [spread((*start, *name), tail, width)]
+    (text, style), *said = name
+    spans = wrap(text, room)
+    parts = [text[first:last] for first, last in spans[: NAME_LINES - 1]]
+    if len(spans) >= NAME_LINES:
+        parts.append(text[spans[NAME_LINES - 1][0] :])
+    lines = [spread((*start, (parts[0], style)), tail, width)]
+    lines += [fit(((" " * lead, ""), (part, style)), width) for part in parts[1:]]
+    return [*lines, fit(((" " * lead, ""), *said), width)] if said else lines
 
 
 def status_of(result: CriterionResult) -> str:
@@ -233,6 +253,8 @@ def _condition(one: Evidence, width: int) -> list[Line]:
             head = (*start, (one_line(tool, 60), "bold"), (f"   {one_line(how)}", ""))
             condition = ((f"  {one_line(one.condition, 40)}", "dim"),)
         lines = [spread(head, condition, width) if width_of((*head, *condition)) < width else head]
+        if tool and width_of(head) > width:
+            lines = [head[:-1], *paragraph(one_line(how), width, "", 6)]
         lines += comparison_lines(compared, width, 6 if width >= 46 else 4)
         if hidden := hidden_differences(one):
             lines.append(((f"      … {count(hidden, 'more difference')}", "dim"),))
@@ -316,6 +338,6 @@ def _others(made: PaneLines, criterion: int, others: Sequence[CriterionResult], 
         if one.score is not None:
             tail.append((right(f"{one.score:.2f}", 6), "dim"))
         # Another tool's verdict on an imported run is not a criterion that could be chosen here.
-        made.add([spread(start, tail, width)], None if one.source else number)
+        made.add(_named(start[:3], start[3:], tail, width), None if one.source else number)
         if one.source and sentences.criterion_sentence(one):
             made.add(paragraph(sentences.criterion_sentence(one), width, "dim", 4))

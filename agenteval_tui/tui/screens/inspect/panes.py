@@ -33,7 +33,7 @@ from agenteval_tui.tui.presenters.view_lines import line
 from agenteval_tui.tui.screens.config_assistant import ConfigAssistant
 from agenteval_tui.tui.screens.inspect.controller import ConfigToEdit, InspectController
 from agenteval_tui.tui.services import services
-from agenteval_tui.tui.styled_text import Cell, Line, fit
+from agenteval_tui.tui.styled_text import Cell, Line, fit, longest_that_fits
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -82,7 +82,11 @@ class TranscriptPane(TitledPane[None]):
         if self.hits or not self._opened:
             return name, self.hits
         much: Cell = (count(len(view.transcript.messages), "message"), "dim")
-        return name, (*self.decisive, ("   ", ""), much) if self.decisive else (much,)
+        if not self.decisive:
+            return name, (much,)
+        # Where it leads to is there in any case, as its key is.
+        both: Line = (*self.decisive, ("   ", ""), much)
+        return name, lambda room: longest_that_fits((both, self.decisive), room)
 
     def open(self, transcript: Transcript, document: TranscriptDocument, *, has_strip: bool = False) -> None:
         """Show the transcript of another run; what is searched for stays. `document`: as `TranscriptView.lay_out` made
@@ -233,13 +237,15 @@ class EvidencePane(TitledPane[InspectController]):
         """What it shows, in a word or two."""
         return "tool calls" if self.shows_tool_text else "evidence"
 
-    def heading(self) -> tuple[str, str]:
+    def heading(self) -> Heading:
         state = self._controller
         if state.bench is None:
             return self.what, ""
         if state.looked_at is not state.result:
             return self.what, "before the error"
-        return self.what, f"{state.criterion + 1} of {count(len(state.bench.criteria), 'criterion')}"
+        which = f"{state.criterion + 1} of {len(state.bench.criteria)}"
+        whole = f"{state.criterion + 1} of {count(len(state.bench.criteria), 'criterion')}"
+        return self.what, lambda room: longest_that_fits((((whole, "dim"),), ((which, "dim"),)), room)
 
     def say(self, *sentences: tuple[str, str]) -> None:
         """Show these sentences (text, style) while no run is open."""
