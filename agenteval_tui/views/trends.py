@@ -111,13 +111,18 @@ def figures_text(point: OutcomeRates) -> Text:
     )
 
 
-def spent_text(spent: Mapping[Measure, MeasureStats | None]) -> str:
-    """What the runs of a piece of time took: `p50 2.1 s, p95 3.4 s   $0.0320   52 tokens (p95 170)`."""
+def spent_text(spent: Mapping[Measure, MeasureStats | None], *, brief: bool = False) -> str:
+    """What the runs of a piece of time took: `p50 2.1 s, p95 3.4 s   $0.0320   52 tokens (p95 170)`; `brief`: without
+    the 95th percentiles."""
+
+    def high(words: str) -> str:
+        return "" if brief else words
+
     said: dict[Measure, Callable[[MeasureStats], str]] = {
-        "latency": lambda taken: f"p50 {numbers.duration(taken.p50)}, p95 {numbers.duration(taken.p95)}",
-        "tokens": lambda taken: f"{taken.p50:,.0f} tokens (p95 {taken.p95:,.0f})",
+        "latency": lambda taken: f"p50 {numbers.duration(taken.p50)}" + high(f", p95 {numbers.duration(taken.p95)}"),
+        "tokens": lambda taken: f"{taken.p50:,.0f} tokens" + high(f" (p95 {taken.p95:,.0f})"),
         "cost": lambda taken: numbers.dollars(taken.total) if taken.total else "",
-        "steps": lambda taken: f"{taken.p50:g} {'call' if taken.p50 == 1 else 'calls'} (p95 {taken.p95:g})",
+        "steps": lambda taken: f"{taken.p50:g} {'call' if taken.p50 == 1 else 'calls'}" + high(f" (p95 {taken.p95:g})"),
     }
     return "   ".join(filter(None, (said[measure](taken) for measure, taken in spent.items() if taken is not None)))
 

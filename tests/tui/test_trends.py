@@ -15,7 +15,7 @@ from shop import app_on, screen_of, settle
 from trend_made import NOON, SHOP, filled
 
 from agenteval_tui.analysis.time_buckets import Bin
-from agenteval_tui.analysis.trends import OtherTests, OutcomeRates, Series, Trend, TrendQuery
+from agenteval_tui.analysis.trends import MeasureStats, OtherTests, OutcomeRates, Series, Trend, TrendQuery
 from agenteval_tui.history import quarantines
 from agenteval_tui.history.backup import move_suites
 from agenteval_tui.tui.presenters import plot as plots
@@ -311,6 +311,23 @@ def test_no_line_leads_to_the_rate_of_other_tests() -> None:
     (between,) = {line.index(BREAK) for line in drawn if BREAK in line}
     assert not any(0x2800 <= ord(char) < 0x2900 for line in drawn for char in line[:between])
     assert "only 2 of the 4 tests before: not comparable" in plain(readout(found, "rate", 1, 100)[1])
+
+
+def test_what_runs_took_gives_way_and_is_not_cut() -> None:
+    point = OutcomeRates(2, 2, 1, 1, 0, 0, 0.5, (0.1, 0.9))
+    taken = MeasureStats(2, 458.0, 976.0, 500.0, 2.0)
+    one = Series(
+        "", "all runs", point, (point, point), other_tests={1: OtherTests(82, 60, 60)},
+        spent={"latency": (taken, taken), "tokens": (taken, taken)},
+    )  # fmt: skip
+    found = Trend(TrendQuery(0, 2), 0, 2, "execution", tuple(Bin(n, n, n + 1, f"E{n}") for n in range(2)), (one,))
+    said = [plain(readout(found, "rate", 1, width)[1]) for width in (120, 80, 62)]
+    assert all(" not comparable  p50 458 ms" in one and "…" not in one for one in said)
+    assert [one.partition("p50 458 ms")[2] for one in said] == [
+        ", p95 976 ms   458 tokens (p95 976)",
+        "   458 tokens",
+        "",
+    ]
 
 
 async def test_one_key_grades_the_history_with_the_criteria_of_today(tmp_path: Path) -> None:

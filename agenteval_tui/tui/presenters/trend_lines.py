@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import get_args
 
 from agenteval_tui.analysis.time_buckets import bucket_label
 from agenteval_tui.analysis.trend_breaks import Break, bin_of, breaks_in, distinct
-from agenteval_tui.analysis.trends import OutcomeRates, Series, Trend
+from agenteval_tui.analysis.trends import MeasureStats, OutcomeRates, Series, Trend
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
+from agenteval_tui.history.trends import Measure
 from agenteval_tui.tui.presenters import number_format
 from agenteval_tui.tui.presenters.plot import BREAK, MARKS, STYLES, Curve, Plot, draw
 from agenteval_tui.tui.presenters.view_lines import line
-from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_text, width_of
+from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_text, longest_that_fits, width_of
 from agenteval_tui.views.trends import (
     MEASURES,
     SAID,
@@ -191,8 +192,14 @@ def readout(
     apart = (*_other_cells(found, cursor), *_break_cells(found, cursor, breaks))
     return [
         fit((*head, ("   ", ""), *line(figures_text(point)), *title), width),
-        fit((*apart, (f" {spent_text(spent)}", "dim")), width),
+        longest_that_fits([(*apart, (f" {said}", "dim")) for said in _spent(spent)], width),
     ]
+
+
+def _spent(spent: Mapping[Measure, MeasureStats | None]) -> list[str]:
+    """What runs took, in fewer and fewer words."""
+    least: dict[Measure, MeasureStats | None] = {"latency": spent.get("latency")}
+    return [spent_text(spent), spent_text(spent, brief=True), spent_text(least, brief=True)]
 
 
 def _other_cells(found: Trend, cursor: int) -> list[Cell]:
