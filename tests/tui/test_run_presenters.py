@@ -130,7 +130,7 @@ def test_facts_say_plan_limits_judges_and_who_is_slow() -> None:
     assert "65 runs on shop/support" in text
     assert "$0.09 of $1.00" in text
     assert "29.7k of about 60.0k tokens" in text, "the estimate is of agents and judges"
-    assert "judges 3200 tokens $0.0061" in text
+    assert "judges 3,200 tokens $0.0061" in text
     assert "shop/support  concurrency 8 → 4: the server asks for less, again in 12 s" in text
     assert "4 skipped" in plain(status_cells(view, 140))
     assert "about 3:00" not in text, "the title says how long it still takes"

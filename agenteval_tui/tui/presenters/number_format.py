@@ -56,7 +56,7 @@ def tokens(number: int | None) -> str:
     """312 tokens, 12.4k tokens; "" when not measured."""
     if number is None:
         return ""
-    return f"{number} tokens" if number < 10_000 else f"{number / 1000:.1f}k tokens"
+    return f"{number:,} tokens" if number < 10_000 else f"{number / 1000:.1f}k tokens"
 
 
 def date_time(ms: int | None) -> str:
