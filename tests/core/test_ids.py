@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 from hypothesis import given
@@ -22,6 +23,20 @@ def test_ids_are_unique_and_increasing_also_from_many_threads() -> None:
         made = list(pool.map(lambda _: new_id(), range(2000)))
     assert len(set(made)) == 2000
     assert all(len(one) == 26 for one in made)
+
+
+def test_a_child_process_makes_other_ids() -> None:
+    new_id()
+    told, tell = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(tell, "".join(new_id()[10:] for _ in range(40)).encode())
+        os._exit(0)
+    ours = {new_id()[10:] for _ in range(40)}
+    os.waitpid(child, 0)
+    said = os.read(told, 40 * 16).decode()
+    assert len(said) == 40 * 16
+    assert ours.isdisjoint(said[at : at + 16] for at in range(0, len(said), 16))
 
 
 @given(st.dictionaries(st.text(max_size=5), JSON, max_size=6))
