@@ -370,6 +370,11 @@ def search_document(transcript: Transcript, planned_prompt: str) -> tuple[str, s
 def _words(value: Any) -> Iterable[str]:
     """Names and values of a JSON value, in order. Without recursion: arguments may be nested as deep as they like."""
     out: list[str] = []
+    if value.__class__ is dict and all(inner.__class__ is str for inner in value.values()):
+        # Nearly always: names, and a text for each.
+        for key, inner in value.items():
+            out += (str(key), inner)
+        return out
     pending = [value]
     while pending:
         item = pending.pop()

@@ -84,9 +84,12 @@ class EndRuns(Struct):
     causes: Sequence[str | None] = ()
     why: str = ""
     tape: bytes = b""
+    is_prepared: bool = False
 
     def prepare(self) -> None:
-        """Encode and compress; say why it failed, where it did."""
+        """Encode and compress; say why it failed, where it did. Only the first time."""
+        if self.is_prepared:
+            return
         ended = self.ended
         self.tape = pack_tape(ended.tape) if ended.tape else b""
         if ended.status not in TOTAL_OF:
@@ -112,6 +115,7 @@ class EndRuns(Struct):
             "" if ending is None else ending.code,
         )
         self.calls = tool_call_rows(transcript)
+        self.is_prepared = True
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Write the run; one that had ended already is replaced."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sqlite3
+import sys
 import threading
 import weakref
 import zlib
@@ -58,6 +60,7 @@ log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 _TRANSCRIPTS = 200  # fetched at a time
+_TURN_S, _IMPORT_TURN_S = sys.getswitchinterval(), 0.0005
 _IMPORTED = 500  # runs written at a time
 _IMPORTED_TEXT = 1_500_000  # characters of them: a run of another tool may be as large as hundreds of others
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError, zlib.error)
@@ -234,10 +237,12 @@ class Store:
         """
         waiting: list[Future[None]] = [self.begin_execution(record, ())]
         done = 0
+        # The writer gives the interpreter away with each row, and gets it back when the turn of who reads ends.
+        sys.setswitchinterval(_IMPORT_TURN_S)
         try:
             for chunk in _imported_chunks(runs):
                 waiting.append(self.add_runs(record.id, [planned for planned, _ in chunk]))
-                waiting.extend(self.run_ended(ended) for _, ended in chunk)
+                waiting.extend(self._import_end(ended) for _, ended in chunk)
                 # One chunk is written while the next is read.
                 ahead = len(chunk) + 1
                 for future in waiting[:-ahead]:
@@ -252,7 +257,16 @@ class Store:
         except BaseException:
             self.delete_execution(record.id).result()
             raise
+        finally:
+            sys.setswitchinterval(_TURN_S)
         return done
+
+    def _import_end(self, ended: RunEnded) -> Future[None]:
+        """As `run_ended`, encoded here: of an import the writer has more to do than who reads the file."""
+        end = run_writes.EndRuns(ended)
+        with contextlib.suppress(Exception):  # the writer tries again, and says what is wrong
+            end.prepare()
+        return self._submit(end)
 
     def flush(self) -> None:
         """Block until everything that was given before is on the disk (or has failed)."""
