@@ -281,6 +281,9 @@ def from_openai_messages(raw: Iterable[Any]) -> Transcript:
             raise AgentevalError(
                 f"message {number + 1} has no role", mend="a message is an object with `role` and `content`"
             )
+        if len(item) == 2 and role != "tool" and role != "function" and (said := item.get("content")).__class__ is str:
+            messages.append(Message(role=role, content=said))  # nothing else is in it
+            continue
         content = content_text(item.get("content")) or _refusal_of(item)
         made: list[int] = []
         for position, one in enumerate(_calls_of(item)):

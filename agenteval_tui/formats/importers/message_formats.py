@@ -57,6 +57,8 @@ def dialect_of(value: Any) -> str:
     if not isinstance(value, (dict, Mapping)) or "messages" in value:  # a dict is known sooner than a mapping
         return ""
     if isinstance(value.get("role"), str):
+        if isinstance(value.get("content"), str) and "parts" not in value and "toolInvocations" not in value:
+            return "openai"  # nearly all are
         if has_parts(value):
             return "parts"
         if isinstance(value.get("content"), str):
@@ -149,10 +151,12 @@ class _Conversation:
             )
 
     def _openai(self, one: Mapping[str, Any]) -> None:
-        thoughts = [_thought(block) for block in _maps(one.get("content")) if _block_kind(block) in _THOUGHT_BLOCKS]
-        if thoughts:
-            rest = [block for block in one["content"] if not _typed(block, _THOUGHT_BLOCKS)]
-            one = {**one, "content": rest, "reasoning": _joined(*thoughts)}
+        content = one.get("content")
+        if isinstance(content, list):
+            thoughts = [_thought(block) for block in _maps(content) if _block_kind(block) in _THOUGHT_BLOCKS]
+            if thoughts:
+                rest = [block for block in content if not _typed(block, _THOUGHT_BLOCKS)]
+                one = {**one, "content": rest, "reasoning": _joined(*thoughts)}
         if not one.get("content"):
             said = next((one[key] for key in ("text", "refusal", "message") if isinstance(one.get(key), str)), None)
             heard = one.get("audio")
@@ -328,7 +332,8 @@ class _Conversation:
 
 def _says(message: Mapping[str, Any]) -> bool:
     """Whether there is anything in a message."""
-    if content_text(message.get("content")):
+    content = message.get("content")
+    if content if isinstance(content, str) else content_text(content):
         return True
     return any(message.get(key) for key in ("reasoning", "reasoning_content", "tool_calls", "function_call"))
 
