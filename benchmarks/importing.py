@@ -7,6 +7,7 @@ python -m benchmarks.importing [--quick] [--json FILE]
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import random
 import resource
@@ -102,6 +103,7 @@ def import_into(path: Path, db: Path) -> dict[str, float]:
     from agenteval_tui.formats.import_file import import_file
     from agenteval_tui.history.store import Store
 
+    gc.set_threshold(5_000, 20, 80)  # as the program does
     with Store.open(db) as store:
         began = time.perf_counter()
         report = import_file(path, store)
