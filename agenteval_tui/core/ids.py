@@ -19,7 +19,7 @@ _lock = threading.Lock()
 _last = 0
 _DRAWN = 64
 _random: list[bytes] = []
-"""What was drawn ahead: who asks the system gives the interpreter away, and waits until another thread gives it back."""
+"""What was drawn ahead: who asks the system lets other threads go first."""
 os.register_at_fork(after_in_child=_random.clear)
 
 
