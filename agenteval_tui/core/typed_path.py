@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.errors import AgentevalError, path_error
 
 
 def typed_path(text: str) -> Path:
@@ -29,3 +29,11 @@ def typed_path(text: str) -> Path:
                 "this file name is too long", where=one_line(text, 60), mend="give a shorter name"
             ) from None
     return path
+
+
+def current_folder() -> Path:
+    """The folder in which a path begins that names none. Raises `AgentevalError` where it was deleted."""
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise path_error(error) or error from None

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from textual.app import App
 
 from agenteval_tui.agents.permission import NotTrustedError, TrustRequirement
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs import client
 from agenteval_tui.runs.fork.model import ForkRequest
 from agenteval_tui.runs.live_registry import Live
@@ -106,7 +107,12 @@ class ExecutionLauncher:
                     self._watch_recorded,
                 )
 
-        self._app.push_screen(sheet("record", self._recording), asked)
+        try:
+            screen = sheet("record", self._recording)
+        except AgentevalError as error:
+            self._notifier.say_error(error)
+        else:
+            self._app.push_screen(screen, asked)
 
     def ask_replay(self, run: str) -> None:
         """Ask with which program to replay a recorded run, and do it as `ask_recording` does."""

@@ -20,6 +20,7 @@ from agenteval_tui.analysis.triage import statuses
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.core.typed_path import current_folder
 from agenteval_tui.grading.criterion_templates import starters
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.scope import count_elsewhere
@@ -281,10 +282,11 @@ class Workspace:
         return wanted
 
     def folder_for_new(self) -> Path:
-        """Where a new suite is written: the first folder that was opened; the current one instead of the samples'."""
+        """Where a new suite is written: the first folder that was opened; the current one instead of the samples'.
+        Raises `AgentevalError`: that was deleted."""
         first = next(iter(self._opened.paths_looked_in), None)
         if first is None or self._opened.on_samples():
-            return Path.cwd()
+            return current_folder()
         return first if first.is_dir() else first.parent
 
     def agents_for_new(self) -> list[tuple[str, str]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from shop import app_on, settle, text_of
+from shop import app_on, copy_samples, run_samples, settle, text_of, until
 from textual.widgets import Input
 
 from agenteval_tui.core.typed_number import typed_whole
@@ -18,6 +19,7 @@ from agenteval_tui.transcripts.model import Message, Transcript
 from agenteval_tui.tui.presenters.plan_options import read_options
 from agenteval_tui.tui.recordings import ReplayOffer
 from agenteval_tui.tui.screens.editor.controller import DatasetFile
+from agenteval_tui.tui.screens.export import ExportScreen
 from agenteval_tui.tui.screens.fork import ForkScreen
 from agenteval_tui.tui.screens.record import ListenScreen, RecordScreen, ReplayScreen
 from agenteval_tui.tui.screens.resume import ResumeScreen
@@ -132,3 +134,32 @@ async def test_a_port_has_five_digits_at_most(tmp_path: Path) -> None:
         await settle(pilot)
         assert not asked
         assert "a port is a number from 1 to 65535" in text_of(app)
+
+
+async def test_in_a_folder_that_was_deleted_sheets_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    suites = copy_samples(tmp_path)
+    await asyncio.to_thread(run_samples, suites, tmp_path / "h.db", tests=("order-status",))
+    app = app_on(suites, tmp_path / "h.db")
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        monkeypatch.chdir(gone)
+        gone.rmdir()
+        said = "the current folder does not exist any more"
+        app.record()
+        await settle(pilot)
+        assert said in app.notices.all()[0].text
+        run = app.session.store.runs_of_execution(app.session.store.execution("last").id)[0]
+        export = ExportScreen(run)
+        app.push_screen(export)
+        await settle(pilot)
+        assert "current folder does not exist any more" in text_of(app)
+        await pilot.press("escape")
+        # A suite of the samples is no place for a new one: that is the current folder.
+        monkeypatch.setattr(app.session, "on_samples", lambda: True)
+        app.new_suite()
+        await until(pilot, lambda: said in text_of(app))
+        await pilot.press("escape")
+        await settle(pilot)
+        monkeypatch.chdir(tmp_path)

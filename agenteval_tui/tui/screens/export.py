@@ -14,7 +14,7 @@ from textual.binding import Binding, BindingType
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.typed_path import typed_path
+from agenteval_tui.core.typed_path import current_folder, typed_path
 from agenteval_tui.formats.exporters.export import export_run, file_name, forms
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.tui.presenters.text_layout import paragraph
@@ -27,7 +27,7 @@ from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 from agenteval_tui.tui.workers import start_worker
 
 
-class ExportScreen(Sheet["Path | None"]):
+class ExportScreen(Sheet[Path | None]):
     """Dismissed with the file when it is written, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
@@ -92,8 +92,10 @@ class ExportScreen(Sheet["Path | None"]):
 
     def _said(self, width: int) -> list[Line]:
         about = forms()[self.query_one(Form).values()["form"]][1] if self.query(Form) and self.is_mounted else ""
-        return [
-            *paragraph(
-                f"{about[0].upper()}{about[1:]}. In {Path.cwd()}, if no folder is named." if about else "", width, "dim"
-            ),
-        ]
+        if not about:
+            return paragraph("", width, "dim")
+        try:
+            where = f"In {current_folder()}, if no folder is named"
+        except AgentevalError as error:
+            where = f"Name a folder: {error.what}"
+        return paragraph(f"{about[0].upper()}{about[1:]}. {where}.", width, "dim")

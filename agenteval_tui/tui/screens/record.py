@@ -20,7 +20,7 @@ from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import count, dollars
 from agenteval_tui.core.phrasing import listed
 from agenteval_tui.core.typed_number import typed_whole
-from agenteval_tui.core.typed_path import typed_path
+from agenteval_tui.core.typed_path import current_folder, typed_path
 from agenteval_tui.runs.recording_request import ListeningRequest, RecordingRequest, ReplayRequest
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.tui.presenters.text_layout import paragraph
@@ -41,10 +41,11 @@ class RecordScreen(Sheet["RecordingRequest | None"]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
 
     def __init__(self, before: RecordingRequest) -> None:
-        """`before`: what was asked for the last time."""
+        """`before`: what was asked for the last time. Raises `AgentevalError`: the current folder was deleted."""
         super().__init__()
         self._before = before
-        self._sets = _variables()
+        self._folder = current_folder()
+        self._sets = _variables(self._folder)
 
     def compose(self) -> ComposeResult:
         before = self._before
@@ -59,7 +60,7 @@ class RecordScreen(Sheet["RecordingRequest | None"]):
                 placeholder="the file that names them, which the program reads",
             ),
         ]
-        with SheetFrame("Record a program", _KEYS, subject=one_line(str(Path.cwd()), 60), width="large"):
+        with SheetFrame("Record a program", _KEYS, subject=one_line(str(self._folder), 60), width="large"):
             yield Form(fields, below=True, id="fields")
             yield Note(self._said, id="said")
 
@@ -231,10 +232,10 @@ def _bad_names(values: Mapping[str, str], *names: str) -> dict[str, str]:
     return problems
 
 
-def _variables() -> list[tuple[str, str]]:
+def _variables(folder: Path) -> list[tuple[str, str]]:
     """The variables that the program gets, and where what it sends there goes."""
     try:
-        found = upstreams(environment_for(Path.cwd(), os.environ))
+        found = upstreams(environment_for(folder, os.environ))
     except AgentevalError as error:
         return [("", error.what)]
     return [
