@@ -426,6 +426,17 @@ def test_a_limit_on_cost_is_kept(store: Store, monkeypatch: pytest.MonkeyPatch) 
     assert outcome.answers == ()
 
 
+def test_the_limit_of_several_rounds_is_kept_with_their_execution(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = newest(store)
+    conversation, _ = without_the_order(store, row)
+    oracle = Oracle(store, row, max_cost=0.5)
+    monkeypatch.setattr(Oracle, "spent", property(lambda self: 0.2 if self.execution_id else 0.0))
+    assert [oracle.ask(conversation, number).decided for number in (1, 2)] == [1, 2]
+    assert store.execution(oracle.execution_id).options["max_cost"] == 0.5
+
+
 def test_who_can_not_continue_is_refused(store: Store, made: Path) -> None:
     run = ran(store, made, agent="played")
     with pytest.raises(CannotContinueError, match="repeats recordings"):

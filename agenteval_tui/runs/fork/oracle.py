@@ -179,7 +179,7 @@ class Oracle:
             concurrency=self._concurrency,
             trust=self.trust,
             continues=continues,
-            options=self.options,
+            options=self.options if self._max_cost is None else {**self.options, "max_cost": self._max_cost},
         )
         if continues:
             first = self._store.execution(plan.execution_id).runs
