@@ -22,7 +22,7 @@ from agenteval_tui.agents.process.command import input_of
 from agenteval_tui.agents.process.launchers import launched
 from agenteval_tui.agents.process.options import CommandOptions, argv_of, folder_of
 from agenteval_tui.agents.recording.capture import NOTHING_SEEN
-from agenteval_tui.agents.recording.cassette import Cassette, Journal, documents, of_documents, write
+from agenteval_tui.agents.recording.cassette import Cassette, Journal, append, documents, of_documents, write
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.keys import KeyRedactor, keys_of
@@ -328,11 +328,14 @@ async def calibrated(program: Program, permission: Permission, first: Recording)
 
 
 def keep_cassette(path: Path, before: Cassette | None, recording: Recording) -> bool:
-    """Write what was recorded into a cassette; what servers answered is added to what was there `before`. Whether there
-    was anything to write. Raises `AgentevalError`."""
+    """Write what was recorded into a cassette; what servers answered is added to what was there `before`, and to what
+    others have added since. Whether there was anything to write. Raises `AgentevalError`."""
     new = tuple([one for one in recording.cassette.exchanges if one.live])
     if not new and (before is None or path.exists()):
         return False
+    if before is not None and path.exists():
+        append(path, new)
+        return True
     kept = Cassette(volatile=recording.volatile) if before is None else before
     write(path, replace(kept, exchanges=(*kept.exchanges, *new)))
     return True

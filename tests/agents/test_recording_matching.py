@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import resource
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agenteval_tui.agents.recording.cassette import Cassette, lines, parse, read, write
+from agenteval_tui.agents.recording.cassette import Cassette, append, lines, parse, read, write
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question, events_of
 from agenteval_tui.agents.recording.matching import Matcher, Volatile, nearest, volatile_parts
 from agenteval_tui.agents.recording.playback import Miss, OrderedPlayback, Playback
@@ -209,3 +210,20 @@ def test_a_cassette_that_is_not_there(tmp_path: Path) -> None:
     # An editor of another system has put its mark before the first line.
     (tmp_path / "marked.jsonl").write_text('{"agenteval_cassette": 1}\n', "utf-8-sig")
     assert read(tmp_path / "marked.jsonl") == Cassette()
+
+
+def test_what_does_not_fit_onto_the_disk_leaves_the_cassette_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    append(path, [Exchange(asked("a"), said("b"))])
+    before = path.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 100, limits[1]))  # as a disk with so much left
+    try:
+        with pytest.raises(AgentevalError, match="this cassette can't be written"):
+            append(path, [Exchange(asked("c"), said("d" * 5000))])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes() == before
+    path.write_bytes(before.rstrip())
+    append(path, [Exchange(asked("c"), said("d"))])
+    assert len(read(path).exchanges) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +13,7 @@ from msgspec import Struct, ValidationError, convert, to_builtins
 
 from agenteval_tui.agents.recording.exchange import Exchange, encoded, from_json, to_json
 from agenteval_tui.agents.recording.matching import Volatile
-from agenteval_tui.core.atomic_write import write_pieces
+from agenteval_tui.core.atomic_write import locked, write_pieces
 from agenteval_tui.core.errors import AgentevalError
 
 VERSION = 1
@@ -117,7 +118,8 @@ class Journal:
 
     def done(self) -> None:
         """The cassette itself is written."""
-        self._path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self._path.unlink(missing_ok=True)
 
 
 def journal_path(path: Path) -> Path:
@@ -131,21 +133,33 @@ def write(path: Path, cassette: Cassette) -> None:
 
 
 def append(path: Path, exchanges: Sequence[Exchange]) -> None:
-    """Add exchanges to the cassette in a file, which is made where it is not there. Raises `AgentevalError`."""
-    if not path.exists():
-        write(path, Cassette(tuple(exchanges)))
-        return
+    """Add exchanges to the cassette in a file, which is made where it is not there: all of them, or none. What another
+    process adds at the same time stays. Raises `AgentevalError`."""
     try:
-        with path.open("a+b") as file:
-            file.seek(max(0, file.tell() - 1))
-            start = b"" if file.read(1) in (b"", b"\n") else b"\n"
-            file.write(start + "".join([encoded(to_json(one)) + "\n" for one in exchanges]).encode())
+        with locked(path.parent, needed=False):
+            if path.exists():
+                _add(path, "".join([encoded(to_json(one)) + "\n" for one in exchanges]).encode())
+            else:
+                write(path, Cassette(tuple(exchanges)))
     except OSError as error:
-        raise AgentevalError(
-            f"this cassette can't be written: {str(error.strerror).lower()}",
-            where=str(path),
-            mend="check the folder, its permissions and the space on its disk",
-        ) from None
+        raise AgentevalError(f"this cassette can't be written: {error.strerror}", where=str(path)) from None
+
+
+def _add(path: Path, data: bytes) -> None:
+    """Raises OSError; the file is as it was then."""
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+    try:
+        size = os.fstat(descriptor).st_size
+        last = os.pread(descriptor, 1, size - 1) if size else b""
+        left = memoryview(data if last in (b"", b"\n") else b"\n" + data)
+        try:
+            while left:
+                left = left[os.write(descriptor, left) :]
+        except OSError:
+            os.ftruncate(descriptor, size)
+            raise
+    finally:
+        os.close(descriptor)
 
 
 def _head(value: Any, at: str) -> tuple[Volatile, ...]:
