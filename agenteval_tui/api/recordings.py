@@ -86,17 +86,27 @@ def recorded(
             plan = programs.plan_for(loaded, test, started, user_agents=agents, judge=judge, trust=trust)
             plan = replaced(plan, permission=check_trust(plan))
         recording = run_in_thread(lambda: programs.record(started, permission))
-        if calibrate and recording.exchanges:
-            first = recording
-            recording = run_in_thread(lambda: programs.calibrated(started, permission, first))
-        if cassette is not None:
-            programs.keep_cassette(cassette, before, recording)
+        failed: AgentevalError | None = None
+        try:
+            if calibrate and recording.exchanges and not recording.cut_off:
+                first = recording
+                recording = run_in_thread(lambda: programs.calibrated(started, permission, first))
+        except AgentevalError as error:
+            failed = error
+        try:
+            if cassette is not None:
+                programs.keep_cassette(cassette, before, recording)
+        except AgentevalError as error:
+            failed = error
         if plan is None:
             execution = programs.store_ungraded(store, started, recording)
         else:
             graded, kept = plan, recording
             run_in_thread(lambda: programs.store_graded(store, graded, kept))
             execution = plan.execution_id
+        # What was paid for is stored first: whatever can't be made of it is said then.
+        if failed is not None:
+            raise failed
         return execution_of(store, store.execution(execution), place)
 
 

@@ -39,7 +39,6 @@ from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.fork.model import ForkOrigin
 from agenteval_tui.runs.live_recording import LiveRecording
 from agenteval_tui.runs.recorded_program import (
-    STOPPED,
     Program,
     Recording,
     Surroundings,
@@ -116,16 +115,19 @@ def record_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
                 program, permission, journal=journal, paid=PaidAnswers(paid, program.varies), live=live
             )
             failed: AgentevalError | None = None
-            if given["calibrate"] and recording.exchanges and recording.exit_code != STOPPED:
+            if given["calibrate"] and recording.exchanges and not recording.cut_off:
                 try:
                     recording = await calibrated(program, permission, recording)
                 except AgentevalError as error:
                     failed = error
             written = _Written(volatile=recording.volatile if given["calibrate"] else ())
-            if given["cassette"] is not None and keep_cassette(given["cassette"], before, recording):
-                written = replace(written, cassette=given["cassette"])
-            if journal is not None and not recording.cut_off:
-                journal.done()
+            try:
+                if given["cassette"] is not None and keep_cassette(given["cassette"], before, recording):
+                    written = replace(written, cassette=given["cassette"])
+                if journal is not None and not recording.cut_off:
+                    journal.done()
+            except AgentevalError as error:
+                failed = error
             if plan is None:
                 store_ungraded(store, program, recording, ids=(live.execution, live.run))
                 live.end(recording.transcript, ungraded(recording), recording.duration_ms)
@@ -173,7 +175,11 @@ def _before(given: Mapping[str, Any]) -> tuple[Cassette | None, tuple[Exchange, 
         return before, ()
     except OSError as error:
         raise AgentevalError(f"what a recording left can't be read: {error.strerror}", where=str(left)) from None
-    return before, found[0 if before is None else len(before.exchanges) :]
+    rest = list(found)
+    for one in () if before is None else before.exchanges:
+        if one in rest:
+            rest.remove(one)
+    return before, tuple(rest)
 
 
 def replay_program(invocation: Invocation, given: Mapping[str, Any]) -> int:

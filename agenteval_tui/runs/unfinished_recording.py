@@ -18,7 +18,7 @@ from agenteval_tui.agents.recording.cassette import left_in
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question, encoded, to_json
 from agenteval_tui.agents.recording.matching import Volatile
 from agenteval_tui.agents.recording.playback import PaidAnswers
-from agenteval_tui.core.atomic_write import PRIVATE
+from agenteval_tui.core.atomic_write import PRIVATE, write_whole
 from agenteval_tui.core.directories import data_dir
 from agenteval_tui.core.ids import content_hash
 from agenteval_tui.core.private_files import make_private
@@ -62,8 +62,9 @@ class UnfinishedRecording:
     def leave(self) -> None:
         """The run was stopped: whoever asks again, this process too, continues from here."""
         with suppress(OSError):
-            _, _, rest = self._path.read_text(encoding="utf-8").partition("\n")
-            self._path.write_text(json.dumps({_OWNER: ""}) + "\n" + rest, encoding="utf-8")
+            _, _, rest = self._path.read_bytes().partition(b"\n")
+            head = json.dumps({_OWNER: ""}).encode() + b"\n"
+            write_whole(self._path, (head, rest), mode=PRIVATE, durable=False)
 
     def done(self) -> None:
         """The run is in the history."""
@@ -79,9 +80,11 @@ class _Left(Struct, frozen=True):
 
 def _left(folder: Path, key: str) -> list[_Left]:
     """What processes that are gone have left of such a recording, oldest first. What is too old is removed."""
-    found = []
+    found, paths = [], list[Path]()
     with suppress(OSError):
-        for path in folder.glob(f"*{_SUFFIX}"):
+        paths = list(folder.glob(f"*{_SUFFIX}"))
+    for path in paths:
+        with suppress(OSError):  # another process may have ended, and taken its file away
             changed = path.stat().st_mtime
             if time.time() - changed > KEPT_S:
                 path.unlink(missing_ok=True)

@@ -11,6 +11,7 @@ from scripted import Answer, Request
 from threaded import serving
 
 import agenteval_tui as agenteval
+from agenteval_tui.history.store import Store
 
 PROGRAM = """
 import json, os, urllib.request
@@ -70,3 +71,23 @@ def test_a_program_is_recorded_and_replayed(tmp_path: Path, monkeypatch: pytest.
         agenteval.record("python agent.py")
     with pytest.raises(agenteval.AgentevalError, match="no cassette to replay"):
         agenteval.record(program("a"), replay=True)
+
+
+def test_what_was_paid_for_is_stored_where_nothing_more_can_be_made_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    db = tmp_path / "history.db"
+    path = '(("/chat/completions", "/embeddings")[os.path.exists("again")])'
+    other = PROGRAM.replace('"/chat/completions"', path) + "open('again', 'w')\n"
+    words = [sys.executable, "-I", "-S", "-c", other]
+    with serving(model) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        with pytest.raises(agenteval.AgentevalError, match="asked something else"):
+            agenteval.record(words, cassette="c.jsonl", calibrate=True, db=db)
+        (tmp_path / "folder").mkdir()
+        with pytest.raises(agenteval.AgentevalError, match="this is a folder"):
+            agenteval.record(program("a"), cassette="folder", db=db)
+    with Store.open_to_look(db) as store:
+        assert len(store.executions()) == 2
+    assert len((tmp_path / "c.jsonl").read_text("utf-8").splitlines()) == 2

@@ -228,6 +228,47 @@ def test_a_recording_that_was_interrupted_goes_on(cli: Any, model: Any, tmp_path
     assert len(model.requests) == 4
 
 
+def test_what_a_new_recording_left_is_known_to_one_that_goes_on_with_the_cassette_before_it(
+    cli: Any, model: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "agent.py").write_text(PROGRAM.replace("time.time_ns()", "0"), "utf-8")
+    assert cli("record", "--cassette", "c.jsonl", *agent()).code == 0
+    assert cli("record", "--cassette", "other.jsonl", *agent("And another one?")).code == 0
+    (tmp_path / "other.jsonl").rename(tmp_path / "c.jsonl.partial")
+    model.requests.clear()
+    done = cli("record", "--cassette", "c.jsonl", "--replay", "--live-after-miss", *agent("And another one?"))
+    assert "2 answers known from a recording that was cut off" in done.err
+    assert model.requests == []
+
+
+def test_a_cassette_keeps_what_another_recording_added_meanwhile(cli: Any, model: Any, tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text(PROGRAM.replace("time.time_ns()", "0"), "utf-8")
+    assert cli("record", "--cassette", "c.jsonl", *agent()).code == 0
+    assert cli("record", "--cassette", "other.jsonl", *agent("And another one?")).code == 0
+    meanwhile = "open('c.jsonl', 'a').writelines(open('other.jsonl').readlines()[1:])"
+    (tmp_path / "agent.py").write_text(f"{PROGRAM}\n{meanwhile}".replace("time.time_ns()", "0"), "utf-8")
+    more = ("record", "--cassette", "c.jsonl", "--replay", "--live-after-miss", *agent("A third?"))
+    assert cli(*more).code == 0
+    (tmp_path / "agent.py").write_text(PROGRAM.replace("time.time_ns()", "0"), "utf-8")
+    model.requests.clear()
+    for question in ("Where is my order #W1?", "And another one?", "A third?"):
+        assert cli("record", "--cassette", "c.jsonl", "--replay", *agent(question)).code == 0
+    assert model.requests == []
+
+
+def test_a_file_that_goes_while_the_folder_is_read_costs_no_paid_answer(
+    cli: Any, model: Any, tmp_path: Path, killed: Path
+) -> None:
+    (tmp_path / "agent.py").write_text(PROGRAM.replace("time.time_ns()", "0"), "utf-8")
+    assert cli("record", *agent()).code == 0
+    (left,) = killed.iterdir()
+    for number in range(40):
+        (killed / f"{left.name.partition('.')[0]}.{number}.jsonl").symlink_to("gone")
+    model.requests.clear()
+    assert cli("record", *agent()).code == 0
+    assert model.requests == []
+
+
 def test_an_answer_that_was_paid_for_is_given_once() -> None:
     question = Question("POST", "openai/v1/chat/completions", body={"messages": []})
     asked = [Answered(status, body=body) for status, body in [(429, "wait"), (200, "a"), (200, "b")]]
