@@ -30,7 +30,7 @@ class ReplayOptions(AgentOptions):
         """It has only what was recorded."""
         return (
             "repeats recordings, and answers nothing new",
-            "`agenteval run --agent NAME` runs the test with an agent that answers: use that run",
+            "let an agent that answers continue it: `agenteval fork RUN --agent NAME`",
         )
 
     @model_validator(mode="after")

@@ -101,6 +101,7 @@ def fork(
     drop: bool = False,
     sweep: Sequence[Mapping[str, Any]] = (),
     n: int = 5,
+    agent: str = "",
     max_cost: float | None = None,
     concurrency: int | None = None,
     trust: bool = False,
@@ -112,7 +113,8 @@ def fork(
     change the step; `system` is another system prompt; `without_tools` are tools that the agent is not given. `sweep`:
     several changes, a branch each, with these names, `at` and `label`. Each continuation is graded by the run's
     criteria and stored; forks count in no rate, trend, baseline or gate. What was asked before is not asked again.
-    `max_cost`: US dollars, judges included. `trust`: programs and functions of the suite's folder may run.
+    `agent`: another agent of the run's suite continues it. `max_cost`: US dollars, judges included. `trust`: programs
+    and functions of the suite's folder may run.
 
     Works where an event loop runs already, as in a notebook. Ctrl+C cancels, and keeps what has finished. Raises
     `AgentevalError`: no such run or step, nothing that the agent could answer, or an agent that can't continue a
@@ -128,7 +130,7 @@ def fork(
         row = run.row if isinstance(run, Run) else References(store, projects_open()).run(run)
         transcript = store.transcript(row.id)
         questions = questions_of(transcript, at, {name: one for name, one in given.items() if one is not None}, sweep)
-        oracle = Oracle(store, row, max_cost=max_cost, concurrency=concurrency, trust=trust)
+        oracle = Oracle(store, row, max_cost=max_cost, concurrency=concurrency, trust=trust, agent=agent)
         oracle.check_tools(questions)
         outcomes = oracle.ask_all(questions, n)
         return Forks(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.fork_keeping import save_as_test, save_system_prompt
 from agenteval_tui.analysis.forks import forks_asked, stored_forks
@@ -50,6 +51,7 @@ class ForkOptions(Struct, frozen=True):
     save_system: bool = False
     price: bool = False
     sure: bool = False
+    agent: str = ""
     as_json: bool = False
 
     @property
@@ -69,17 +71,21 @@ def fork_run(invocation: Invocation, reference: str, options: ForkOptions) -> in
     """Ask for the continuations and print what became of them; gives the exit code."""
     with invocation.store() as store:
         row = invocation.references(store).run(reference)
-        if options.at is None and not options.changes and options.sweep is None:
+        if options.at is None and not options.changes and options.sweep is None and not options.agent:
             return _stored(invocation, store, row, as_json=options.as_json)
         transcript = store.transcript(row.id)
         sweep = () if options.sweep is None else read_sweep(options.sweep)
         questions = questions_of(transcript, options.at, options.changes, sweep)
+        if options.agent:
+            questions = [_by(options.agent, one) for one in questions]
         shower = _Continuations(invocation, questions, silent=options.as_json)
         oracle = Oracle(
             store, row, max_cost=options.max_cost, concurrency=options.concurrency, trust=options.trust,
-            title=_title(row, questions), emit=shower.apply,
+            title=_title(row, questions), emit=shower.apply, agent=options.agent,
         )  # fmt: skip
         shower.oracle = oracle
+        if not oracle.source.stored.run.specs:
+            invocation.note("the run has no criteria, so every continuation that ends passes: see what they say")
         permit_oracle(invocation, oracle, questions)
         oracle.check_tools(questions)
         planned = oracle.plan(questions, options.count)
@@ -113,6 +119,12 @@ def fork_run(invocation: Invocation, reference: str, options: ForkOptions) -> in
             if one:
                 invocation.note(f"agenteval show {short_id(row.id)} --diff {short_id(one)} compares it step by step")
         return INTERRUPTED if interrupted else 0
+
+
+def _by(agent: str, question: Question) -> Question:
+    """The question, with the agent that is asked in its name."""
+    changed = question.label or "; ".join(edit_text(edit) for edit in question.edits)
+    return replace(question, label=f"agent {agent}{f'; {changed}' if changed else ''}")
 
 
 def _stored(invocation: Invocation, store: Store, row: RunRow, *, as_json: bool) -> int:

@@ -153,6 +153,43 @@ def test_a_sweep_that_is_not_yaml_is_said_with_its_place(cli: Any, suite: Path, 
     assert "sweep.yaml:2" in refused.err
 
 
+def test_another_agent_continues(cli: Any, suite: Path) -> None:
+    assert cli("run", suite, "--agent", "played").code in (0, 1)
+    refused = cli("fork", "order", "--at", 1, "-n", 1)
+    assert refused.code == 2
+    assert "let an agent that answers continue it: `agenteval fork RUN --agent NAME`" in refused.err
+    done = cli("fork", "order", "--at", 1, "-n", 2, "--agent", "shop", "--json").json("fork")
+    (branch,) = done["branches"]
+    assert (branch["label"], len(branch["continuations"])) == ("agent shop", 2)
+    run = cli("show", branch["continuations"][0]["run"], "--json").json("run")
+    assert (run["agent"], run["tool_calls"][0]["name"] if run["tool_calls"] else "") == ("shop", "")
+    # Its answers are answers to a question of its own, and are not asked for again.
+    assert "already stored" in cli("fork", "order", "--at", 1, "-n", 2, "--agent", "shop", "--price").out
+    unknown = cli("fork", "order", "--at", 1, "--agent", "shopp")
+    assert (unknown.code, 'there is no agent "shopp"' in unknown.err, "shop" in unknown.err) == (2, True, True)
+
+
+def test_an_agent_continues_what_was_imported(cli: Any, suite: Path, tmp_path: Path) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "get_order", "arguments": '{"order_id": "W1"}'}}
+    messages = [
+        {"role": "user", "content": "Where is my order #W1042?"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": '{"status": "lost"}'},
+        {"role": "assistant", "content": "It is lost."},
+    ]
+    (tmp_path / "heard.json").write_text(json.dumps({"messages": messages}), "utf-8")
+    assert cli("import", "heard.json").code == 0
+    run = cli("history", "--runs", "--json").json("history-runs")[0]["run"]
+    assert "this run was imported" in cli("fork", run, "--at", 3).err
+    done = cli("fork", run, "--at", 3, "-n", 1, "--agent", "shop", "--yes", "--json")
+    assert "the run has no criteria" in done.err
+    made = done.json("fork")["branches"][0]["continuations"][0]["run"]
+    told = cli("show", made, "--json").json("run")
+    assert (told["agent"], told["outcome"]) == ("shop", "passed")
+    assert told["final_output"] not in ("", "It is lost.")
+    assert 'there is no agent "nobody"' in cli("fork", run, "--at", 3, "--agent", "nobody").err
+
+
 def test_a_tool_that_is_gone_is_said(cli: Any, suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Oracle, "gone_tools", lambda self, conversation: (("get_order",), ("fly", "walk")))
     done = cli("fork", "order", "--at", 2, "--set", RIGHT, "-n", 1, "--json")
@@ -166,7 +203,7 @@ def test_who_is_asked_and_what_it_costs(cli: Any, suite: Path) -> None:
     assert (
         "agent 'played' of kind replay: this agent can't continue a conversation: it repeats recordings" in refused.err
     )
-    assert "runs the test with an agent that answers" in refused.err
+    assert "let an agent that answers continue it" in refused.err
     assert cli("run", suite, "--agent", "model").code == 3
     dear = cli("fork", "order", "--at", 1)
     assert dear.code == 2

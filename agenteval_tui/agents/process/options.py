@@ -111,7 +111,8 @@ class CommandOptions(AgentOptions):
             return None
         return (
             "is told the last prompt only (`input: text`)",
-            "use `input: json`, or record the program with `agenteval record` and continue with `agenteval replay`",
+            "use `input: json`, continue a recorded run with `agenteval replay`, or let another agent continue: "
+            "`agenteval fork RUN --agent NAME`",
         )
 
     @model_validator(mode="after")

@@ -39,6 +39,9 @@ _ROLES = ("user", "assistant", "system")
 @click.option(
     "-n", "count", type=click.IntRange(1, 1000), default=5, show_default=True, help="Continuations per branch."
 )
+@click.option(
+    "--agent", default="", metavar="A", help="Let this agent of the run's suite continue, instead of the run's own."
+)
 @click.option("--save-test", metavar="ID", help="Then add what was asked to the run's suite, as a test with this id.")
 @click.option("--save-system", is_flag=True, help="Then save the changed system prompt in the agent's configuration.")
 @continuation_options(document="the branches and their continuations")

@@ -39,9 +39,10 @@ class Oracle:
     """Continues one stored run. All that one oracle asks is one execution of kind `fork`; nothing of it counts.
 
     `max_cost` (US dollars, judges included) is for all that this oracle asks together. `emit` gets the events of the
-    runs. `trust`: programs of the suite's folder may run, whether they were trusted before or not. `more` goes to the
-    engine. Raises `AgentevalError`: the run came from elsewhere, its agent can't continue a conversation
-    (`fork.plan.CannotContinueError`), a key is missing; `NotTrustedError` when it is asked.
+    runs. `agent`: another one than the run's continues it. `trust`: programs of the suite's folder may run, whether
+    they were trusted before or not. `more` goes to the engine. Raises `AgentevalError`: the run came from elsewhere,
+    its agent can't continue a conversation (`fork.plan.CannotContinueError`), a key is missing; `NotTrustedError`
+    when it is asked.
     """
 
     def __init__(
@@ -56,9 +57,10 @@ class Oracle:
         title: str = "",
         emit: Callable[[Event], None] | None = None,
         user_agents: Mapping[str, AgentConfig] | None = None,
+        agent: str = "",
         **more: Any,
     ) -> None:
-        self.source = source_of(store, row, user_agents=user_agents)
+        self.source = source_of(store, row, user_agents=user_agents, agent=agent)
         self.execution_id = ""
         """The execution that holds what was asked; "": nothing had to be asked yet."""
         self.branches: dict[str, int] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, to_builtins
@@ -12,20 +13,27 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.agent_version import agent_version
 from agenteval_tui.agents.registry import options_model
+from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash, new_id, short_id
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import known_spec
 from agenteval_tui.runs.estimate import Estimate, estimate
+from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.fork.edits import CHANGES, WHOLE, ForkError, edits_of, first_question, fork
 from agenteval_tui.runs.fork.model import AnyEdit, ForkOrigin, ForkRequest, Purpose, read_origin
-from agenteval_tui.runs.plan.agents import AgentPlan, expanded
+from agenteval_tui.runs.judge_resolution import Respondents
+from agenteval_tui.runs.plan.agents import AgentPlan, agent_plan, expanded
 from agenteval_tui.runs.plan.conversation import Conversation
 from agenteval_tui.runs.plan.model import Limits, Plan, PlanOptions, RunPlan
+from agenteval_tui.runs.plan.planner import CONCURRENCY
+from agenteval_tui.runs.plan.runs import TIMEOUT_S
 from agenteval_tui.runs.resume import StoredPlan, stored_plan
 from agenteval_tui.runs.trust_check import check_trust
+from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.suites.environment import environment_for
+from agenteval_tui.suites.load import load_suite, load_suites
 from agenteval_tui.suites.model import AgentConfig
 from agenteval_tui.transcripts.model import Message, Transcript, known_by
 
@@ -99,22 +107,54 @@ class ForkPlan(Struct, frozen=True):
         return tuple(runs[number] for number in range(longest) for runs in self.missing if number < len(runs))
 
 
-def source_of(store: Store, row: RunRow, *, user_agents: Mapping[str, AgentConfig] | None = None) -> Source:
-    """The run with all that continuing it needs: the task, agent and criteria that are stored with it.
+def source_of(
+    store: Store, row: RunRow, *, user_agents: Mapping[str, AgentConfig] | None = None, agent: str = ""
+) -> Source:
+    """The run with all that continuing it needs: the task, agent and criteria that are stored with it. `agent`: another
+    one continues it, as the run's suite has it now; else one of the user's.
 
     A run that was graded again is continued as it was recorded, and graded as it was last. Raises `AgentevalError`: it
     came from elsewhere, its agent can't continue (`CannotContinueError`), a key is not there any more.
     """
     recorded = store.run(row.recording) if row.recording else row
-    stored = stored_plan(store, recorded, user_agents=user_agents)
-    if row.recording:
+    elsewhere = bool(agent) and store.setup_of(recorded.execution_id) is None
+    if elsewhere:
+        stored = _imported(recorded, agent, user_agents)
+    else:
+        stored = stored_plan(store, recorded, user_agents=user_agents)
+    if row.recording or elsewhere:
         found = [known_spec(store, digest) for digest in row.criteria]
         specs = tuple(one for one in found if one is not None)
         stored = replace(stored, run=replace(stored.run, specs=specs))
+    if agent and not elsewhere:
+        named = _agent_named(agent, row, stored.own)
+        stored = replace(stored, run=replace(stored.run, agent=named, ref=replace(stored.run.ref, agent=agent)))
     check_agent(stored.run.agent)
     # What was added to the prompt for the test's first turn is in the transcript already.
     context = {name: one for name, one in stored.run.context.items() if name != "input_data"}
     return Source(row, stored, context)
+
+
+def _imported(row: RunRow, agent: str, user_agents: Mapping[str, AgentConfig] | None) -> StoredPlan:
+    """What a run that came from elsewhere, or that was recorded without a test, is continued with by an agent: of the
+    suites in the current folder, or the user's. Raises `AgentevalError` where there is none of that name."""
+    mine = load_agents(config_dir()) if user_agents is None else user_agents
+    suites = [one for one in load_suites([Path()], keep_unreadable=True) if one.suite is not None]
+    having = [one for one in suites if one.suite is not None and agent in one.suite.agents]
+    suite, folder = (having[0].suite, Path(having[0].key).parent) if having else (None, config_dir())
+    ref = RunRef(row.id, row.test_id, row.test_name, "", row.row, 1, agent, row.suite_name, row.row_key)
+    run = RunPlan(
+        ref, row.suite_key, row.suite_name, agent_plan(agent, suite, folder, mine), (), {}, (), row.variables,
+        TIMEOUT_S, None, row.tags, 0,
+    )  # fmt: skip
+    return StoredPlan(run, Respondents(user_agents=mine), CONCURRENCY, False, mine)
+
+
+def _agent_named(name: str, row: RunRow, own: Mapping[str, AgentConfig]) -> AgentPlan:
+    """The agent of that name. Raises `AgentevalError` where there is none."""
+    path = Path(row.suite_key)
+    suite = load_suite(path).suite if path.is_file() else None
+    return agent_plan(name, suite, path.parent, own)
 
 
 def check_agent(agent: AgentPlan) -> None:
