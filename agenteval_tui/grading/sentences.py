@@ -781,7 +781,7 @@ def _amount(measure: str, amount: float) -> str:
         return f"{amount:,.0f} ms" if amount >= 10 else f"{amount:.3g} ms"
     if measure == "cost":
         return f"${amount:.6f}".rstrip("0").rstrip(".") if amount < 1 else f"${amount:,.2f}"
-    return count(round(amount), "call" if measure == "calls" else "token")
+    return f"{round(amount):,}"
 
 
 MEASURES = {
@@ -793,6 +793,15 @@ MEASURES = {
     "calls": "the number of tool calls",
 }
 """What Latency, Tokens, Cost and Steps measure."""
+_SPENT = {
+    "time": ("the run took", ""),
+    "tokens": ("the run used", "token"),
+    "input_tokens": ("the run used", "input token"),
+    "output_tokens": ("the run used", "output token"),
+    "cost": ("the run cost", ""),
+    "calls": ("the agent made", "tool call"),
+}
+"""How a sentence about each begins, and the noun of its amount."""
 _RETRIEVAL = ("precision", "recall", "f1", "mrr", "ndcg")
 
 
@@ -812,10 +821,11 @@ def _bound(line: Evidence) -> str:
         said += f" is {fields['amount']:.3f}"
         return f"{said}, expected at least {fields['least']:g}" if "least" in fields else said
     amount, bound = line.found, line.expected
+    begins, noun = _SPENT.get(measure, (f"{_measured(fields)}:", "token"))
+    spent = _amount(measure, amount) if measure in ("time", "cost") else count(round(amount), noun)
     if line.passed:
-        return f"{_measured(fields)}: {_amount(measure, amount)}, expected at most {_amount(measure, bound)}"
-    more = f"{_amount(measure, amount - bound)} more than {_amount(measure, bound)}"
-    return f"{_measured(fields)}: {_amount(measure, amount)}, {more}"
+        return f"{begins} {spent}, expected at most {_amount(measure, bound)}"
+    return f"{begins} {spent}, {_amount(measure, amount - bound)} more than the maximum of {_amount(measure, bound)}"
 
 
 def _length(line: Evidence) -> str:

@@ -156,7 +156,7 @@ async def test_text_comes_while_the_program_still_runs(tmp_path: Path) -> None:
         (
             'print(\'{"type": "text", "text": "x"}\'); print(\'oops\')',
             "protocol",
-            "line 2 of its output is no event",
+            "line 2 of its output is not an event",
         ),
         ('print(\'{"type": "text", "text": "x"}\'); print(\'{"type": "txt"}\')', "protocol", "did you mean 'text'?"),
         ('print(\'{"type": "tool_result", "id": "q"}\')', "protocol", "the call 'q', which was not made"),
@@ -179,7 +179,8 @@ async def test_a_line_that_is_cut_off_because_the_program_fell_is_the_lesser_new
 
 async def test_events_are_asked_for_and_text_comes(run_agent: Run) -> None:
     error = failure(await run_agent(python("print('hello')", output="jsonl")))
-    assert "line 1 of its output is no event" in error.message
+    assert "line 1 of its output is not an event" in error.message
+    assert "line N of its output is no event" in error.fields["fingerprint"]  # as decisions are stored with it
     assert "standard error" in error.mend
     ran = await run_agent(python('print(\'{"type": "text", "text": "x"}\')', output="text"))
     assert ran.transcript.final_output == '{"type": "text", "text": "x"}\n'

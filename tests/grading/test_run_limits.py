@@ -41,15 +41,19 @@ def said(prototype: str = "TextResponse", **config: Any) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("config", "passed", "reason"),
     [
-        ({"type": "Latency", "max": 1500}, True, "the time of the run: 1,500 ms, expected at most 1,500 ms"),
-        ({"type": "Latency", "max": 1000}, False, "the time of the run: 1,500 ms, 500 ms more than 1,000 ms"),
-        ({"type": "Tokens", "max": 1200}, True, "the number of tokens: 1,200 tokens, expected at most 1,200 tokens"),
-        ({"type": "Tokens", "input_max": 999}, False, "the input: 1,000 tokens, 1 token more than 999 tokens"),
-        ({"type": "Tokens", "output_max": 200}, True, "the output: 200 tokens, expected at most 200 tokens"),
-        ({"type": "Cost", "max": 0.0123}, True, "the cost of the run: $0.0123, expected at most $0.0123"),
-        ({"type": "Cost", "max": 0.01}, False, "the cost of the run: $0.0123, $0.0023 more than $0.01"),
-        ({"type": "Steps", "max": 4}, True, "the number of tool calls: 4 calls, expected at most 4 calls"),
-        ({"type": "Steps", "max": 1}, False, "the number of tool calls: 4 calls, 3 calls more than 1 call"),
+        ({"type": "Latency", "max": 1500}, True, "the run took 1,500 ms, expected at most 1,500 ms"),
+        ({"type": "Latency", "max": 1000}, False, "the run took 1,500 ms, 500 ms more than the maximum of 1,000 ms"),
+        ({"type": "Tokens", "max": 1200}, True, "the run used 1,200 tokens, expected at most 1,200"),
+        (
+            {"type": "Tokens", "input_max": 999},
+            False,
+            "the run used 1,000 input tokens, 1 more than the maximum of 999",
+        ),
+        ({"type": "Tokens", "output_max": 200}, True, "the run used 200 output tokens, expected at most 200"),
+        ({"type": "Cost", "max": 0.0123}, True, "the run cost $0.0123, expected at most $0.0123"),
+        ({"type": "Cost", "max": 0.01}, False, "the run cost $0.0123, $0.0023 more than the maximum of $0.01"),
+        ({"type": "Steps", "max": 4}, True, "the agent made 4 tool calls, expected at most 4"),
+        ({"type": "Steps", "max": 1}, False, "the agent made 4 tool calls, 3 more than the maximum of 1"),
     ],
 )
 def test_what_a_run_took(config: dict[str, Any], passed: bool, reason: str) -> None:

@@ -59,14 +59,11 @@ BARE_KEY = re.compile(r"(?:^|[.:;] )(?!(?:I|A|a) (?!sets|adds))(?:\^?[A-Za-z1-9]
 OWN_KEYS = ("screens/suggest.py", "screens/label.py", "screens/help.py", "presenters/number_format.py")
 """Sheets, whose keys nobody can change, and `k tokens`."""
 NOT_READ = {
-    # Errors without a code: their words are part of the signature that decisions about a cause are stored with.
-    "agents/http/client.py": "stops in the midst of its JSON",
+    # Errors are known by these old words (`known_as`): decisions about a cause are stored with them.
     "agents/http/errors.py": " is no address: ",
-    "agents/http/agent.py": "an event that is no JSON (",
-    "agents/tools/mcp.py": " is not there any more",
-    "agents/shop/tools.py": "the arguments are no JSON object",
+    "agents/http/agent.py": "an event that is no JSON",
+    # The same, of an error that is an exception first.
     "agents/process/child_process.py": "it is no program, and has no #! line",
-    "agents/process/command.py": " of its output is no event: ",
     "agents/process/python.py": " gave what is no event: ",
     # Old sentences, which old histories hold.
     "history/agent_signatures.py": "*",

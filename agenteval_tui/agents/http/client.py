@@ -233,9 +233,12 @@ class HttpClient:
         if isinstance(error, CutReplyError) and streamed:
             return errors.broken_stream(self.server)
         if isinstance(error, CutReplyError):
-            said = f"the answer of {self.server.url} stops in the midst of its JSON: {error}"
+            said, known_as = (
+                f"the answer of {self.server.url} stops in the {place} of its JSON: {error}"
+                for place in ("middle", "midst")
+            )
             mend = "look at the server, and at the proxy between: it may send a wrong content-length"
-            return self.server.told("protocol", said, f"{mend}; {PAGE}")
+            return self.server.told("protocol", said, f"{mend}; {PAGE}", known_as=known_as)
         if isinstance(error, _Packed):
             return errors.undecodable_answer(self.server, str(error))
         if isinstance(error, EmptyResponseError):
@@ -243,6 +246,7 @@ class HttpClient:
                 "protocol",
                 f"{self.server.url} sent no {protocol} reply: {error}",
                 error.mend or mend or f"check `{self.server.option}`{self.server.usual}",
+                known_as=f"{self.server.url} sent no {protocol} reply: {error.known_as}",
             )
         if isinstance(error, _TooLong):
             return self.server.failed(

@@ -212,11 +212,15 @@ class ProviderError(Exception):
 
 
 class EmptyResponseError(Exception):
-    """This is not a reply of the protocol; the text says what it is instead. `mend`: what to do, if that is known."""
+    """This is not a reply of the protocol; the text says what it is instead. `mend`: what to do, if that is known.
 
-    def __init__(self, said: str, mend: str = "") -> None:
+    `known_as`: the text of older versions, if it had other words.
+    """
+
+    def __init__(self, said: str, mend: str = "", known_as: str = "") -> None:
         super().__init__(said)
         self.mend = mend
+        self.known_as = known_as or said
 
 
 class CutReplyError(EmptyResponseError):

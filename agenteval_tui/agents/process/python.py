@@ -155,8 +155,10 @@ class PythonAgent:
             said = f"{options.callable} {what} for {wait_s:g} s"
             yield Failed(silence_error(with_last_words(said, host.program.stderr, self._env(options))))
         except EventError as error:
-            mend = "`agenteval docs agents` says what a function may give"
-            yield Failed(RunError.told("protocol", f"{options.callable} gave what is no event: {error}", mend))
+            mend = "`agenteval docs agents` says what a function may return"
+            said = f"{options.callable} gave something that is not an event: {error}"
+            known_as = f"{options.callable} gave what is no event: {error}"
+            yield Failed(RunError.told("protocol", said, mend, known_as=known_as))
         except (HostError, RaisedError) as error:
             said, mend = self._said(error, host, options)
             yield Failed(RunError.told("program", said, mend))

@@ -32,7 +32,7 @@ def call_tool(shop: sqlite3.Connection, name: str, arguments: Any) -> ToolOutcom
     if function is None:
         return ToolOutcome(f"there is no tool {name!r}; tools: {', '.join(_FUNCTIONS)}", error=True)
     if not isinstance(arguments, Mapping):
-        return ToolOutcome("the arguments are no JSON object", error=True)
+        return ToolOutcome("the arguments are not a JSON object", error=True)
     try:
         inspect.signature(function).bind(shop, **arguments)
     except TypeError as error:

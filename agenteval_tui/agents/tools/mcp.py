@@ -219,7 +219,7 @@ class McpServer:
         from mcp.shared.exceptions import MCPError
 
         if self._client is None:
-            return ToolOutcome(f"the MCP server {self.name} is not there any more", error=True)
+            return ToolOutcome(f"the MCP server {self.name} has ended", error=True)
         task = self._task
         assert task is not None
         call = asyncio.create_task(self._client.call_tool(name, dict(arguments)))
