@@ -59,6 +59,8 @@ class HelpController:
 
     def takes(self, event: events.Event) -> bool:
         """While letters are shown every key is theirs; whatever else a person does ends that."""
+        if self._jump is not None and not self._jump.is_seen:
+            self._end_jump()  # another screen was gone to
         if self._jump is not None and not getattr(event, "is_forwarded", False):
             if isinstance(event, events.Key):
                 if not self._jump.key(event.character):

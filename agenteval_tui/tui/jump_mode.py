@@ -109,27 +109,37 @@ def _rows_of(widget: Widget, seen: Region) -> Iterator[Target]:
                 yield Target(seen.x, seen.y + y, _block(widget, block))
 
 
+# By their keys: what is listed may be another when the letters are typed.
+
+
 def _row(view: VirtualList, index: int) -> Callable[[], None]:
+    key = view.source.key(index)
+
     def go() -> None:
         view.focus()
-        view.cursor = index
+        view.move_to_key(key)
 
     return go
 
 
 def _opened(view: VirtualList, index: int) -> Callable[[], None]:
+    key = view.source.key(index)
+
     def go() -> None:
         view.focus()
-        view.cursor = index
-        view.action_select()
+        if view.move_to_key(key):
+            view.action_select()
 
     return go
 
 
 def _block(view: BlocksView, index: int) -> Callable[[], None]:
+    key = view.document.blocks[index].key
+
     def go() -> None:
         view.focus()
-        view.cursor = index
+        if (now := view.document.index_of(key)) is not None:
+            view.cursor = now
 
     return go
 
@@ -180,6 +190,11 @@ class Jump:
             JumpLabel(target, code) for target, code in zip(found, codes(len(found)), strict=False)
         ]
         self._typed = ""
+
+    @property
+    def is_seen(self) -> bool:
+        """Is the screen that it is on the one that is shown?"""
+        return self._screen.is_current
 
     def begin(self) -> bool:
         """Show the letters; False when there is nothing to go to."""

@@ -556,3 +556,38 @@ def test_a_footer_names_only_what_has_a_key() -> None:
         "a keymap gives it one"
     )
     assert named_keys("agents", ["check_all"], {}) == []
+
+
+async def test_letters_lead_to_what_they_stood_on_although_the_list_has_changed(samples: tuple[Path, Path]) -> None:
+    app = app_on(*samples)
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        tree = tree_of(app)
+        await pilot.press("semicolon")
+        row = 3
+        wanted = tree.source.key(row)
+        code = next(code for code, one in labels(app).items() if one.target.y == tree.region.y + row)
+        # Somebody else's run has ended, and the rows are in another order.
+        assert isinstance(app.screen, SuitesScreen)
+        app.screen.action_sort()
+        assert tree.source.key(row) != wanted
+        await pilot.press(*code)
+        await settle(pilot)
+        assert tree.cursor_key == wanted
+
+
+async def test_letters_of_a_screen_that_is_gone_take_no_key(samples: tuple[Path, Path]) -> None:
+    app = app_on(*samples)
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        await pilot.press("semicolon")
+        assert labels(app)
+        app.go("history")  # as an answer that comes late does
+        await settle(pilot)
+        await pilot.press("tab")
+        await settle(pilot)
+        assert isinstance(app.screen, HistoryScreen)
+        assert app.screen.controller.runs_of_all
+        app.go("suites")
+        await settle(pilot)
+        assert not labels(app)
