@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agenteval_tui.history.baselines import set_baseline
+from agenteval_tui.history.delete_runs import remove_runs
 from agenteval_tui.history.records import ExecutionRecord, ExecutionRow, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Message, Transcript
@@ -27,8 +28,18 @@ RUNS = 3 * PAGE
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     folder = tmp_path_factory.mktemp("history")
+    yield from session_in(folder, ("OLD", 2, 1000), ("BIG", RUNS, 2000), ("NEW", 3, 3000))
+
+
+@pytest.fixture
+def own_session(tmp_path: Path) -> Iterator[Session]:
+    """One whose runs may be deleted."""
+    yield from session_in(tmp_path, ("OLD", 2, 1000), ("NEW", 3, 3000))
+
+
+def session_in(folder: Path, *executions: tuple[str, int, int]) -> Iterator[Session]:
     with Store.open(folder / "history.db") as store:
-        for name, number, at in (("OLD", 2, 1000), ("BIG", RUNS, 2000), ("NEW", 3, 3000)):
+        for name, number, at in executions:
             done = Transcript((Message("user", "Where?"), Message("assistant", name)), final_output=name)
             runs = []
             for one in range(number):
@@ -196,3 +207,23 @@ def test_the_words_of_a_search_are_searched_for_in_the_run_that_is_opened(typed:
     controller = HistoryController()
     controller.search(typed)
     assert controller.search_term == term
+
+
+def test_what_somebody_else_deleted_is_marked_no_more(own_session: Session) -> None:
+    session = own_session
+    controller = HistoryController()
+    listed(controller, session)
+    old, new = execution(session, "OLD"), execution(session, "NEW")
+    controller.mark(str(old.rowid))
+    controller.mark(str(new.rowid))
+    request = controller.request(0)
+    remove_runs(session.store, [row.rowid for row in session.store.runs_of_execution("OLD")], executions=[old.rowid])
+    # One that a filter hides stays marked, and so does one that is marked while the list is read.
+    controller.mark("1000")
+    controller.take(read_list(session, request, 0, lambda page: None), None, all_projects=True)
+    assert controller.selection(0).ids == [new.rowid, 1000]
+    controller.search("agent:nobody")
+    controller.mark("1000")
+    controller.take(read_list(session, controller.request(0), 0, lambda page: None), None, all_projects=True)
+    assert controller._marks[ExecutionRows.__name__] == {str(new.rowid)}
+    assert controller.heading()[1][0][0] == "1 marked  "

@@ -45,18 +45,24 @@ Rows = ExecutionRows | RunRows
 
 
 class ListRequest(Struct, frozen=True):
-    """What to list: runs or executions that the filter lets through. `execution`: whose runs, None for all."""
+    """What to list: runs or executions that the filter lets through. `execution`: whose runs, None for all. Row ids of
+    runs and of executions are marked, listed or not."""
 
     wanted: RunFilter
     runs: bool
     execution: ExecutionRow | None
+    marked_runs: tuple[int, ...] = ()
+    marked_executions: tuple[int, ...] = ()
 
 
 class ListedRows(Struct, frozen=True):
-    """The rows, with the first pages read; and how many executions other projects have, where there is no row."""
+    """The rows, with the first pages read; and how many executions other projects have, where there is no row. Of what
+    is marked these runs and executions are gone: somebody deleted them."""
 
     rows: Rows
     elsewhere: int
+    gone_runs: frozenset[str] = frozenset()
+    gone_executions: frozenset[str] = frozenset()
 
 
 def read_list(session: Session, request: ListRequest, near: int, want: Callable[[int], None]) -> ListedRows:
@@ -77,7 +83,13 @@ def read_list(session: Session, request: ListRequest, near: int, want: Callable[
     elsewhere = 0 if rows.count() or wanted != RunFilter(projects=wanted.projects) else session.workspace.elsewhere()
     for page in {0, near}:
         read_page(session, rows, page)()
-    return ListedRows(rows, elsewhere)
+    marked = request.marked_runs, request.marked_executions
+    return ListedRows(rows, elsewhere, _gone(store.run_rows, marked[0]), _gone(store.execution_rows, marked[1]))
+
+
+def _gone(read: Callable[[Sequence[int]], Sequence[RunRow | ExecutionRow]], marked: Sequence[int]) -> frozenset[str]:
+    there = {row.rowid for row in read(marked)} if marked else set()
+    return frozenset(str(one) for one in marked if one not in there)
 
 
 def read_tests(store: Store, row: ExecutionRow) -> list[TestOutcome]:
@@ -220,7 +232,8 @@ class HistoryController:
         """What to read for the list."""
         execution = self.execution.id if self.execution else ""
         wanted = self._query.filter(now_ms, execution=execution, failed_only=self.failed_only)
-        return ListRequest(wanted, self.showing_runs, self.execution)
+        runs, executions = (tuple(map(int, self._marks[kind.__name__])) for kind in (RunRows, ExecutionRows))
+        return ListRequest(wanted, self.showing_runs, self.execution, runs, executions)
 
     def take(self, listed: ListedRows, cursor: str | None, *, all_projects: bool) -> tuple[str | None, bool]:
         """Show this list. Gives the row for the cursor, and whether the list starts at its top: it is a different list,
@@ -229,6 +242,8 @@ class HistoryController:
         key = cursor if type(rows) is type(self.rows) else self._cursors.pop(type(rows).__name__, None)
         self.rows, self._elsewhere = rows, listed.elsewhere
         self._wanted.clear()
+        self._marks[RunRows.__name__] -= listed.gone_runs
+        self._marks[ExecutionRows.__name__] -= listed.gone_executions
         rows.marked = self._marks[type(rows).__name__]
         of = type(rows), self.execution.id if self.execution else "", self._query, self.failed_only, all_projects
         before, self._listed = self._listed, of
