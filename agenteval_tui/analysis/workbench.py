@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,8 @@ POOL_LIMIT = 2_000
 CACHE_CHARACTERS = 32_000_000
 PRELOAD_AT_ONCE = 16
 SLICE_SECONDS = 0.008
+LONG_CONFIG = 100_000
+"""Characters: 2,000 metrics in a config. It takes a second until they are compiled and judged."""
 
 SCRATCH_CONFIG = """{
   "metrics": [
@@ -182,10 +185,19 @@ class Workbench:
         found = compile_criterion(spec).check(self.transcript, variables, replies=replies)
         return replace(found, derived=True) if self.criteria[criterion].derived else found
 
-    def judge_all(self) -> tuple[CriterionResult, ...]:
+    def known_verdict(self, criterion: int) -> CriterionResult | None:
+        """What is stored of a criterion whose config is so long that judging it takes longer than a person waits for
+        a screen; None: it is judged at once, or nothing is stored."""
+        if len(self.criteria[criterion].text) < LONG_CONFIG:
+            return None
+        name = self.criteria[criterion].name
+        return next((one for one in self.stored if one.criterion == name and not one.source), None)
+
+    def judge_all(self, *, quickly: bool = False) -> tuple[CriterionResult, ...]:
         """Every criterion, as it is saved, on this run; foreign verdicts of an import, and what was derived of this run
-        alone, as stored."""
-        own = tuple(self.judge(index) for index in range(len(self.criteria)))
+        alone, as stored. `quickly`: those with a `known_verdict` as stored, too."""
+        known = map(self.known_verdict, range(len(self.criteria))) if quickly else repeat(None)
+        own = tuple(one or self.judge(index) for index, one in zip(range(len(self.criteria)), known, strict=False))
         return own + tuple(
             result for result in self.stored if result.source or (result.derived and not result.criterion_hash)
         )

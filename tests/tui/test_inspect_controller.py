@@ -11,7 +11,10 @@ import pytest
 from msgspec.structs import replace
 from shop import copy_samples, run_samples
 
+from agenteval_tui.analysis import workbench
+from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.yaml.save import FileChanged
@@ -101,6 +104,37 @@ def person(shop: Shop) -> Iterator[Person]:
     session = Session((shop.suites,), shop.db)
     yield Person(session)
     session.store.close()
+
+
+async def test_a_run_with_a_long_config_is_shown_before_it_is_judged(
+    person: Person, runs: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged: list[int] = []
+    judge = Workbench.judge
+
+    def counted(bench: Workbench, criterion: int, text: str | CriterionSpec | None = None) -> CriterionResult:
+        judged.append(criterion)
+        return judge(bench, criterion, text)
+
+    monkeypatch.setattr(Workbench, "judge", counted)
+    assert person.open(runs[0]).judged
+    assert not person.state.is_judged_later
+    every, due = len(person.state.bench.criteria) if person.state.bench is not None else 0, person.state.result
+    assert len(judged) == every > 0
+    await person.state.judge(person.editor)
+    assert len(judged) == every, "it was judged when it was opened"
+    assert person.state.result == due
+
+    monkeypatch.setattr(workbench, "LONG_CONFIG", 1)
+    judged.clear()
+    assert not person.open(runs[0]).judged
+    assert judged == []
+    assert person.state.is_judged_later
+    assert len(person.state.results) == every, "what is stored is shown beside the run"
+    await person.state.judge(person.editor)
+    assert judged == [person.state.criterion]
+    assert person.state.result == due
+    assert not person.state.is_judged_later
 
 
 def test_it_does_not_load_the_toolkit() -> None:

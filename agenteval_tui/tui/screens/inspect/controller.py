@@ -103,6 +103,7 @@ class InspectController:
         self.saved_text = ""
         """The saved config, as the editor shows it: it knows one kind of line end."""
         self._saved_results: tuple[CriterionResult, ...] = ()
+        self._verdict: tuple[Workbench, int, CriterionResult] | None = None  # of a criterion as it is saved
         self._drafts: dict[DraftKey, Draft] = {}
         self.drafts = ConfigDrafts()
         self._editing: DraftKey | None = None
@@ -156,6 +157,11 @@ class InspectController:
         """The verdict whose evidence is shown. While a config is typed it is broken most of the time: until it can be
         read again, that is the verdict under what could be read last, which is what one types from."""
         return self._readable or self.result if self.is_unreadable else self.result
+
+    @property
+    def is_judged_later(self) -> bool:
+        """Is the chosen criterion's config so long that the run is shown before its verdict is known?"""
+        return self.bench is not None and self.result is None and self.bench.known_verdict(self.criterion) is not None
 
     @property
     def has_failed(self) -> bool:
@@ -223,7 +229,7 @@ class InspectController:
                 bench = with_new(bench, new)
             around = known or runs_around(bench, runs)
             term = term_in(bench.transcript, how.get("search", ""))
-            return LoadedRun(bench, bench.judge_all(), around, facts_of_run(bench.store, bench.run), term)
+            return LoadedRun(bench, bench.judge_all(quickly=True), around, facts_of_run(bench.store, bench.run), term)
 
         return read
 
@@ -306,9 +312,10 @@ class InspectController:
                 " {inspect.revert} shows the file's version.",
                 severity="warning",
             )
-        # How it is saved was judged when the run was opened; an edit is judged now.
-        judged = draft is None and number < len(self._saved_results)
+        # How it is saved was judged when the run was opened; an edit is judged now, and so is a long config.
+        judged = draft is None and number < len(self._saved_results) and bench.known_verdict(number) is None
         self.result = self._saved_results[number] if judged else None
+        self._verdict = (bench, number, self.result) if self.result is not None else None
         self._readable = self.result
         other, self._editing = key != self._editing, key
         return ConfigToEdit(saved, draft.text if draft is not None else saved, other, judged)
@@ -339,10 +346,22 @@ class InspectController:
         if bench is None:
             return
 
-        def work() -> tuple[CriterionResult, tuple[Diagnostic, ...]]:
-            return bench.judge(number, text), tuple(diagnose(text, bench.criteria[number].spec.prototype_class))
+        # As it is saved it was judged when the run was opened.
+        is_saved = text == bench.criteria[number].text
+        known = (
+            self._verdict[2]
+            if is_saved and self._verdict is not None and self._verdict[:2] == (bench, number)
+            else None
+        )
 
-        self.result, self.diagnostics = await self.alone(work)
+        def work() -> tuple[CriterionResult, tuple[Diagnostic, ...]]:
+            result = known or bench.judge(number, text)
+            return result, tuple(diagnose(text, bench.criteria[number].spec.prototype_class))
+
+        result, self.diagnostics = await self.alone(work)
+        self.result = result
+        if is_saved:
+            self._verdict = (bench, number, result)
         if not self.is_unreadable:
             self._readable = self.result
 

@@ -222,6 +222,7 @@ class EvidencePane(TitledPane[InspectController]):
     def __init__(self, controller: InspectController) -> None:
         super().__init__(controller)
         self.shows_tool_text = False
+        self._drawn: tuple[object, ...] | None = None
         self.targets: dict[int, Target] = {}
 
     def parts(self) -> ComposeResult:
@@ -248,7 +249,8 @@ class EvidencePane(TitledPane[InspectController]):
         return self.what, lambda room: longest_that_fits((((whole, "dim"),), ((which, "dim"),)), room)
 
     def say(self, *sentences: tuple[str, str]) -> None:
-        """Show these sentences (text, style) while no run is open."""
+        """Show these sentences (text, style) while no run is open, or its verdict is not known."""
+        self._drawn = None
         made = partial(_sentences, sentences)
         self.view.show(made)
 
@@ -271,6 +273,10 @@ class EvidencePane(TitledPane[InspectController]):
             return
 
         keys = {name: key_of(f"inspect.{name}", services(self).keymap) for name in KEYS}
+        shown = (bench, number, result, results, facts, keys, self.shows_tool_text)
+        if shown == self._drawn:
+            return  # of a config with thousands of metrics that takes a third of a second
+        self._drawn = shown
 
         def evidence(width: int) -> list[Line]:
             made = looked_rows(bench, number, result, results, width - 1, facts, keys)

@@ -852,6 +852,8 @@ class InspectScreen(FrameScreen):
     def _show_config(self, config: ConfigToEdit) -> None:
         """What the controller chose: its config, what it looked at, its evidence."""
         self.config.load(config)
+        if self.controller.is_judged_later:
+            self.evidence.say(("Checking the config …", "dim"))
         self._draw(keep_place=False)
         self.config.judge(first=not config.judged)
 
