@@ -35,7 +35,7 @@ if "falls" in sys.argv: sys.exit("no license")
 if "unended" in sys.argv: print("x" * 5_000_000, end="", flush=True); time.sleep(600)
 if "chatty" in sys.argv: print("Server started!", flush=True)
 tools = [{"name": name, "inputSchema": {"type": "object"}} for name in
-         ("pids", "dies", "hangs", "refuses", "fails", "data", "link", "big", "env",
+         ("pids", "dies", "hangs", "refuses", "fails", "data", "link", "big", "env", "half",
           *(("nonsense", "deep", "garbage", "unended") if "odd" in sys.argv else ()))]
 def answer(number, **more): print(json.dumps({"jsonrpc": "2.0", "id": number, **more}), flush=True)
 def said(text, **more): return {"content": [{"type": "text", "text": text}], **more}
@@ -66,6 +66,7 @@ for line in sys.stdin:
         if name == "deep": print('{"jsonrpc": "2.0", "id": %d, "result": %s}' % (number, nested), flush=True)
         if name == "garbage": print("\\0\\xff{", flush=True); answer(number, result=3)
         if name == "unended": print("x" * 5_000_000, end="", flush=True); time.sleep(600)
+        if name == "half": answer(number, result=said(asked["params"]["arguments"]["text"] + "\ud83d"))
         if name == "env": answer(number, result=said(json.dumps(sorted(os.environ))))
     else:
         answer(number, error={"code": -32601, "message": "no such method"})
@@ -129,12 +130,14 @@ async def test_the_reference_server_for_files(tmp_path: Path) -> None:
 
 async def test_what_a_server_says(tmp_path: Path) -> None:
     async with box(tmp_path, ours(tmp_path, "chatty")) as tools:
-        assert len(tools.specs()) == 9  # on two pages
+        assert len(tools.specs()) == 10  # on two pages
         assert await tools.call("refuses", "{}") == _failure("not with these arguments")
         assert await tools.call("fails", "{}") == _failure("it broke")
         assert (await tools.call("data", "{}")).text == '{"n": 1}'
         assert (await tools.call("link", "{}")).text == "inside\n[resource x:z]"
         assert await tools.call("big", "{}") == _failure("the tool's result is longer than 1,000,000 characters")
+        # Texts that a model, or a server, cut in the middle of an emoji.
+        assert (await tools.call("half", '{"text": "a \\ud83d, \\ud83d\\ude00"}')).text == "a \ufffd, \U0001f600\ufffd"
         names = json.loads((await tools.call("env", "{}")).text)
         assert "PATH" in names
         assert "SOME_API_KEY" not in names

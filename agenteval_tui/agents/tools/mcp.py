@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from importlib.util import find_spec
@@ -23,6 +24,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.suites.environment import key_from
 
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # of a surrogate pair, alone or not
 _MOST_PAGES = 100
 _MOST_TOOLS = 1000
 _CLOSING_S = 3.0
@@ -222,7 +224,7 @@ class McpServer:
             return ToolOutcome(f"the MCP server {self.name} has ended", error=True)
         task = self._task
         assert task is not None
-        call = asyncio.create_task(self._client.call_tool(name, dict(arguments)))
+        call = asyncio.create_task(self._client.call_tool(name, _sendable(arguments)))
         try:
             await asyncio.wait([call, task], return_when=asyncio.FIRST_COMPLETED)
             if not call.done():
@@ -359,8 +361,8 @@ class McpServer:
                     if not line.strip():
                         continue
                     try:
-                        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-                    except ValueError:
+                        message = jsonrpc_message_adapter.validate_json(_readable(line), by_name=False)
+                    except (ValueError, RecursionError):
                         continue  # servers print to where they may not; a request that gets no answer has its time-out
                     await to_client.send(SessionMessage(message))
         to_client.close()  # so that the client knows
@@ -392,6 +394,21 @@ class McpServer:
             text = text.replace(self._key, "***")
         headers = {f"{name}_auth": value for name, value in self._options.headers.items()}
         return without_secrets(text, headers)
+
+
+def _sendable(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments without halves of surrogate pairs, which a model's JSON may have: the library can't send them."""
+    text = json.dumps(dict(arguments), ensure_ascii=False)
+    whole = truncate_for_store(text)
+    return dict(arguments) if whole is text else dict(json.loads(whole))
+
+
+def _readable(line: bytes) -> bytes:
+    """A line without them: the library takes an answer that has one for no answer at all. Raises ValueError for what is
+    not JSON, RecursionError for what is nested too deep."""
+    if _HALF.search(line) is None:
+        return line
+    return truncate_for_store(json.dumps(json.loads(line), ensure_ascii=False)).encode()
 
 
 def _in_a_line(error: BaseException) -> str:
