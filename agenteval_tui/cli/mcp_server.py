@@ -250,7 +250,7 @@ class _Tools(Struct, frozen=True):
         """Grade a transcript that you have with criteria. No judge is asked, and no program runs."""
         try:
             what: Any = json.loads(transcript)
-        except ValueError:
+        except (ValueError, RecursionError):
             what = transcript
         grade = grade_given(transcript if isinstance(what, str | int | float | bool | None) else what, criteria)
         return f"{grade}\n{grade.why()}"

@@ -171,6 +171,7 @@ def test_nonsense_gets_a_sentence_and_the_server_lives(folder: Path) -> None:
             "config_uxon": {"metrics": [{"type": "Length", "max_words": 2}]},
         }
         assert (await said(client, "grade", transcript="hi there", criteria=[good])).startswith("passed")
+        assert (await said(client, "grade", transcript="[" * 100_000, criteria=[good])).startswith("passed")
 
     ask(folder, Allowed(run=True), asking)
 

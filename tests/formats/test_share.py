@@ -174,6 +174,9 @@ def test_secrets_of_the_environment_are_taken_out_of_page_and_runs(store: Store)
     found = json.loads(Page(page).embedded)[0]
     assert found["messages"][0]["content"] == "my key is ***, as written"
     assert secrets_here({"OPENAI_API_KEY": "a-key", "HOME": "/root", "KEYBOARD": "us", "DB_PASSWORD": " "}) == {"a-key"}
+    others = {"GITHUB_PAT": "long-secret-1", "SERVICE_APIKEY": "long-secret-2", "HTTP_AUTHORIZATION": "Bearer secret-3"}
+    found = secrets_here({**others, "DATABASE_URL": "postgres://me:long-secret-4@db/shop"})
+    assert {"long-secret-1", "long-secret-2", "secret-3", "long-secret-4"} <= found
 
 
 def test_what_does_not_fit_is_left_out_and_named(store: Store) -> None:

@@ -106,7 +106,7 @@ class Reader:
             text = bytes(piece).decode("utf-8", "replace")
             try:  # as all_messages_json() gives it
                 self._read(json.loads(text), streamed)
-            except ValueError:
+            except (ValueError, RecursionError):
                 self.said.text(text)
         elif isinstance(piece, dict):
             self._dict(piece, streamed)

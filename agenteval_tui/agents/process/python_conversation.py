@@ -381,7 +381,7 @@ def _equal(text: Any, other: Any) -> Any:
         return True
     try:
         return bool(json.loads(text) == json.loads(other))
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 

@@ -77,7 +77,7 @@ def _history(messages: Any, name: Any, types: Any) -> Any:
 def _arguments(text: Any) -> Any:
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -15,6 +15,7 @@ from html import escape
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.analysis.blame.free_answer import Given, NothingToBlameError, RepetitionReader
 from agenteval_tui.analysis.blame.known import known_blame
 from agenteval_tui.analysis.blame.model import Blame
@@ -107,8 +108,10 @@ def share_name(target: ExecutionRow | RunRow) -> str:
 
 
 def secrets_here(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
-    """The values of the variables of this environment whose names say that they are secret."""
-    return frozenset(value for name, value in environment.items() if _SECRET_NAME.search(name) and value.strip())
+    """The values of the variables of this environment whose names say that they are secret, and the passwords in its
+    addresses: what is kept out of the history of a program's run, and short values beside."""
+    named = {value for name, value in environment.items() if _SECRET_NAME.search(name) and value.strip()}
+    return frozenset((*named, *secrets_of({"kind": "command"}, environment)))
 
 
 def share(
