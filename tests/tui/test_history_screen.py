@@ -21,6 +21,7 @@ from agenteval_tui.tui.screens.baseline_dialogs import not_all_passed
 from agenteval_tui.tui.screens.compare.screen import CompareScreen
 from agenteval_tui.tui.screens.history.screen import HistoryScreen
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
+from agenteval_tui.tui.screens.run.screen import RunScreen
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.views.execution import took_ms
 
@@ -283,3 +284,24 @@ def test_an_execution_with_failures_is_no_baseline_without_a_word(db: Path) -> N
         row = store.execution("NEW")
     assert not_all_passed(row) == "2 runs of 6 did not pass: later executions are compared with that."
     assert not_all_passed(replace(row, failed=0)) == ""
+
+
+async def test_keys_that_have_nothing_to_act_on_say_so(tmp_path: Path) -> None:
+    app = app_on(tmp_path, tmp_path / "empty.db")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        app.go("history")
+        await settle(pilot)
+        screen = app.screen
+        assert isinstance(screen, HistoryScreen)
+        for action in (screen.action_delete, screen.action_export, screen.action_share, screen.action_causes):
+            action()
+        assert [(one.text, one.times) for one in app.notices.all()] == [("There is nothing to choose yet.", 4)]
+        app.go("run")
+        await settle(pilot)
+        assert isinstance(app.screen, RunScreen)
+        app.screen.action_compare()
+        app.screen.action_causes()
+        app.screen.action_inspect()
+        said = [(one.text, one.times) for one in app.notices.all()][:2]
+        assert said == [("There is no run to open yet.", 1), ("You are not watching an execution.", 2)]

@@ -446,6 +446,8 @@ class EditorScreen(FrameScreen):
         if self.controller.revert():
             self._refill()
             self.agenteval.say("Reverted to the saved test; {edit.undo} brings your edits back.")
+        else:
+            self.agenteval.say("Nothing is changed.")
 
     # Tests and criteria: made, copied, moved, deleted, whichever list is at hand
 

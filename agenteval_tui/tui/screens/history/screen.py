@@ -384,17 +384,30 @@ class HistoryScreen(FrameScreen):
         if chosen.ids:
             self.ask(lambda: chosen.executions(session.store), then, group="chosen")
         else:
-            self.agenteval.say("There is nothing to choose yet.")
+            self._say_nothing_chosen()
 
     def _with_runs(self, then: Callable[[list[RunRow]], None]) -> None:
         """`then` with the chosen runs, the oldest first."""
         chosen, session = self._selection, self.agenteval.session
         if chosen.of_runs and chosen.ids:
             self.ask(lambda: session.store.run_rows(chosen.ids), then, group="chosen")
+        else:
+            self._say_nothing_chosen()
 
     def _with_run(self, then: Callable[[RunRow], None]) -> None:
         """`then` with the first of the chosen runs that is still there."""
-        self._with_runs(lambda rows: then(rows[0]) if rows else None)
+
+        def with_first(rows: list[RunRow]) -> None:
+            if rows:
+                then(rows[0])
+            else:
+                self.agenteval.say("This run is no longer in the history.")
+                self.reload()
+
+        self._with_runs(with_first)
+
+    def _say_nothing_chosen(self) -> None:
+        self.agenteval.say("There is nothing to choose yet.")
 
     def action_watch(self) -> None:
         """The chosen execution if it runs now, else one of those that do."""
@@ -555,6 +568,8 @@ class HistoryScreen(FrameScreen):
 
         if chosen.ids:
             self.ask(lambda: chosen.deletion(session.store), then, group="chosen")
+        else:
+            self._say_nothing_chosen()
 
     def _delete(self, what: Deletion) -> None:
         session = self.agenteval.session
@@ -603,6 +618,8 @@ class HistoryScreen(FrameScreen):
 
         if chosen.ids:
             self.ask(lambda: chosen.all_runs(session.store), then, group="chosen")
+        else:
+            self._say_nothing_chosen()
 
     def action_share(self) -> None:
         """Write the chosen run or execution, or the one whose runs are shown, into an HTML file to give away."""

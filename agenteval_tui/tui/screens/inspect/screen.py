@@ -880,6 +880,8 @@ class InspectScreen(FrameScreen):
     def action_revert(self) -> None:
         if self.controller.is_edited:
             self.config.revert()
+        else:
+            self._say("Nothing is changed.")
 
     def action_flips(self) -> None:
         flips = self.controller.flips()

@@ -360,6 +360,7 @@ class RunScreen(FrameScreen):
     def action_inspect(self) -> None:
         run = self._run
         if run is None:
+            self.agenteval.say("There is no run to open yet.")
             return
         runs = self.controller.runs_to_inspect(run)
         if isinstance(runs, str):
@@ -410,11 +411,15 @@ class RunScreen(FrameScreen):
         """What has ended of this execution beside the baseline."""
         if self.controller.view is not None:
             self.agenteval.compare("", self.controller.view.execution)
+        else:
+            self.agenteval.say(self.controller.why_not)
 
     def action_causes(self) -> None:
         """The causes of the failures that there are so far."""
         if self.controller.view is not None:
             self.agenteval.show_causes(self.controller.view.execution)
+        else:
+            self.agenteval.say(self.controller.why_not)
 
     def action_next_pane(self) -> None:
         cells, stream = self._cells, self.query_one("#stream", LinesView)
