@@ -330,13 +330,14 @@ class _Tools(Struct, frozen=True):
             Field(description="Several changes, one branch each: these names, `label`, and `at` for another step."),
         ] = [],  # noqa: B006
         n: Annotated[int, Field(ge=1, le=50, description="Continuations per branch.")] = 5,
+        agent: Annotated[str, Field(description="Another agent of the run's suite, which continues instead.")] = "",
     ) -> str:
         """Continue a stored run from a step with something changed, and grade what comes of it: would it have passed if
         the tool, the user or the prompt had said something else? It may cost money and time; the user set the limit.
         Tools before the step are not called again. What was asked before costs nothing."""
         made = fork_run(
             run, at=step, tool_result=tool_result, tool_error=tool_error, arguments=arguments, text=text,
-            system=system, without_tools=without_tools or (), drop=drop, sweep=sweep, n=n,
+            system=system, without_tools=without_tools or (), drop=drop, sweep=sweep, n=n, agent=agent,
             max_cost=self.allowed.max_cost, db=self.db,
         )  # fmt: skip
         return str(made)

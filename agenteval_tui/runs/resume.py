@@ -58,7 +58,8 @@ def stored_plan(store: Store, row: RunRow, *, user_agents: Mapping[str, AgentCon
         raise AgentevalError(
             "this run was imported: the request to its agent is not in the history",
             where=f"run {row.id}",
-            mend="`agenteval make-test RUN` makes a test from it: run that with an agent, and use the new run",
+            mend="`agenteval make-test RUN` makes a test from it: run that with an agent, and use the new run; or let "
+            "an agent continue it: `agenteval fork RUN --agent NAME`",
         )
     setup = read_setup(setup_data)
     sources = _Sources(user_agents, setup)
