@@ -146,7 +146,7 @@ def _place(folder: Path, work: Path) -> Iterator[None]:
         stack.enter_context(mock.patch.dict(os.environ, mine))
         stack.enter_context(mock.patch.object(DemoAgent.__init__, "__kwdefaults__", {**_SPEAKS, "sleep": _at_once}))
         clock = _Clock()
-        for name, stand_in in (("time", clock), ("os", clock), ("_last", 0)):
+        for name, stand_in in (("time", clock), ("os", clock), ("_last", 0), ("_DRAWN", 1), ("_random", [])):
             stack.enter_context(mock.patch.object(ids, name, stand_in))
         for name in _OF_THE_MACHINE:
             os.environ.pop(name, None)
