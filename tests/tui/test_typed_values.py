@@ -92,6 +92,21 @@ async def test_a_name_that_no_file_has(tmp_path: Path, made: Callable[[], Sheet[
             assert "file name" in text_of(app) or "there is no such file" in text_of(app)
 
 
+async def test_a_program_that_is_longer_than_its_field_is_shown_whole(tmp_path: Path) -> None:
+    app = app_on(tmp_path, tmp_path / "h.db")
+    program = f"python agent.py {'--quiet ' * 20} --and-delete-everything"
+    offer = ReplayOffer("run", "test", program, ReplayPrice(1, 0, None), False, Path())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        # The history may be somebody else's: who starts it sees all of what is started.
+        app.push_screen(ReplayScreen(offer))
+        await settle(pilot)
+        assert "--and-delete-everything" in text_of(app)
+        app.screen.query_one("#field-program", Input).value = "python agent.py"
+        await settle(pilot)
+        assert "--and-delete-everything" not in text_of(app)
+
+
 @pytest.mark.parametrize(
     ("values", "said"),
     [

@@ -25,13 +25,14 @@ from agenteval_tui.runs.recording_request import ListeningRequest, RecordingRequ
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.recordings import ReplayOffer
-from agenteval_tui.tui.styled_text import Line
+from agenteval_tui.tui.styled_text import Line, cell_len
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import Note
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 
 PORT = 4318
+_SHORT = 48  # cells of a program that its field shows at every width
 _KEYS = (("enter", "start"), ("↑ ↓", "field"), ("esc", "close"))
 
 
@@ -158,7 +159,10 @@ class ReplayScreen(Sheet["ReplayRequest | None"]):
         if self._offer.variables:
             told.append(f"the agent's {listed([one_line(name, 30) for name in self._offer.variables], 4)}")
         where = one_line(str(self._offer.folder), 60)
-        lines = paragraph(
+        program = self.query_one(Form).values()["program"] if self.is_mounted else self._offer.program
+        # Whole: it may come from somebody else's history, and the field shows a part of it.
+        whole = paragraph(f"It starts: {program}", width) if cell_len(program) > _SHORT else []
+        lines = whole + paragraph(
             f"Change the code or the prompt, then run it: in {where}, with {' and '.join(told)}. Each "
             "request that is as it was recorded gets its recorded answer; from the first other one on servers are "
             "asked. The result is a fork of the run: it is graded as the run was, and never counts.",
