@@ -125,7 +125,7 @@ class _Clock:
     """A clock that moves by a millisecond for each id, and chance that is always the same: ids are made of these."""
 
     def __init__(self) -> None:
-        self._now_ms = 1_795_426_200_000
+        self._now_ms = 1_795_426_199_999
         self._chance = random.Random(17)  # noqa: S311 - it has to be the same each time
 
     def time_ns(self) -> int:
