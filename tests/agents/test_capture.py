@@ -115,6 +115,27 @@ async def test_a_program_of_any_kind_has_every_call_in_its_transcript(server: Sc
     assert again.tape == captured.tape
 
 
+async def test_what_a_run_that_is_stopped_has_used_is_counted_and_its_answers_are_kept(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    config = command(tmp_path, cassette={"file": "c.jsonl", "on_miss": "record"})
+    hangs = PROGRAM.replace("        said.append(ask(said, base))", "        said.append(ask(said, base)); HANG()")
+    (tmp_path / "agent.py").write_text("import time\nHANG = lambda: time.sleep(600)\n" + hangs, "utf-8")
+    agent = make_agent("tested", config, base_dir=tmp_path, env={"OPENAI_BASE_URL": server.url}, permission=ALLOWED)
+    used = None
+    async with asyncio.timeout(30):
+        events = agent.run(AgentRequest((Message("user", "Where is it?"),), run="r", test_id="status"))
+        async for event in events:
+            if isinstance(event, UsageReported):
+                used = event.usage
+                break
+        await events.aclose()  # type: ignore[attr-defined]
+        await agent.close()
+    assert used is not None
+    assert used.cost == pytest.approx((1000 * 2.5 + 100 * 10) / 1e6)
+    assert [one.answer.succeeded for one in read(tmp_path / "c.jsonl").exchanges] == [True]
+
+
 async def test_a_python_function_is_captured_and_its_own_words_are_its_answer(
     server: ScriptedServer, tmp_path: Path
 ) -> None:

@@ -90,6 +90,8 @@ class CapturingAgent:
                 proxy.alone = session
             captured = self._request(request, proxy, session)
             usage: list[UsageReported] = []
+            counted: set[int] = set()
+            told = False
             events = _watched(self._inner.run(captured), session)
             stack.push_async_callback(events.aclose)
             try:
@@ -97,17 +99,22 @@ class CapturingAgent:
                     if isinstance(event, UsageReported):
                         usage.append(event)
                     elif isinstance(event, Done | Failed):
-                        ended = self._ended(request, session, usage, event)
+                        ended, told = self._ended(request, session, usage, event, counted), True
                         with suppress(AgentevalError):  # `close` says it
                             await asyncio.to_thread(self._keep)
                         for last in ended:
                             yield last
                         return
                     else:
+                        if isinstance(event, Seen):  # paid for by now, whatever becomes of the run
+                            for used in self._used_by_now(request, session, counted):
+                                yield used
                         yield event
             finally:
                 proxy.shut(session)
                 proxy.alone = None
+                if not told:  # it was stopped: what servers answered is kept all the same
+                    self._take_new(request, session.exchanges())
 
     async def check(self, thorough: bool = False) -> CheckReport:
         """As the agent itself says; and whether its cassette can be read."""
@@ -209,19 +216,25 @@ class CapturingAgent:
         return replace(request, config=config)
 
     def _ended(
-        self, request: AgentRequest, session: Session, usage: list[UsageReported], end: Done | Failed
+        self,
+        request: AgentRequest,
+        session: Session,
+        usage: list[UsageReported],
+        end: Done | Failed,
+        counted: set[int],
     ) -> list[AgentEvent]:
+        used = self._used_by_now(request, session, counted)
         exchanges = session.exchanges()
-        new = exchanges[self._told.get(request.run, 0) :]
-        if request.run:
-            self._told[request.run] = len(exchanges)
+        start = self._told.get(request.run, 0)
+        new = self._take_new(request, exchanges)
         if not exchanges:
             return [*usage, Noted(NOTHING_SEEN), end]
-        self._new += [one for one in new if one.live and not one.answer.error]
         found = transcript_of(exchanges)
         kept = Cassette(tuple([one for one in exchanges if not one.refused]))
         tape = tuple(documents(kept)) if kept.exchanges else ()
-        events: list[AgentEvent] = [*self._usage(new), Captured(found, tape)]
+        # What nobody has answered yet was broken off: what had come of it may say what it used.
+        cut = tuple([one for number, one in enumerate(new, start) if number not in counted])
+        events: list[AgentEvent] = [*used, *self._usage(cut), Captured(found, tape)]
         if session.misses and (self._options is None or self._options.on_miss == "error"):
             said = session.misses[0].said
             mend = "record it again, or set `on_miss: live` of the cassette"
@@ -229,6 +242,20 @@ class CapturingAgent:
         if isinstance(end, Done):
             end = Done(found.finish_reason or end.finish_reason, found.model or end.model)
         return [*events, end]
+
+    def _take_new(self, request: AgentRequest, exchanges: tuple[Exchange, ...]) -> tuple[Exchange, ...]:
+        """Those of this turn, which are told from now on; what servers answered is for the cassette."""
+        new = exchanges[self._told.get(request.run, 0) :]
+        if request.run:
+            self._told[request.run] = len(exchanges)
+        self._new += [one for one in new if one.live and not one.answer.error]
+        return new
+
+    def _used_by_now(self, request: AgentRequest, session: Session, counted: set[int]) -> list[AgentEvent]:
+        """What the answers of this turn used that were not `counted`: they are from now on."""
+        new = [one for one in session.ended(self._told.get(request.run, 0)) if one[0] not in counted]
+        counted.update(number for number, _ in new)
+        return self._usage(tuple([exchange for _, exchange in new]))
 
     def _usage(self, exchanges: tuple[Exchange, ...]) -> list[AgentEvent]:
         """What each answer used. What came from the cassette was paid for when it was recorded."""

@@ -246,6 +246,10 @@ class Session:
         """What was asked and answered, without keys: those after the first `start`."""
         return tuple([self._clean(one) for one in self._exchanges[start:]])
 
+    def ended(self, start: int = 0) -> list[tuple[int, Exchange]]:
+        """What has its answer by now, by its number, without keys: of those after the first `start`."""
+        return [(one.number, self._clean(one)) for one in self._exchanges[start:] if one.ended_ms is not None]
+
     def _clean(self, one: OpenExchange) -> Exchange:
         """An exchange without keys. One that has ended is looked through once, for as long as no new key is known."""
         if one.clean is not None and one.clean[0] is self._redactor:
