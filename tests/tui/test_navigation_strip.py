@@ -116,12 +116,14 @@ async def test_open_causes_and_waiting_reviews_are_counted_and_counted_again_whe
         assert f"9 causes {counted.causes - 1} " in text_of(app)
 
 
+@pytest.mark.parametrize("theme", ["dusk", "sixteen"])
 async def test_what_is_counted_while_a_sheet_is_open_is_shown_behind_it(
-    samples: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+    samples: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, theme: str
 ) -> None:
     app = app_on(*samples)
     async with app.run_test(size=(140, 45)) as pilot:
-        app.theme = "dusk"  # with the terminal's own colours, what is behind a sheet is not part of it
+        app.theme_controller.read()
+        app.theme = theme
         await settle(pilot)
         await pilot.press("N")
         await settle(pilot)

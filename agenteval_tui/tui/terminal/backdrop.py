@@ -92,6 +92,10 @@ def _tinted(strip: Strip, color: Color, base: Style) -> Strip:
 
 @lru_cache(maxsize=4096)
 def _style(style: Style | None, color: Color, base: Style) -> Style:
-    """As Textual tints it."""
+    """As Textual tints it; where it can't, because the terminal's own colours are shown, dim."""
     [segment] = BackgroundScreen.process_segments([Segment(" ", style)], color)
-    return base + segment.style
+    tinted: Style = base + segment.style
+    return tinted + _DIM if color.a == 0 else tinted
+
+
+_DIM = Style(dim=True)
