@@ -214,9 +214,17 @@ async def an_edit_is_judged_counted_saved_and_nothing_else_changes(
     await settle(pilot)
     assert isinstance(app.screen, VerdictChangesScreen)
     assert "3 runs would flip" in text_of(app)
-    await pilot.press("escape", "ctrl+s")
+    await pilot.press("escape")
+    await settle(pilot)
+    await pilot.press("escape")
+    await settle(pilot)
+    assert text_of(app).splitlines()[-1].startswith(" ^s save"), "an edit is to be saved, wherever the keys go"
+    await pilot.press("ctrl+s")
     await settle(pilot)
     assert "saved" in text_of(app)
+    assert text_of(app).splitlines()[-1].startswith(" r run again"), "and then its test to be run"
+    await pilot.press("e")
+    await settle(pilot)
     after = file.read_text(encoding="utf-8")
     assert after == before.replace("\"country = '{{country}}'\"", '"country"')
 

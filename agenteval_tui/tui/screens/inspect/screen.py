@@ -43,7 +43,7 @@ from agenteval_tui.tui.presenters.fork_columns import ForkTree
 from agenteval_tui.tui.presenters.highlights import marks_of
 from agenteval_tui.tui.presenters.json_document import parts_of
 from agenteval_tui.tui.presenters.judge_log import asked_summary, entries_of
-from agenteval_tui.tui.presenters.run_header import facts, reason_line, run_header
+from agenteval_tui.tui.presenters.run_header import agreement, facts, reason_line, run_header
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.tabs import INSPECT_TABS
 from agenteval_tui.tui.presenters.transcript import TranscriptDocument
@@ -97,6 +97,7 @@ from agenteval_tui.tui.workers import is_busy, start_worker
 from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.views.blame import suspect_line
 
+MOST_KEYS = 8  # in the last line
 PICTURE_SECONDS = 0.02  # a little more than from one picture to the next
 FORK_SECONDS = 0.3  # between two looks what has become of continuations
 MANY_MESSAGES = 400  # a transcript for which the step that it was lost at takes longer to find than a key may wait
@@ -422,10 +423,11 @@ class InspectScreen(FrameScreen):
             other = ("choose_difference", "branches") if scope == "difference" else ("difference",)
             known = {key for key, _, _ in shown}
             others = [one for one in named_keys("inspect", other, self.agenteval.keymap) if one[0] not in known]
-            return [*shown, *others, last][-8:]
+            return [*shown, *others, last][-MOST_KEYS:]
         if self.pane != "config":
             named, tools = super().keys(), "evidence" if self.evidence.shows_tool_text else "tool calls"
-            return [(key, tools if do == "tool_text" else word, do) for key, word, do in named]
+            *named, last = [(key, tools if do == "tool_text" else word, do) for key, word, do in named]
+            return [*[*self._next_step(), *named][: MOST_KEYS - 1], last]
         words = [("relax", "smallest edits"), ("explain", "explain")]
         if state.is_unsaved:
             # What comes and goes while one types stands last, so that the others stay where they are.
@@ -438,6 +440,17 @@ class InspectScreen(FrameScreen):
             shown = [(key, "to the Editor" if do == "save" else word, do) for key, word, do in shown]
         again = [] if state.is_unsaved else [(again_key(self), "run again", "run_again")]
         return [*again, *shown[:2], ("esc", "stop typing", "app.back"), *shown[2:], last, ("F1", "help", "app.help")]
+
+    def _next_step(self) -> list[tuple[str, str, str]]:
+        """What an edit asks for next, in whichever pane: to be saved; then, where it changed the verdict, a run."""
+        state = self.controller
+        assert state.bench is not None
+        if state.is_edited:
+            return named_keys("inspect", ("save",), self.agenteval.keymap)
+        known = state.facts.pass_threshold if state.facts is not None else None
+        if agreement(state.bench.run.status, state.results, known) and state.bench.loaded is not None:
+            return named_keys("inspect", ("run",), self.agenteval.keymap)
+        return []
 
     # Panes
 
