@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
 from agenteval_tui.history.records import ExecutionRow, RunRow
-from agenteval_tui.tui.presenters.execution_tests import MOST_RUNS, outcomes_of_tests, test_lines
+from agenteval_tui.tui.presenters.execution_tests import MOST_RUNS, UNLIKE, outcomes_of_tests, test_lines
 from agenteval_tui.tui.presenters.history_rows import ExecutionRows
 from agenteval_tui.tui.screens.history.controller import EXECUTIONS_KEPT, HistoryController
 from agenteval_tui.tui.styled_text import plain, width_of
@@ -44,6 +44,8 @@ def test_what_fails_most_comes_first_with_its_reason_and_cost() -> None:
     assert lines[3].split() == ["✓", "fine", "✓", "1/1"]
     narrow = test_lines(tests, 60, 3)
     assert plain(narrow[0]).rstrip().endswith('expected "5000"  got "5.000"'), "what decides stays"
+    least = [plain(test_lines(tests, width, 3)[0]).rstrip() for width in range(40, 60)]
+    assert any(line.endswith(f'"5000"{UNLIKE}"5.000"') for line in least), "the values take less room than words"
     assert plain(narrow[2]).strip() == "… 4 more tests"
     many = outcomes_of_tests([run("t", "failed")] * 500, results_of)
     for width in (20, 40, 80, 200):

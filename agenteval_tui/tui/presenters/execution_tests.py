@@ -11,7 +11,7 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.tui.presenters.number_format import cost, tokens
-from agenteval_tui.tui.presenters.status_style import mark, of_runs
+from agenteval_tui.tui.presenters.status_style import UNICODE, mark, of_runs
 from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, left, longest_that_fits, right, spread, width_of
 from agenteval_tui.views.failure import MOST_TESTS, Failure, failures
 
@@ -104,6 +104,10 @@ def _line(one: TestOutcome, names: int, strip: int, width: int) -> Line:
     return spread(cells, end, width)
 
 
+UNLIKE = " ≠ " if UNICODE else " != "
+"""Between what was expected and what came, where there is no room for words."""
+
+
 def _why(failure: Failure) -> list[Line]:
     """The reason, with the criterion and the place; where there is no room for all of it, the values alone."""
     miss = failure.miss
@@ -111,10 +115,7 @@ def _why(failure: Failure) -> list[Line]:
     if not miss.expected:
         return [(*where, (one_line(miss.said, 300), "")), ((one_line(miss.said, 300), ""),)]
     place: Line = ((f"{one_line(miss.what)}  ", "json-key"),) if miss.what else ()
-    said: Line = (
-        ("expected ", "dim"),
-        (one_line(miss.expected), ""),
-        ("  got ", "dim"),
-        (one_line(miss.got), "failed"),
-    )
-    return [(*where, *place, *said), (*place, *said), said]
+    expected: Cell = (one_line(miss.expected), "")
+    got: Cell = (one_line(miss.got), "failed")
+    said: Line = (("expected ", "dim"), expected, ("  got ", "dim"), got)
+    return [(*where, *place, *said), (*place, *said), said, (expected, (UNLIKE, "dim"), got)]
