@@ -236,13 +236,23 @@ async def test_what_lies_under_a_sheet_is_painted_again_only_where_it_changed(mo
         second = painted(app.screen)
         assert second[1].text.startswith("two is another now")
         assert [y for y, (old, new) in enumerate(zip(first, second, strict=True)) if old is not new] == [1]
-        for colour in ("#102030 60%", "#300000 30%", "#102030 0%"):
+        for colour in ("#102030 60%", "#300000 30%"):
             app.screen.styles.background = colour
             ours = painted(app.screen)
             with monkeypatch.context() as patch:
                 patch.setattr(backdrop, "IS_KNOWN", False)
                 assert cells(painted(app.screen)) == cells(ours)
         assert cells(ours) != cells(second)
+        # Where nothing can be mixed with what is there, which is so with the terminal's own colours, it is dim.
+        app.screen.styles.background = "#102030 0%"
+        dim = painted(app.screen)
+        with monkeypatch.context() as patch:
+            patch.setattr(backdrop, "IS_KNOWN", False)
+            theirs = painted(app.screen)
+        assert [line.text for line in dim] == [line.text for line in theirs]
+        below = [(one, other) for ours, theirs in zip(dim[:2], theirs[:2], strict=True)
+                 for one, other in zip(cells([ours])[0], cells([theirs])[0], strict=True)]  # fmt: skip
+        assert all(one == (other[0], other[1] + Style(dim=True)) for one, other in below)
 
 
 async def test_a_theme_that_was_chosen_stays(fresh: tuple[Path, Path]) -> None:
