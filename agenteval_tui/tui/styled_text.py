@@ -15,7 +15,7 @@ Cell = tuple[str, str]
 Line = tuple[Cell, ...]
 
 ELLIPSIS = "…"
-SHORT_REASON = 44  # cells, in which a reason without its middle would say nothing
+SHORT_REASON = 44  # cells, in fewer of which there is room for the end of a reason only
 LONG_WORD = 12  # characters: a longer word is cut
 
 
@@ -157,11 +157,11 @@ def fit_text(text: str, width: int) -> str:
 
 def fit_reason(text: str, width: int) -> str:
     """Why something failed in at most `width` cells. A sentence says last what decides (`expected "a", got "b"`), so
-    what is cut is its middle, between words where they are short; in few cells only the beginning has room."""
-    if cell_len(text) <= width or width < SHORT_REASON:
+    what is cut is its middle, between words where they are short; in few cells its beginning."""
+    if cell_len(text) <= width or width < 2:
         return fit_text(text, width)
-    head = fit_text(text, width * 2 // 5)[:-1]
-    if text[len(head)] != " " and len(head) - LONG_WORD <= head.rfind(" "):
+    head = fit_text(text, width * 2 // 5)[:-1] if width >= SHORT_REASON else ""
+    if head and text[len(head)] != " " and len(head) - LONG_WORD <= head.rfind(" "):
         head = head[: head.rfind(" ")]
     room = width - cell_len(head) - 1
     start = len(text)
