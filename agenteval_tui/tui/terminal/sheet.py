@@ -21,6 +21,7 @@ from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.command import CommandList, CommandPalette
 from textual.content import Content
+from textual.geometry import Size
 from textual.errors import NoWidget
 from textual.message import Message
 from textual.screen import ModalScreen, Screen
@@ -147,6 +148,17 @@ class Sheet(ModalScreen[T]):
 
 class _Commands(CommandList):
     """The palette's list, in which a click may find the list of a moment ago."""
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As Textual's. The layout knows then whether there is a scroll bar: it is not painted a second time for it."""
+        height = super().get_content_height(container, viewport, width)
+        most = self.styles.max_height
+        if most is not None and self.styles.overflow_y == "auto":
+            room = most.resolve(container, viewport) - self.gutter.height
+            bar = height > room
+            self.set_reactive(CommandList.show_vertical_scrollbar, bar)
+            self.set_reactive(CommandList.virtual_size, Size(width - bar * self.scrollbar_size_vertical, height))
+        return height
 
     def on_click(self, event: events.Click) -> None:
         """A click on a command that is not listed any more does nothing."""
