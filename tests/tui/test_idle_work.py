@@ -17,11 +17,13 @@ async def test_screens_are_imported_when_nothing_is_pressed_and_nothing_is_read(
 ) -> None:
     assert set(AHEAD) <= FACTORIES.keys()
     read: list[str] = []
+    thresholds: list[tuple[int, ...]] = []
     frozen: asyncio.Queue[int] = asyncio.Queue()
     busy = [True]
     monkeypatch.setattr(idle_work, "QUIET_S", 0.04)
     monkeypatch.setattr(idle_work, "read_screen", read.append)
     monkeypatch.setattr(gc, "freeze", lambda: frozen.put_nowait(len(read)))
+    monkeypatch.setattr(gc, "set_threshold", lambda *some: thresholds.append(some))
     ahead = IdleWork(lambda: busy[0])
     work = asyncio.create_task(ahead.run())
     await asyncio.sleep(0.06)
@@ -32,6 +34,7 @@ async def test_screens_are_imported_when_nothing_is_pressed_and_nothing_is_read(
     assert not read  # a key was pressed
     assert await asyncio.wait_for(frozen.get(), 30) == len(AHEAD)
     assert read == list(AHEAD)
+    assert thresholds == [idle_work.THRESHOLDS]
     work.cancel()
 
 
@@ -52,6 +55,7 @@ async def test_garbage_is_collected_in_each_pause_and_all_of_it_in_a_long_one(mo
     monkeypatch.setattr(idle_work, "MANY_PAUSES", 2)
     monkeypatch.setattr(idle_work, "read_screen", lambda name: None)
     monkeypatch.setattr(gc, "freeze", lambda: collected.put_nowait(-1))
+    monkeypatch.setattr(gc, "set_threshold", lambda *some: None)
     monkeypatch.setattr(gc, "collect", collect)
     monkeypatch.setattr(gc, "get_count", lambda: (0, 0, pauses[0]))
     idle = IdleWork(lambda: False)
