@@ -7,7 +7,6 @@ existing file is overwritten only when that loses nothing: see `check_reports`.
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.output import json_text
 from agenteval_tui.cli.prompts import can_ask, confirm
 from agenteval_tui.cli.run_options import STDOUT, ReportFiles
-from agenteval_tui.core.atomic_write import write_whole
+from agenteval_tui.core.atomic_write import is_special, write_whole
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.results import execution_document
 from agenteval_tui.formats.exporters import html_parts, junit, report_html, report_md
@@ -45,7 +44,7 @@ def check_reports(invocation: Invocation, reports: ReportFiles) -> None:
         folder = path.resolve().parent
         if not folder.is_dir():
             raise AgentevalError("there is no such folder for a report", where=str(folder), mend="make it first")
-        if not os.access(path if _is_special(path) else folder, os.W_OK):
+        if not os.access(path if is_special(path) else folder, os.W_OK):
             raise AgentevalError("the report can't be written there", where=name, mend="check the permissions")
         if (other := seen.setdefault(path.resolve(), kind)) and other != kind:
             raise AgentevalError(f"--{other} and --{kind} name the same file", where=name)
@@ -53,7 +52,7 @@ def check_reports(invocation: Invocation, reports: ReportFiles) -> None:
 
 
 def _check_overwriting(invocation: Invocation, reports: ReportFiles, kind: str, path: Path) -> None:
-    if reports.force or not path.exists() or _is_special(path):
+    if reports.force or not path.exists() or is_special(path):
         return
 
     if can_ask(invocation):
@@ -117,20 +116,11 @@ def _marks(kind: str) -> Iterator[str]:
         yield html_parts.MARK
 
 
-def _is_special(path: Path) -> bool:
-    """A device or a pipe (`/dev/stderr`, `>(gzip)`): written into, never replaced."""
-    try:
-        mode = path.stat().st_mode
-    except OSError:
-        return False
-    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
-
-
 def _write(name: str, text: str) -> None:
     """Whole or not at all: a report that is read while it is written would be half of one. Raises OSError."""
     data = text.encode("utf-8", "backslashreplace")
     path = Path(name)
-    if _is_special(path):
+    if is_special(path):
         sys.stdout.flush()
         with path.open("ab", buffering=0) as file:
             file.write(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import stat
@@ -41,6 +42,8 @@ def write_whole(
     """
     if like is not None:
         mode = stat.S_IMODE(like.st_mode)
+    if is_special(path):  # root could put a file in its place
+        raise OSError(errno.EINVAL, "it is a device or a pipe, not a file")
     draft = draft_path(path, suffix)
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else PRIVATE)
@@ -68,6 +71,15 @@ def write_whole(
         _sync_folder(path.parent)
 
 
+def is_special(path: Path) -> bool:
+    """Whether it is a device or a pipe (`/dev/stderr`, `>(gzip)`): written into, never replaced."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
 def _sync_folder(folder: Path) -> None:
     """Make the renaming durable. Some file systems can't; then it is as durable as they are."""
     with contextlib.suppress(OSError):
@@ -79,14 +91,19 @@ def _sync_folder(folder: Path) -> None:
 
 
 def write_pieces(path: Path, pieces: Iterable[str], *, force: bool = False) -> None:
-    """Write a text piece by piece; the file is there when all of it is.
+    """Write a text piece by piece; the file is there when all of it is. A device or a pipe is written into.
 
     Raises `AgentevalError`, also when there is a file of that name and `force` is not set.
     """
     try:
         if path.is_dir():
             raise AgentevalError("this is a folder", where=str(path), mend="name a file in it")
-        write_whole(path, (piece.encode("utf-8", "backslashreplace") for piece in pieces), force=force)
+        data = (piece.encode("utf-8", "backslashreplace") for piece in pieces)
+        if is_special(path):
+            with path.open("ab") as stream:
+                stream.writelines(data)
+        else:
+            write_whole(path, data, force=force)
     except FileExistsError:
         raise AgentevalError(
             "this file already exists and is not overwritten", where=str(path), mend="name another"

@@ -120,3 +120,17 @@ def test_what_an_agent_says_is_no_command_of_the_builder(text: str) -> None:
     plain = io.StringIO()
     Output(plain, {}).line("", text)
     assert plain.getvalue() == text + "\n"
+
+
+def test_runs_go_into_a_pipe_as_reports_do(cli: Any, suite: Path, tmp_path: Path) -> None:
+    assert cli("run", suite).code in (0, 1)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for words in (("export", "last", pipe), ("share", "last", pipe)):
+        reads = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            assert cli(*words).code == 0
+            assert os.read(reads, 20)
+        finally:
+            os.close(reads)
+    assert pipe.is_fifo()

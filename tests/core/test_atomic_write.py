@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agenteval_tui.core.atomic_write import PRIVATE, locked, write_whole
+from agenteval_tui.core.atomic_write import PRIVATE, locked, write_pieces, write_whole
 
 
 def mode_of(path: Path) -> int:
@@ -59,3 +59,22 @@ def test_a_lock_on_a_folder_and_on_a_file_holds_until_the_end(tmp_path: Path) ->
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.close(other)
     assert mode_of(tmp_path / "list.lock") == 0o600
+
+
+@pytest.mark.parametrize("force", [True, False])
+def test_a_device_or_a_pipe_is_written_into_and_never_replaced(tmp_path: Path, force: bool) -> None:
+    """Root may put a file in place of /dev/stdout, or of the pipe of `>(gzip)`."""
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    reads = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        for path in (pipe, link):
+            write_pieces(path, ["a", "b"], force=force)
+            assert os.read(reads, 100) == b"ab"
+            with pytest.raises(OSError, match="a device or a pipe"):
+                write_whole(path, [b"x"])
+    finally:
+        os.close(reads)
+    assert pipe.is_fifo()
+    assert link.is_symlink()

@@ -12,7 +12,7 @@ import click
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import json_text
 from agenteval_tui.cli.prompts import can_ask, confirm
-from agenteval_tui.core.atomic_write import write_pieces
+from agenteval_tui.core.atomic_write import is_special, write_pieces
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.exporters.export import Losses, exporter_named, listed, own_exporters, stored_runs
@@ -97,7 +97,7 @@ def _write(invocation: Invocation, file: Path, pieces: Iterator[str], force: boo
             invocation.out.plain_line(kept)
         return
 
-    if file.exists() and not force:
+    if file.exists() and not is_special(file) and not force:
         if not can_ask(invocation):
             raise AgentevalError("this file already exists", where=str(file), mend="--force overwrites it")
         if not confirm(invocation, f"{file} already exists. Overwrite it?"):

@@ -8,7 +8,7 @@ import click
 
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.prompts import can_ask, confirm
-from agenteval_tui.core.atomic_write import write_pieces
+from agenteval_tui.core.atomic_write import is_special, write_pieces
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count, file_size
 from agenteval_tui.formats.exporters.share_html import MOST_BYTES, share, share_name
@@ -39,7 +39,7 @@ def command(invocation: Invocation, what: str, file: Path | None, max_mb: float,
     with invocation.store(to_look=True) as store:
         target = invocation.references(store).either(what)
         file = file or Path(share_name(target))
-        if file.exists() and not force:
+        if file.exists() and not is_special(file) and not force:
             if not can_ask(invocation):
                 raise AgentevalError("this file already exists", where=str(file), mend="give --force")
             if not confirm(invocation, f"{file} exists. Overwrite it?"):
