@@ -8,6 +8,8 @@ With a Textual whose private parts are not known (`textual_support.py`) Textual 
 
 from __future__ import annotations
 
+from functools import wraps
+
 from textual.geometry import Region
 
 from agenteval_tui.tui.terminal.textual_support import is_known
@@ -77,4 +79,5 @@ def paint_changes(compositor: Compositor) -> ChopsUpdate | None:
 def paint_only_changes() -> None:
     """Let screens be repainted so from now on."""
     if IS_KNOWN:
-        Compositor.render_partial_update = paint_changes  # type: ignore[method-assign, assignment]
+        # Wrapped: who reads its source finds Textual's.
+        Compositor.render_partial_update = wraps(PAINT_OF_TEXTUAL)(paint_changes)  # type: ignore[method-assign, assignment]
