@@ -153,9 +153,14 @@ class Navigation:
     def _make(self, name: str) -> FrameScreen:
         """Make a screen that was never shown. It is mounted when it is shown."""
         screen = FACTORIES[name]()
-        screen.restore(self._state.of(name))
+        screen.restore(self._state.of(name) or self._place_of_selection(name))
         self._app.install_screen(screen, name)
         return screen
+
+    def _place_of_selection(self, name: str) -> Mapping[str, Any]:
+        """Where a screen begins that no start has kept a place of: the Editor on the test that Suites has selected."""
+        suites = cast("SuitesScreen | None", self._made("suites")) if name == "editor" else None
+        return {"test": suites.selected_test} if suites is not None and suites.selected_test else {}
 
     def _open(self, name: str) -> Any:
         """Show a screen and return it."""

@@ -426,6 +426,23 @@ def test_keys_that_collide_are_said() -> None:
 # What is kept
 
 
+async def test_the_editor_begins_on_the_test_that_suites_has_selected(samples: tuple[Path, Path]) -> None:
+    app = app_on(*samples)
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        tree = tree_of(app)
+        tree.move_to_key(
+            next(key for key in map(tree.source.key, range(tree.count)) if key.endswith("cancel-delivered"))
+        )
+        await pilot.press("2")
+        await until(pilot, lambda: "cancel-delivered   saved" in text_of(app))
+        # What was opened there stays open, whatever is selected later.
+        await pilot.press("escape", "escape", "1")
+        await settle(pilot)
+        await pilot.press("g", "2")
+        await until(pilot, lambda: "cancel-delivered   saved" in text_of(app))
+
+
 async def test_the_next_start_begins_where_the_last_one_ended(samples: tuple[Path, Path]) -> None:
     app = app_on(*samples)
     async with app.run_test(size=(120, 30)) as pilot:

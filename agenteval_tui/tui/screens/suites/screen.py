@@ -34,6 +34,7 @@ from agenteval_tui.tui.screens.suites.controller import (
     read_runs,
 )
 from agenteval_tui.tui.styled_text import Cell, Line
+from agenteval_tui.tui.terminal.mounting import is_there
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.titled_pane import PaneTitle
@@ -110,6 +111,12 @@ class SuitesScreen(FrameScreen):
 
     def restore(self, kept: Mapping[str, Any]) -> None:
         self.controller.restore(kept)
+
+    @property
+    def selected_test(self) -> str:
+        """The key of the test with the cursor, or of its criterion; "" for none."""
+        node = self._node if is_there(self) else None
+        return node.test_key if node is not None else ""
 
     @property
     def _list(self) -> VirtualList:
