@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -240,6 +242,13 @@ def test_a_character_by_number_has_all_its_digits(pattern: str) -> None:
 
 
 # Time
+
+
+def test_the_time_of_other_programs_is_not_the_schemas(monkeypatch: pytest.MonkeyPatch) -> None:
+    # As if each look at the clock came an hour after the last one.
+    hours = itertools.count(step=3600)
+    monkeypatch.setattr(time, "monotonic", lambda: next(hours))
+    assert Schema({"uniqueItems": True}).fits([{"id": number} for number in range(5_000)])
 
 
 def test_unique_items_of_many_objects_takes_no_time() -> None:

@@ -207,13 +207,13 @@ class SlowSchemaError(CodedError):
 
 
 def start_clock() -> None:
-    """The time limit counts from now, in this thread."""
-    _CLOCK.until = time.monotonic() + TIME_LIMIT
+    """The time limit counts from now, in this thread: its own time, so that no verdict depends on what else runs."""
+    _CLOCK.until = time.thread_time() + TIME_LIMIT
 
 
 def check_clock() -> None:
     """Raises `SlowSchemaError` when the time is over."""
-    if time.monotonic() > _CLOCK.until:
+    if time.thread_time() > _CLOCK.until:
         raise SlowSchemaError
 
 
