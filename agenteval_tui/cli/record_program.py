@@ -21,7 +21,7 @@ from agenteval_tui.agents.recording.mcp_config import servers_over_http
 from agenteval_tui.agents.recording.playback import PaidAnswers
 from agenteval_tui.agents.recording.providers import upstreams
 from agenteval_tui.analysis.drafted_test import GoodRuns, make_test
-from agenteval_tui.cli.exit_codes import exit_code
+from agenteval_tui.cli.exit_codes import INTERRUPTED, exit_code
 from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.run_suites import load_for_run
@@ -39,6 +39,7 @@ from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.fork.model import ForkOrigin
 from agenteval_tui.runs.live_recording import LiveRecording
 from agenteval_tui.runs.recorded_program import (
+    STOPPED,
     Program,
     Recording,
     Surroundings,
@@ -386,6 +387,8 @@ def _report_fork(out: Output, was: RunRow, run: RunRow, recording: Recording, re
 
 
 def _code(status: str, recording: Recording) -> int:
+    if recording.exit_code == STOPPED:
+        return INTERRUPTED
     if recording.misses and not recording.went_live:
         status = "error"
     return exit_code({status: 1}, None)

@@ -9,6 +9,7 @@ import signal
 import stat
 import time
 from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -276,7 +277,8 @@ async def record(
 
 
 async def _watched(running: Coroutine[Any, Any, int], session: Session, live: LiveRecording) -> int:
-    """The program's exit code, while what it does is shown; `STOPPED` where it was ended first."""
+    """The program's exit code, while what it does is shown; `STOPPED` where it was ended first, by who watches it or by
+    a signal to this process: nothing that was started is left behind."""
 
     async def show() -> None:
         async for transcript in transcripts(session):
@@ -284,6 +286,12 @@ async def _watched(running: Coroutine[Any, Any, int], session: Session, live: Li
 
     program = asyncio.ensure_future(running)
     stop, showing = asyncio.ensure_future(live.stopped.wait()), asyncio.ensure_future(show())
+    loop, heard = asyncio.get_running_loop(), list[signal.Signals]()
+    with suppress(NotImplementedError, RuntimeError, ValueError):  # not the main thread: its owner has the signals
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as of nohup
+                loop.add_signal_handler(number, live.stopped.set)
+                heard.append(number)
     try:
         await asyncio.wait((program, stop), return_when=asyncio.FIRST_COMPLETED)
         if not program.done():
@@ -292,6 +300,8 @@ async def _watched(running: Coroutine[Any, Any, int], session: Session, live: Li
             return STOPPED
         return program.result()
     finally:
+        for number in heard:
+            loop.remove_signal_handler(number)
         for task in (program, stop, showing):
             task.cancel()
         await asyncio.gather(program, stop, showing, return_exceptions=True)

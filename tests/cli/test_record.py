@@ -228,6 +228,26 @@ def test_a_recording_that_was_interrupted_goes_on(cli: Any, model: Any, tmp_path
     assert len(model.requests) == 4
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_program_too_and_the_recording_is_stored(
+    cli: Any, model: Any, tmp_path: Path, number: int
+) -> None:
+    hangs = 'said.append(ask(said)); open("pid", "w").write(str(os.getpid())); time.sleep(600)'
+    (tmp_path / "agent.py").write_text(PROGRAM.replace("said.append(ask(said))", hangs), "utf-8")
+    words = [sys.executable, "-m", "agenteval_tui", "record", *agent()]
+    with subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(ROOT)}) as recording:
+        pid = tmp_path / "pid"
+        while not (pid.exists() and pid.read_text()):
+            assert recording.poll() is None
+            time.sleep(0.01)
+        recording.send_signal(number)
+        assert recording.wait(60) == 130
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+    (run,) = json.loads(cli("history", "--runs", "--json").out)
+    assert run["outcome"] == "cancelled"
+
+
 def test_what_a_new_recording_left_is_known_to_one_that_goes_on_with_the_cassette_before_it(
     cli: Any, model: Any, tmp_path: Path
 ) -> None:
