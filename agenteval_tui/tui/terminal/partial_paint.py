@@ -31,7 +31,6 @@ STANDS_ON: dict[str, str] = {
     "textual._compositor:Compositor.cuts.fget": "205385a66fda",
     "textual._compositor:Compositor.render_partial_update": "888dccc892d8",
     "textual._compositor:Compositor.visible_widgets.fget": "6eddec5f2716",
-    "textual._styles_cache:StylesCache.render": "0945715ef8ae",
     "textual.widget:Widget.render_lines": "1f2a11f3d518",
 }
 IS_KNOWN = is_known(STANDS_ON, {"textual._compositor:Compositor.render_partial_update": "_dirty_regions size"})
