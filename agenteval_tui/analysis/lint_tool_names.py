@@ -312,7 +312,7 @@ def _texts(at: Path, metric: Mapping[str, Any], own: AgentFacts, given: Mapping[
 
 
 def _unseen(path: Path, needle: str, where: str) -> Found:
-    return "unseen-text", path, f"{quoted(needle, 40)} was in none of {where}", None, "info"
+    return "unseen-text", path, f"{quoted(needle, 40)} was not in any of {where}", None, "info"
 
 
 def _occurs(needle: str, answers: Sequence[str], ignore_case: bool) -> bool:

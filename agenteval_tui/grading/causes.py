@@ -85,7 +85,7 @@ _EXTRACTION_WORDS: dict[str, str] = {
     "no match": "the pattern finds nothing in the answer",
     "no JSON": "the answer is not JSON",
     "nothing at the path": "the path finds nothing in the JSON",
-    "tool not called": "the tool whose result is looked at was not called",
+    "tool not called": "the tool with the result to check was not called",
     "no list in the result": "the tool's result holds no list",
 }
 _TEXT: dict[str, tuple[str, str]] = {

@@ -27,7 +27,9 @@ _FieldsOfCode = Annotated[
     dict[str, Any] | UnsetType,
     Meta(description="what the code speaks of: tool, path, key, line, counts, bounds, ..."),
 ]
-_Reason = Annotated[str, Meta(description="the code and its fields in words: for people, and worded anew at any time")]
+_Reason = Annotated[
+    str, Meta(description="the code and its fields in words: for people, and may be reworded at any time")
+]
 
 
 class SpanDocument(Document, frozen=True, kw_only=True):

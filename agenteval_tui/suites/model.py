@@ -207,7 +207,7 @@ class ContentPart(_Checked):
         told = [key for key in ("text", "image", "file") if data.get(key) is not None]
         if len(told) != 1:
             said = (
-                (f"a part is only one of them: it has {' and '.join(told)}")
+                (f"a part can be only one of text, image and file; this one has {' and '.join(told)}")
                 if told
                 else "a part is a text, image or file"
             )

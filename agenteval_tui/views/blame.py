@@ -36,7 +36,7 @@ _FROM_HERE = "from this step on it no longer passes"
 
 FAULTS: dict[Fault, str] = {
     "agent": "the agent's",
-    "user": "the user's (whoever plays the user)",
+    "user": "the (simulated) user's",
     "tool": "the tool's",
     "environment": "the environment's",
     "criterion": "the criterion's",

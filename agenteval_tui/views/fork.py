@@ -44,7 +44,7 @@ def gone_tools_text(gone: Sequence[str], left: Sequence[str]) -> str:
         return ""
     has = f"has {listed(left, 5)}" if left else "has no tools"
     return (
-        f"the agent called {listed(gone, 5)} in this run, and {has} now: the recorded results are told, but no "
+        f"the agent called {listed(gone, 5)} in this run, and {has} now: the agent gets the recorded results, but no "
         "continuation can call it again; put the tool back if that is not what you want to try"
     )
 

@@ -38,8 +38,14 @@ BANNED = re.compile(
     | \b(?:least|most)\ [^ ]+\ (?:is\ )?wanted\b
     | \bneed\ not\ be\b
     | \bwithout\ an\ end\b
-    | \b(?:written|made)\ anew\b
-    | \bwrite\ it\ anew\b
+    | \banew\b
+    | \b(?:one|a\ \w+)\ a\ (?:line|branch|tool|run|message)\b
+    | \bis\ told\ by\b
+    | \bin\ the\ place\ of\b
+    | \btell(?:s|ing)?\ of\b
+    | \bthat\ (?:is|are)\ there\b
+    | \bbegins?\ it\ again\b
+    | \bare\ looked\ (?:for|at)\b
     | \bwhich\ cannot\ be\b
     | \boutside\ of\ the\b
     | \bfits\ more\ than\ one\b

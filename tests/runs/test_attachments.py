@@ -126,7 +126,7 @@ def test_a_picture_outside_of_the_folder_needs_trust(folder: Path, outside: str)
 @pytest.mark.parametrize(
     ("part", "said"),
     [
-        ("{text: a, image: b}", "a part is only one of them: it has text and image"),
+        ("{text: a, image: b}", "a part can be only one of text, image and file; this one has text and image"),
         ("{description: a}", "a part is a text, image or file"),
         ("{text: a, media_type: b}", "a text has no media_type"),
         ("{picture: a}", 'has no "picture"'),

@@ -121,7 +121,7 @@ class LiteLLMClient:
             litellm = await asyncio.to_thread(_load)
         except Exception as error:  # whatever importing a large package of others raises
             said = f"litellm can't be imported: {on_one_line(str(error), 200)}"
-            yield self.server.told("bad_request", said, "install it anew: pip install 'agenteval-tui[litellm]'")
+            yield self.server.told("bad_request", said, "install it again: pip install 'agenteval-tui[litellm]'")
             return
         if first:
             yield Prepared("import of litellm", (time.perf_counter() - began) * 1000)

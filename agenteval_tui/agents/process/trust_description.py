@@ -43,7 +43,7 @@ def _tools(config: Mapping[str, Any], base_dir: Path) -> Iterator[str]:
     if is_local_agent(config.get("kind")):
         return
     if isinstance(tools, str) and "${" in tools:
-        yield f"whatever tools the file {tools} declares"
+        yield f"all tools that the file {tools} declares"
     for entry in declared_tools(config, base_dir):
         yield from _tool(entry)
 

@@ -375,7 +375,7 @@ def _version(package: str) -> str:
 def _samples() -> DoctorCheck:
     folder = directories.bundled("sample_suites")
     if not folder.is_dir():
-        return DoctorCheck("samples", "error", f"the sample suites are not there: {folder}", "install agenteval again")
+        return DoctorCheck("samples", "error", f"the sample suites are missing: {folder}", "install agenteval again")
     loaded, problems = check_suites([folder])
     own = [problem for problem in problems if problem.severity == "error" and Path(problem.file).is_relative_to(folder)]
     if own or not loaded:

@@ -121,7 +121,7 @@ def command(
         assert lines_file is not None
         if lines_file != STDIN:
             return _grade_lines(invocation, specs, lines_file, given, as_json, ask)
-        with standard_input_file(invocation, "transcripts, one a line") as file:
+        with standard_input_file(invocation, "transcripts, one per line") as file:
             return _grade_lines(invocation, specs, file, given, as_json, ask, name=NAME)
     wanted = (judge, trust)
     return _grade_stored(invocation, suites, criteria_file, execution, run_ref, tests, given, save, as_json, wanted)

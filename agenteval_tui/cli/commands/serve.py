@@ -33,8 +33,8 @@ def command(invocation: Invocation, paths: tuple[Path, ...], host: str, port: in
     """Serve the app (on the suites at PATHS) to a browser, until Ctrl-C. Needs the extra `serve`.
 
     Each page that you open is an app of its own. The printed address holds a secret, which is new at each start:
-    whoever has it controls the app with your rights, which means your files, agents and programs. Pages of other sites
-    can't use it, and the page loads nothing from other servers.
+    anyone who has it controls the app with your rights, which means your files, agents and programs. Pages of other
+    sites can't use it, and the page loads nothing from other servers.
     """
     # Here and not above: the help of all verbs imports this module, and httpx behind this takes 30 ms.
     from agenteval_tui.agents.http.proxies import is_local

@@ -160,8 +160,8 @@ class ComparedRow(Document, frozen=True, kw_only=True):
     state: TestState
     was: TallyFigures | None
     now: TallyFigures | None
-    place_was: Annotated[Count | None, Meta(description="null: it was not there")]
-    place_now: Annotated[Count | None, Meta(description="null: it is gone")]
+    place_was: Annotated[Count | None, Meta(description="null: it didn't exist")]
+    place_now: Annotated[Count | None, Meta(description="null: it no longer exists")]
     moved: Annotated[bool, Meta(description="out of the order of the others")]
     content_changed: Annotated[
         tuple[str, ...], Meta(description="the variables that are others now, of a row that has an id")
@@ -269,7 +269,7 @@ class AgainstBaseline(Document, frozen=True, kw_only=True):
     regressed: tuple[str, ...]
     not_comparable: Annotated[
         tuple[str, ...],
-        Meta(description="tests whose criteria are others than the baseline's; they count all the same"),
+        Meta(description="tests whose criteria differ from the baseline's; they still count"),
     ]
     within_chance: Annotated[tuple[str, ...], Meta(description="tests that passed less often, as chance explains")]
     quarantined: tuple[str, ...]

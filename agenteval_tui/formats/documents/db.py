@@ -71,7 +71,7 @@ class HistoryPruning(Document, frozen=True, kw_only=True):
     executions: Count
     of_executions: Count
     bytes: Annotated[Count, Meta(description="about what they take in the file")]
-    kept: Annotated[dict[str, Count], Meta(description="runs that stay all the same, by reason")]
+    kept: Annotated[dict[str, Count], Meta(description="runs that stay nevertheless, by reason")]
     removed: Annotated[Removed | None, Meta(description="null: nothing was removed")]
 
 

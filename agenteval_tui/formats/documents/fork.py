@@ -22,7 +22,7 @@ class ForkEdit(Document, frozen=True, kw_only=True):
     change: Annotated[
         str, one_of("system", "text", "arguments", "tool_result", "tool_error", "insert", "drop", "tools")
     ]
-    step: Annotated[Step | UnsetType, Meta(description="not there for the system prompt and the tools")] = UNSET
+    step: Annotated[Step | UnsetType, Meta(description="absent for the system prompt and the tools")] = UNSET
     value: Annotated[Any, Meta(description="the new text or arguments; of tools {without_tools, changed_tools}")] = None
     role: Annotated[str | UnsetType, Meta(description="of a message that was inserted")] = UNSET
 

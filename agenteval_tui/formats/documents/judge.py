@@ -107,7 +107,7 @@ class RepeatedJudgment(Document, frozen=True, kw_only=True):
     median: Share | None
     spread: Share | None
     standard_deviation: float | None
-    flips: Annotated[Count, Meta(description="verdicts that differ from what most of them say")]
+    flips: Annotated[Count, Meta(description="verdicts that differ from the majority")]
     reasons: tuple[str, ...]
     asked: Annotated[Count, Meta(description="questions that were sent, with second tries")]
     input_tokens: Count | None

@@ -15,7 +15,7 @@ class HeardRunDocument(Document, frozen=True, kw_only=True):
     run: str
     execution: str
     trace: Annotated[str, Meta(description="the trace's id, in hexadecimal")]
-    again: Annotated[bool, Meta(description="more of a trace came after it had been stored: the run was stored anew")]
+    again: Annotated[bool, Meta(description="more of a trace came after it had been stored: the run was stored again")]
     suite: Annotated[str, Meta(description="what the program calls itself (`service.name`)")]
     test: str
     agent: str

@@ -17,8 +17,8 @@ class MadeTestDocument(Document, frozen=True, kw_only=True):
     suite: Annotated[str, Meta(description="the suite's file")]
     id: Annotated[str, Meta(description="the test's id")]
     written: Annotated[bool, Meta(description="false: --dry-run")]
-    runs: Annotated[tuple[str, ...], Meta(description="the runs that it was made of")]
-    failed: Annotated[tuple[str, ...], Meta(description="those of them that did not pass: it expects what they did")]
+    runs: Annotated[tuple[str, ...], Meta(description="the runs from which it was made")]
+    failed: Annotated[tuple[str, ...], Meta(description="those that did not pass; the test expects what they did")]
     agent: Annotated[str | None, Meta(description="the agent that the test names; null: that of its suite")]
     test: Annotated[dict[str, Any], Meta(description="the test, with the keys of a suite file")]
 

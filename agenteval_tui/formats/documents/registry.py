@@ -103,7 +103,7 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "import": ("what `agenteval import --json` prints", tuple[ImportedFile, ...]),
     "agents": ("what `agenteval agents --json` prints", tuple[ListedAgent, ...]),
     "doctor": ("what `agenteval doctor --json` prints", Doctor),
-    "agent-request": ("what a `command` or `python` agent is told", ProgramRequest),
+    "agent-request": ("what a `command` or `python` agent gets", ProgramRequest),
     "agent-event": ("what a `command` or `python` agent may say: one event", PROGRAM_EVENT),
     "costs": (
         "what `agenteval stats --costs --json` prints",

@@ -185,7 +185,7 @@ class ExecutionResults(Document, frozen=True, kw_only=True):
     summary: ExecutionSummary
     baseline: Annotated[
         AgainstBaseline | UnsetType,
-        Meta(description="against the baseline of its tests; not there where they have none"),
+        Meta(description="against the baseline of its tests; absent if they have none"),
     ] = UNSET
     quarantine: Annotated[tuple[NotGating, ...] | UnsetType, Meta(description="what did not gate")] = UNSET
     gates: Annotated[

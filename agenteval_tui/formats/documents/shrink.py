@@ -28,7 +28,7 @@ class ShrunkRun(Document, frozen=True, kw_only=True):
 
     version: Literal[1] = 1
     run: str
-    step: Annotated[Step, Meta(description="the last message that is told to the agent, as `agenteval show` counts")]
+    step: Annotated[Step, Meta(description="the last message that the agent gets, as `agenteval show` counts")]
     criterion: Annotated[str, Meta(description="whose failure must come back; empty: the agent's error")]
     cause: Annotated[str, Meta(description="its signature, as `agenteval causes --json` has it")]
     ending: Annotated[str, one_of("shrunk", "whole", "not_reproduced", "stopped")]

@@ -37,7 +37,7 @@ class SuggestionsCheck(Document, frozen=True, kw_only=True):
     labels: Annotated[Count, Meta(description="labels that it was tried on: each was left out once")]
     right: Annotated[Count, Meta(description="those about which the first criterion, made without them, is right")]
     usual: Annotated[Count, Meta(description="those about which always saying the more frequent label is right")]
-    better: Annotated[bool, Meta(description="false: saying the more frequent label would do as well")]
+    better: Annotated[bool, Meta(description="false: always answering with the more frequent label is as good")]
 
 
 class Suggested(Document, frozen=True, kw_only=True):

@@ -35,7 +35,7 @@ def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:
 EXPORTER = Exporter(
     name="agenteval",
     title="transcript as JSON",
-    about="this program's own transcripts, one a line (JSONL)",
+    about="agenteval's own transcripts, one per line (JSONL)",
     suffix=".jsonl",
     pieces=_pieces,
     losses=LOSSES,

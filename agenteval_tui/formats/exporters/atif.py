@@ -114,7 +114,7 @@ def _text(message: Mapping[str, Any]) -> str:
 EXPORTER = Exporter(
     name="atif",
     title="ATIF trajectories",
-    about="ATIF trajectories, one a line (JSONL)",
+    about="ATIF trajectories, one per line (JSONL)",
     suffix=".atif.jsonl",
     pieces=_pieces,
     losses=LOSSES,

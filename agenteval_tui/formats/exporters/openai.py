@@ -49,7 +49,7 @@ def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:
 EXPORTER = Exporter(
     name="openai",
     title="OpenAI chat messages",
-    about="OpenAI chat messages, a conversation a line (JSONL)",
+    about="OpenAI chat messages, one conversation per line (JSONL)",
     suffix=".messages.jsonl",
     pieces=_pieces,
     losses=LOSSES,

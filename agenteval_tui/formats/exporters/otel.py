@@ -206,7 +206,7 @@ def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:
 EXPORTER = Exporter(
     name="otel",
     title="OpenTelemetry spans (OTLP)",
-    about="OpenTelemetry GenAI spans, a trace a line (OTLP JSON)",
+    about="OpenTelemetry GenAI spans, one trace per line (OTLP JSON)",
     suffix=".otlp.jsonl",
     pieces=_pieces,
     losses=LOSSES,

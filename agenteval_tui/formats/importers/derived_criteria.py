@@ -95,7 +95,7 @@ def criteria_of_actions(
         calls.append({"name": action["name"], **arguments})
         if isinstance(action.get("compare_args"), list):
             overrides[action["name"]] = [str(key) for key in action["compare_args"]]
-    about = f"{tool} compares the database, which only calls that write change; which do is told by their names"
+    about = f"{tool} compares the database, which only writing calls change; their names say which write"
     found = []
     if calls:
         metric: dict[str, Any] = {"type": "Trajectory", "mode": "superset", "calls": calls}

@@ -111,7 +111,7 @@ def tests_of(config: Mapping[str, Any], folder: Path) -> FoundTests:
         found.note("the providers are not translated: name the agent as `agent:` or with --agent")
     if adding.asked:
         kinds = ", ".join(f"{kind} ({count:,})" if count > 1 else kind for kind, count in adding.asked.most_common(20))
-        found.note(f"a person is asked where promptfoo's assertion has no counterpart: {kinds}")
+        found.note(f"a person decides assertions without a counterpart: {kinds}")
     return found
 
 

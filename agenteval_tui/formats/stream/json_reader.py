@@ -210,7 +210,7 @@ class JsonReader:
                 raise UnreadableFile(f"not valid JSON: a key was expected, not {char!r}")
             key = self._text.value(self._largest)
             if self._next() != ":":
-                raise UnreadableFile("not valid JSON: a colon was expected behind a key")
+                raise UnreadableFile("not valid JSON: a colon was expected after a key")
             self._text.step()
             yield from self._at(key)
         self._text.step()

@@ -31,7 +31,7 @@ def read_sweep(path: Path) -> list[Mapping[str, Any]]:
         raise AgentevalError(
             "a sweep is a list of changes",
             where=str(path),
-            mend='write - {label: empty, tool_result: ""}, one a branch',
+            mend='write - {label: empty, tool_result: ""}, one per branch',
         )
     return data
 

@@ -178,7 +178,7 @@ def conversation_of(messages: Sequence[Mapping[str, Any]]) -> Transcript:
         if call.status == "pending":
             raise AgentevalError(
                 f"the call of {call.name} ({call.id}) in `messages` has no result",
-                mend=f"add a message {{role: tool, tool_call_id: {call.id}, content: ...}} behind it",
+                mend=f"add a message {{role: tool, tool_call_id: {call.id}, content: ...}} after it",
             )
     for number, one in enumerate(given.messages, 1):
         if one.role == "tool" and one.tool_call is None:

@@ -290,7 +290,7 @@ def _arms(
         return
     if options.agent is not None and all(_is_agent(chosen, name, user_agents) for name in options.ab):
         raise AgentevalError(
-            f"both arms name their agent: there is none for {options.agent!r} to replace",
+            f"both arms name their agent, so {options.agent!r} replaces none",
             mend="leave --agent out, or compare variations",
         )
     repeat = _repeat(chosen, base, options)

@@ -135,7 +135,7 @@ def _why_none(every: Sequence[SelectedTest], options: PlanOptions) -> str:
         limits.append("with the tags " + ", ".join(options.tags))
     if options.failed_from:
         limits.append(f"that failed in execution {options.failed_from}")
-    return f"none of {len(every)} tests is left: there is none " + " and ".join(limits)
+    return f"none of {len(every)} tests is left: no test " + " and ".join(limits)
 
 
 # Words
