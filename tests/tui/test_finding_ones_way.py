@@ -104,7 +104,7 @@ async def test_letters_lead_to_panes_rows_fields_and_over_sheets(samples: tuple[
         # The program's name lists the screens, for the mouse.
         await pilot.click("#title", offset=(4, 0))
         assert isinstance(app.screen, SelectScreen)
-        assert "Go to the run history" in text_of(app)
+        await until(pilot, lambda: "Go to the run history" in text_of(app))
         await pilot.press("escape")
         # Blocks of the transcript, and more targets than letters.
         await pilot.press("semicolon")
