@@ -293,9 +293,10 @@ def test_what_was_stopped_or_killed_is_not_paid_for_again(store: Store) -> None:
     assert store.forks_of(row.id) == []
 
     seen = Oracle(store, row, concurrency=1, emit=lambda event: event.type == "graded" and seen.stop())
-    some = seen.ask(conversation, 40)
+    # Many: events come some at a time, and a busy machine may have run dozens before it tells of the first.
+    some = seen.ask(conversation, 400)
     assert some.stopped == "it was stopped"
-    assert 1 <= len(some.answers) < 40
+    assert 1 <= len(some.answers) < 400
     # As after kill -9: what ran is queued, nobody has said how it ended.
     left = store.forks_of(row.id)
     with closing(sqlite3.connect(store.path)) as file, file:

@@ -460,9 +460,13 @@ async def test_a_broken_function_is_an_error(
 
 async def test_a_function_that_hangs_is_killed_with_its_children(execution: Made, tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
-    row, result = await call(execution, tmp_path, python("hangs", pid_file=str(pid_file), timeout=3.0))
-    assert row.status == "error"
-    assert "within 3 s" in criterion_sentence(result)
+    # On a busy machine the time may be over before its interpreter has begun.
+    for seconds in (3, 30):
+        row, result = await call(execution, tmp_path, python("hangs", pid_file=str(pid_file), timeout=float(seconds)))
+        assert row.status == "error"
+        assert f"within {seconds} s" in criterion_sentence(result)
+        if pid_file.exists():
+            break
     pid = int(pid_file.read_text())
     stat = Path(f"/proc/{pid}/stat")
     async with asyncio.timeout(10):

@@ -184,6 +184,7 @@ def prompt_of(row: RunRow) -> str:
     return row.test_id.replace("test-", "case ")
 
 
+@pytest.mark.timeout(600)  # half a minute, on a machine that does nothing else
 def test_fifty_kills_lose_and_repeat_nothing(tmp_path: Path, asked: Asked, forks: Forks) -> None:
     rng = random.Random(20_261_122)
     suite = write_suite(tmp_path, asked.url)

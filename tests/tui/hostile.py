@@ -96,7 +96,8 @@ class Walk:
 
     def shown(self) -> str:
         """The screen that came up last, without its module."""
-        return self._noted.read_text("utf-8").split()[-1] if self._noted.exists() else ""
+        names = self._noted.read_text("utf-8").split() if self._noted.exists() else []
+        return names[-1] if names else ""
 
     def to(self, screen: str, *keys: str, holds: str = "") -> None:
         """Press keys until this screen is there, and (where a text is named) has it."""

@@ -69,7 +69,7 @@ async def settle(pilot: Pilot[int], *groups: str) -> None:
     endless = {"files", "watch", "running"}
     SETTLING.add(pilot.app)
     try:
-        for _ in range(400):
+        for _ in range(3_000):
             await pilot.pause()
             waiting = [w for w in pilot.app.workers if w.is_running and w.group not in endless]
             if not waiting:
