@@ -34,7 +34,7 @@ SERVER = {"mcp": {"command": ["npx", "-y", "a server"], "only": ["x"]}}
         ({"kind": "anthropic", "tools": [{"name": "f", "command": ["./f"]}]}, {}, ("tool f: ./f",)),
         ({"kind": "openai", "tools": [SERVER, SERVER]}, {}, ("MCP server npx -y 'a server'",)),
         ({"kind": "openai", "tools": [{"mcp": {"url": "https://x/mcp"}}]}, {}, ()),
-        ({"kind": "openai", "tools": "${TOOLS}"}, {}, ("whatever tools the file ${TOOLS} declares",)),
+        ({"kind": "openai", "tools": "${TOOLS}"}, {}, ("all tools that the file ${TOOLS} declares",)),
         ({"kind": "openai"}, {"sample_tools": {"f": {"command": "./f"}}}, ("tool f: ./f",)),
         ({"kind": "openai"}, {"sample_tools": [{"function": {"name": "f", "python": "m:f"}}]}, ("python tool m:f",)),
         ({"kind": "openai", "tools": 3}, {"sample_tools": 7}, ()),
