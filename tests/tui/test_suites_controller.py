@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.overview import Overview, overview
+from agenteval_tui.core import directories
 from agenteval_tui.core.errors import Problem
 from agenteval_tui.history.records import TestSummary
 from agenteval_tui.history.store import Store
@@ -180,21 +181,23 @@ def summary(test: str, *recent: str, execution: int = 1) -> TestSummary:
 def test_the_first_start_says_what_is_here_and_which_key_to_press(controller: SuitesController) -> None:
     assert "Nothing has run yet." in said(controller)
     assert "R  run all now" in said(controller)
-    of_samples = said(controller, "/data/demo")
+    copies = str(directories.demo_dir() / "suites")
+    of_samples = said(controller, copies)
     assert "3 sample suites with 5 tests. Their agent is a small program: no key, no network." in of_samples
     assert "i  import a recording" in of_samples
-    assert "git diff shows your changes: /data/demo" in of_samples
+    assert "git diff shows your changes:" in of_samples
+    assert "They are in /checkout/sample_suites" in said(controller, "/checkout/sample_suites")
     assert "agenteval init" not in of_samples, "who asked for the demo wants no suite yet"
-    empty = [plain(line) for line in controller.hint(80, samples="/data/demo", keymap={}, demo=False)]
+    empty = [plain(line) for line in controller.hint(80, samples=copies, keymap={}, asked=False)]
     assert " ".join(" ".join(empty).replace("┃", "").split()).startswith(
         "There are no suites in this folder (agenteval init writes one). These are 3 sample suites with 5 tests."
     )
     own = controller.hint(140, samples="", keymap={"suites.run_shown": "ctrl+r", "suites.run": "x"})
     assert "^r  run all now    x  run what is selected" in "\n".join(plain(line) for line in own)
-    narrow = [plain(line) for line in controller.hint(60, samples="/data/demo", keymap={})]
+    narrow = [plain(line) for line in controller.hint(60, samples=copies, keymap={})]
     assert not any("…" in line for line in narrow), "nothing is cut, only wrapped"
     assert "?  keys" in "".join(narrow)
-    assert all(width_of(line) <= 60 for line in controller.hint(60, samples="/data/demo" * 20, keymap={}))
+    assert all(width_of(line) <= 60 for line in controller.hint(60, samples=copies * 20, keymap={}))
 
 
 def test_what_failed_last_is_offered_again_only_where_something_failed(

@@ -57,6 +57,17 @@ async def test_the_first_start_says_which_key_to_press(tmp_path: Path, monkeypat
         assert "Nothing has run" not in text_of(app)
 
 
+async def test_samples_that_somebody_names_are_not_there_for_want_of_suites(tmp_path: Path) -> None:
+    named = directories.bundled("sample_suites")
+    app = app_on(named, tmp_path / "history.db")
+    async with app.run_test(size=(160, 40)) as pilot:
+        await settle(pilot)
+        shown = text_of(app)
+        assert "4 sample suites with 22 tests." in shown
+        assert "They are in " in shown
+        assert "no suites" not in shown
+
+
 async def test_in_a_small_terminal_the_banner_leaves_half_of_the_rows_to_the_list(tmp_path: Path) -> None:
     app = app_on(directories.bundled("sample_suites"), tmp_path / "history.db")
     async with app.run_test(size=(40, 12)) as pilot:

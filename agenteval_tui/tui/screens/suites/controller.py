@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
+from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.numbers import count
 from agenteval_tui.history.records import RunFilter, TestSummary
@@ -471,11 +472,11 @@ class SuitesController:
         left = tuple(("  " * bool(place) + words, style) for place, (words, style) in enumerate(said))
         return left, ((" · ".join(facts), "dim"),)
 
-    def hint(self, width: int, *, samples: str, keymap: Mapping[str, str], demo: bool = True) -> list[Line]:
+    def hint(self, width: int, *, samples: str, keymap: Mapping[str, str], asked: bool = True) -> list[Line]:
         """What is not understood in the filter; at the first start what is here and which key to press; after the first
         run its clearest failure.
 
-        `samples`: the folder of the sample suites, where these are shown. `demo`: a person asked for them; else they
+        `samples`: the folder of the sample suites, where these are shown. `asked`: a person asked for them; else they
         are here because the folder has no suites. `keymap`: the keys that the person has.
         """
         tree = self.tree
@@ -489,7 +490,7 @@ class SuitesController:
             return []
         if self._running:
             return banner(_first_runs(width - 4, keymap))
-        return banner(_first_start(tree, samples, width - 4, keymap, demo=demo))
+        return banner(_first_start(tree, samples, width - 4, keymap, asked=asked))
 
     # The first run
 
@@ -573,21 +574,24 @@ def _run_of(nodes: Iterable[Node], title: str) -> RunRequest:
     return RunRequest(paths, tuple(node.selector for node in chosen if node.test is not None), title)
 
 
-def _first_start(tree: SuiteTree, samples: str, width: int, keymap: Mapping[str, str], *, demo: bool) -> list[Line]:
+def _first_start(tree: SuiteTree, samples: str, width: int, keymap: Mapping[str, str], *, asked: bool) -> list[Line]:
     run = (key_of("suites.run_shown", keymap), "run all now")
     look = (key_of("suites.inspect", keymap), "look at one")
     if not samples:
         said = paragraph("Nothing has run yet.", width)
         return [*said, *key_entries(width, run, (key_of("suites.run", keymap), "run what is selected"), look)]
     what = f"{count(len(tree.overview.suites), 'sample suite')} with {count(tree.overview.tests, 'test')}."
-    if not demo:
+    if not asked:
         what = f"There are no suites in this folder (agenteval init writes one). These are {what}"
+    place = f"They are copies, yours to edit; git diff shows your changes: {samples}"
+    if not Path(samples).is_relative_to(directories.demo_dir()):
+        place = f"They are in {samples}"
     return [
         *paragraph(f"{what} Their agent is a small program: no key, no network.", width),
         *key_entries(
             width, run, look, (key_of("suites.import", keymap), "import a recording"), (key_of("help", keymap), "keys")
         ),
-        *paragraph(f"They are copies, yours to edit; git diff shows your changes: {samples}", width, "dim"),
+        *paragraph(place, width, "dim"),
     ]
 
 

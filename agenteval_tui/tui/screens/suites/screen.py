@@ -276,8 +276,8 @@ class SuitesScreen(FrameScreen):
     def _hint_lines(self, width: int) -> list[Line]:
         session = self.agenteval.session
         samples = one_line(str(session.paths_looked_in[0])) if session.on_samples() else ""
-        demo = session.db == directories.demo_history()
-        lines = self.controller.hint(width, samples=samples, keymap=self.agenteval.keymap, demo=demo)
+        asked = bool(session.paths) or session.db == directories.demo_history()
+        lines = self.controller.hint(width, samples=samples, keymap=self.agenteval.keymap, asked=asked)
         return lines[: max((self.size.height - FRAME) // 2, 1)]  # the list has at least as many rows
 
     def _look_for_offer(self) -> None:
