@@ -153,7 +153,7 @@ def test_texts(make_history: Any, answered: Any) -> None:
         ('"refunded"', "info", "unseen-text"),
         ("[", "info", "unseen-text"),
     ]
-    assert found[0].message == '"refunded" was in none of 4 stored answers of this test'
+    assert found[0].message == '"refunded" was not in any of 4 stored answers of this test'
     assert "none of 2 texts was in any of 4 stored answers" in found[1].message
 
 

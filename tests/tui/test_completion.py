@@ -103,9 +103,7 @@ async def test_what_recordings_know_is_offered(history: tuple[Path, Path]) -> No
     async with app_on(*history).run_test(size=(140, 45)) as pilot:
         editor = await editing(pilot, text, text.index('""') + 1)
         await pilot.press("ctrl+@")
-        await until(pilot, lambda: popup(pilot) is not None)
-        shown = text_of(pilot.app)  # type: ignore[arg-type]
-        assert "seen tool" in shown
+        await until(pilot, lambda: popup(pilot) is not None and "seen tool" in text_of(pilot.app))  # type: ignore[arg-type]
         await pilot.press("enter")
         await pilot.pause()
         name = editor.text.partition('"name": "')[2].partition('"')[0]
