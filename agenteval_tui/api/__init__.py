@@ -11,6 +11,7 @@ from agenteval_tui.api.comparison import Comparison, compare
 from agenteval_tui.api.forks import Forks, fork
 from agenteval_tui.api.grading import Grade, grade
 from agenteval_tui.api.history import History, import_runs, why
+from agenteval_tui.api.listening import Listening, listen
 from agenteval_tui.api.made_tests import MadeTest, make_test
 from agenteval_tui.api.recordings import record, replay
 from agenteval_tui.api.runs import Execution, Run, run
@@ -29,6 +30,7 @@ __all__ = [
     "Forks",
     "Grade",
     "History",
+    "Listening",
     "MadeTest",
     "Run",
     "Shrunk",
@@ -39,6 +41,7 @@ __all__ = [
     "fork",
     "grade",
     "import_runs",
+    "listen",
     "load",
     "make_test",
     "record",

@@ -25,6 +25,9 @@ from agenteval_tui.api import (
     History as History,
 )
 from agenteval_tui.api import (
+    Listening as Listening,
+)
+from agenteval_tui.api import (
     MadeTest as MadeTest,
 )
 from agenteval_tui.api import (
@@ -53,6 +56,9 @@ from agenteval_tui.api import (
 )
 from agenteval_tui.api import (
     import_runs as import_runs,
+)
+from agenteval_tui.api import (
+    listen as listen,
 )
 from agenteval_tui.api import (
     load as load,

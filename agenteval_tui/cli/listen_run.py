@@ -26,6 +26,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria_file import read_criteria
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.suites.agents_file import load_agents
+from agenteval_tui.views.listening import loss_notes
 
 
 class ListenArguments(Struct, frozen=True):
@@ -118,14 +119,9 @@ def _print(invocation: Invocation, heard: HeardRun) -> None:
 
 
 def _print_end(invocation: Invocation, listener: Listener, receiver: Receiver) -> None:
-    for reason, times in listener.skipped.most_common():
-        invocation.note(f"{count(times, 'trace')} left out: {reason}")
-    if listener.late:
-        invocation.note(f"{count(listener.late, 'span')} came too late and were left out; increase --quiet-after")
-    if receiver.refused:
-        invocation.note(
-            f"{count(receiver.refused, 'request')} could not be read completely; the last one: {receiver.last_refusal}"
-        )
+    skipped = dict(listener.skipped.most_common())
+    for note in loss_notes(skipped, listener.late, receiver.refused, receiver.last_refusal):
+        invocation.note(note)
     if listener.runs:
         invocation.note(
             f"{count(listener.runs, 'run')} stored. `agenteval show {short_id(listener.execution)}` lists them."
