@@ -208,7 +208,7 @@ class _UnreachableError(Exception):
 
 def _told(body: bytes) -> ToldRequest | ToldAnswer | None:
     try:
-        told: ToldRequest | ToldAnswer = from_wire(body, ToldRequest | ToldAnswer)  # type: ignore[arg-type]  # a union is no type to mypy
+        told: ToldRequest | ToldAnswer = from_wire(body, ToldRequest | ToldAnswer)  # type: ignore[arg-type]  # mypy takes no union here
         return told
     except ValueError:
         return None
