@@ -23,7 +23,7 @@ from agenteval_tui.views.listening import loss_notes
 
 
 class Listening:
-    """Receives traces inside its `with` block; made by `listen`."""
+    """Receives traces inside its `with` block, once; made by `listen`."""
 
     def __init__(self, port: int, host: str, options: ListenOptions, place: Path) -> None:
         self.endpoint = ""
@@ -41,10 +41,12 @@ class Listening:
     def execution(self) -> Execution:
         """What was received, with its runs. After the block; raises `AgentevalError` inside it."""
         if not self._ended.done():
-            raise AgentevalError("it still listens", mend="read the execution after the `with` block")
+            raise AgentevalError("it has not listened to the end yet", mend="read the execution after the `with` block")
         return self._ended.result()
 
     def __enter__(self) -> Listening:
+        if self._began.done():
+            raise AgentevalError("it has listened already", mend="call `listen` again for another `with` block")
         threading.Thread(target=self._work, name="agenteval-listen", daemon=True).start()
         _, _, self.endpoint = self._began.result()
         return self
@@ -77,7 +79,7 @@ class Listening:
         finally:
             await receiver.close()
         skipped = dict(listener.skipped.most_common())
-        self.notes = loss_notes(skipped, listener.late, receiver.refused, receiver.last_refusal)
+        self.notes = loss_notes(skipped, listener.late, receiver.refused, receiver.last_refusal, option="quiet_after")
         return listener
 
 

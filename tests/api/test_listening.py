@@ -12,6 +12,7 @@ import pytest
 
 import agenteval_tui as agenteval
 from agenteval_tui.history.store import Store
+from agenteval_tui.views.listening import loss_notes
 
 pytest.importorskip("opentelemetry.proto")
 
@@ -49,7 +50,7 @@ def test_what_is_sent_inside_the_block_is_stored_and_graded(tmp_path: Path) -> N
     db = tmp_path / "h.db"
     with agenteval.listen([SAYS_YES], db=db, title="of a test") as traces:
         assert traces.endpoint.startswith("http://127.0.0.1:")
-        with pytest.raises(agenteval.AgentevalError, match="still listens"):
+        with pytest.raises(agenteval.AgentevalError, match="to the end yet"):
             _ = traces.execution
         send(traces.endpoint, answered(1, "yes"), answered(2, "no"))
         send(traces.endpoint, span(3, name="nothing of a model"))
@@ -70,6 +71,14 @@ def test_nothing_may_come(tmp_path: Path) -> None:
     with agenteval.listen(db=tmp_path / "h.db") as traces:
         pass
     assert (len(traces.execution), traces.notes) == (0, ())
+    with pytest.raises(agenteval.AgentevalError, match="call `listen` again"), traces:
+        pass
+
+
+def test_what_lets_a_trace_wait_is_named_as_the_reader_writes_it() -> None:
+    assert loss_notes({}, 2, 0, "") == ("2 spans came too late and were left out; increase --quiet-after",)
+    (note,) = loss_notes({}, 1, 0, "", option="quiet_after")
+    assert note == "1 span came too late and was left out; increase quiet_after"
 
 
 def test_what_came_before_an_error_of_the_block_is_stored(tmp_path: Path) -> None:
