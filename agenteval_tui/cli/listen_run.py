@@ -25,6 +25,7 @@ from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria_file import read_criteria
 from agenteval_tui.runs.event_loop import run_to_end
+from agenteval_tui.runs.handshake import Handshake, handshake
 from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.views.listening import loss_notes
 
@@ -41,20 +42,27 @@ class ListenArguments(Struct, frozen=True):
     save_test: Path | None
     title: str
     as_json: bool
+    ready: int = -1
+    """The file descriptor on which whoever started this reads that it listens; -1: nobody does."""
 
 
 def listen_run(invocation: Invocation, given: ListenArguments) -> int:
     """Listen until the end is asked for; gives the exit code."""
-    require_otlp()
-    if given.save_test is not None:
-        check_place(given.save_test)
-    criteria = tuple(read_criteria(given.criteria_file)) if given.criteria_file is not None else ()
-    with invocation.store() as store:
-        return run_to_end(_listen(invocation, store, given, criteria))
+    with handshake(given.ready) as started:
+        require_otlp()
+        if given.save_test is not None:
+            check_place(given.save_test)
+        criteria = tuple(read_criteria(given.criteria_file)) if given.criteria_file is not None else ()
+        with invocation.store() as store:
+            return run_to_end(_listen(invocation, store, given, criteria, started))
 
 
 async def _listen(
-    invocation: Invocation, store: Store, given: ListenArguments, criteria: tuple[CriterionSpec, ...]
+    invocation: Invocation,
+    store: Store,
+    given: ListenArguments,
+    criteria: tuple[CriterionSpec, ...],
+    started: Handshake,
 ) -> int:
     def print_run(heard: HeardRun) -> None:
         if given.as_json:
@@ -66,7 +74,7 @@ async def _listen(
     await receiver.start(given.port, given.host)
     title = given.title or f"traces at {receiver.address.partition('://')[2]}"
     options = ListenOptions(criteria, given.quiet_after, given.patience, given.most or 0, title)
-    listener = Listener(store, options, print_run)
+    listener = Listener(store, options, print_run, handshake=started)
     try:
         invocation.note(
             f"listening at {receiver.address} (execution {short_id(listener.execution)}); "

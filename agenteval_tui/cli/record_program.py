@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.agents.permission import NotTrustedError
+from agenteval_tui.agents.process.child_process import find_program
 from agenteval_tui.agents.recording.capture import NOTHING_SEEN
 from agenteval_tui.agents.recording.cassette import Cassette, Journal, journal_path, left_in, read
 from agenteval_tui.agents.recording.exchange import Exchange
@@ -37,6 +38,7 @@ from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.fork.model import ForkOrigin
+from agenteval_tui.runs.handshake import Handshake, handshake
 from agenteval_tui.runs.live_recording import LiveRecording
 from agenteval_tui.runs.recorded_program import (
     STOPPED,
@@ -88,6 +90,11 @@ class _Written(Struct, frozen=True):
 
 def record_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
     """Record or replay a program; gives the exit code."""
+    with handshake(given["ready"]) as started:
+        return _record_program(invocation, given, started)
+
+
+def _record_program(invocation: Invocation, given: Mapping[str, Any], started: Handshake) -> int:
     _check(given)
     loaded: Sequence[LoadedSuite] = ()
     if given["test"] is not None:
@@ -96,6 +103,7 @@ def record_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
     cassette = None if before is None else _lenient(before, given)
     program = _program(invocation, given, cassette, live=given["live_after_miss"] or not given["replay"])
     _name_servers_over_http(invocation, program)
+    find_program(program.argv[0], program.cwd, program.env)  # before anything says that it runs
     permission = permission_of(program)
     with invocation.store() as store:
         plan = None
@@ -146,7 +154,7 @@ def record_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
                 raise
             return recording, written
 
-        live = live_recording(program, plan, expected=given["watched"])
+        live = live_recording(program, plan, handshake=started)
         recording, written = run_to_end(_shown(live, recorded))
         return _report(invocation, store, live.execution, recording, written, as_json=given["as_json"])
 
@@ -185,6 +193,11 @@ def _before(given: Mapping[str, Any]) -> tuple[Cassette | None, tuple[Exchange, 
 
 def replay_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
     """Replay a stored run with a program, live from its first changed request; gives the exit code."""
+    with handshake(given["ready"]) as started:
+        return _replay_program(invocation, given, started)
+
+
+def _replay_program(invocation: Invocation, given: Mapping[str, Any], started: Handshake) -> int:
     with invocation.store() as store:
         row = invocation.references(store).run(given["run"])
         tape = tape_of(store, row)
@@ -193,6 +206,7 @@ def replay_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
         around = _surroundings(store, row, agents) if given["as_agent"] else None
         program = program if around is None else around.around(program)
         _name_servers_over_http(invocation, program)
+        find_program(program.argv[0], program.cwd, program.env)
         try:
             plan = replay_plan(store, row, program, user_agents=agents, trust=given["trust"], around=around)
         except NotTrustedError as refused:
@@ -211,7 +225,7 @@ def replay_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
                 live.end(recording.transcript, judged, recording.duration_ms)
             return recording, origin
 
-        live = live_recording(program, plan, of=row, expected=given["watched"])
+        live = live_recording(program, plan, of=row, handshake=started)
         recording, origin = run_to_end(_shown(live, recorded))
         written = _Written(fork_of=row, step=origin.step, recorded=requests_in(tape))
         return _report(invocation, store, live.execution, recording, written, as_json=given["as_json"])

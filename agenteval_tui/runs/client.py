@@ -6,11 +6,9 @@ import asyncio
 import contextlib
 import json
 import os
-import select
 import subprocess
 import threading
-import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import ValidationError, to_builtins
@@ -20,12 +18,12 @@ from agenteval_tui.core.errors import AgentevalError, InfrastructureError
 from agenteval_tui.core.ids import new_id
 from agenteval_tui.core.private_files import make_private
 from agenteval_tui.runs.events import Command, Event, decode_event, encode
-from agenteval_tui.runs.live_registry import ExecutionRequest, Live, live_dir, parse_request, read_card
+from agenteval_tui.runs.handshake import parse_line, read_line
+from agenteval_tui.runs.live_registry import ExecutionRequest, Live, live_dir, read_card
 from agenteval_tui.runs.plan.model import PlanOptions
 
 START_S = 60.0
 """How long a process may take until it runs: it loads suites, opens the history, plans."""
-POLL_S = 0.05
 PIECE = 1 << 16
 
 __all__ = ["Attachment", "ExecutionRequest", "Live", "PlanOptions", "attach", "find", "live_executions", "start"]
@@ -49,19 +47,54 @@ def start(request: ExecutionRequest) -> Live:
         request.fork,
     )
     log_file = _log_file()
+    sent = json.dumps(to_builtins(whole)).encode()
+    live = _understood(_started(("agenteval_tui.runs.process",), own_environment(), log_file, sent=sent))
+    if live is None:
+        last = _last_line(log_file)
+        reason = f": {last}" if last else ""
+        raise InfrastructureError(f"the execution's process did not start{reason}", where=str(log_file))
+    return live
+
+
+def start_verb(arguments: Sequence[str], db: Path) -> Live:
+    """Begin what a verb of the command line does in a process of its own, and wait until it can be watched (call in a
+    thread). `db`: the history. Raises the `AgentevalError` that the process met, or with what it said last."""
+    live_dir()
+    log_file = _log_file()
+    verb, *options = arguments
+    words = ("agenteval_tui", "--db", str(db), verb)
+    live = _understood(_started(words, {**own_environment(), "NO_COLOR": "1"}, log_file, options))
+    if live is None:
+        said = _last_line(log_file).removeprefix("agenteval: ")
+        raise InfrastructureError(said or "it did not start", where=str(log_file))
+    return live
+
+
+def _started(
+    words: Sequence[str],
+    environment: Mapping[str, str],
+    log_file: Path,
+    more: Sequence[str] = (),
+    *,
+    sent: bytes | None = None,
+) -> bytes:
+    """What a process of this program says of its start: `python -m WORDS --ready N MORE`. `sent` is its input, if any.
+
+    One that says nothing in time is ended: whoever reads that it did not start starts it again.
+    """
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb", buffering=0) as answer:
         try:
             descriptor = os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             with os.fdopen(descriptor, "wb") as log:
                 child = subprocess.Popen(  # noqa: S603 - our own program
-                    own_command("agenteval_tui.runs.process", "--ready", str(writing)),
-                    stdin=subprocess.PIPE,
+                    own_command(*words, "--ready", str(writing), *more),
+                    stdin=subprocess.DEVNULL if sent is None else subprocess.PIPE,
                     stdout=log,
                     stderr=log,
                     pass_fds=(writing,),
                     start_new_session=True,
-                    env=own_environment(),
+                    env=environment,
                 )
         except OSError as error:
             raise InfrastructureError(
@@ -73,42 +106,14 @@ def start(request: ExecutionRequest) -> Live:
             os.close(writing)
         # Somebody must wait for it, or it stays a zombie when it ends before we do.
         threading.Thread(target=_reap, args=(child, log_file), daemon=True, name="reap-execution").start()
-        assert child.stdin is not None
-        with contextlib.suppress(BrokenPipeError), child.stdin:
-            child.stdin.write(json.dumps(to_builtins(whole)).encode())
-        return _understand(_answer(answer.fileno(), START_S), log_file)
-
-
-def start_verb(arguments: Sequence[str], db: Path) -> Live:
-    """Begin what a verb of the command line does in a process of its own, and wait until it can be watched (call in a
-    thread). `db`: the history. Raises `AgentevalError` with what it says where it ends before."""
-    live_dir()
-    log_file = _log_file()
-    try:
-        descriptor = os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        with os.fdopen(descriptor, "wb") as log:
-            child = subprocess.Popen(  # noqa: S603 - our own program
-                own_command("agenteval_tui", "--db", str(db), *arguments),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                env={**own_environment(), "NO_COLOR": "1"},
-            )
-    except OSError as error:
-        raise InfrastructureError(f"its process can't be started: {error.strerror}", where=str(log_file)) from error
-    until = time.monotonic() + START_S
-    while time.monotonic() < until and child.poll() is None:
-        for live in live_executions():
-            if live.pid == child.pid:
-                threading.Thread(target=_reap, args=(child, log_file), daemon=True, name="reap-verb").start()
-                return live
-        time.sleep(POLL_S)
-    child.kill()
-    child.wait()
-    said = log_file.read_text("utf-8", errors="replace").strip().splitlines()
-    last = said[-1].removeprefix("agenteval: ") if said else "it did not start"
-    raise InfrastructureError(last, where=str(log_file))
+        if sent is not None:
+            assert child.stdin is not None
+            with contextlib.suppress(BrokenPipeError), child.stdin:
+                child.stdin.write(sent)
+        said = read_line(answer.fileno(), START_S)
+        if not said:
+            child.kill()
+        return said
 
 
 async def attach(live: Live) -> Attachment:
@@ -211,32 +216,19 @@ def find(reference: str = "") -> Live:
     raise AgentevalError(f"no execution {reference!r} is running", mend=f"running: {listed}")
 
 
-def _answer(descriptor: int, timeout_s: float) -> bytes:
-    """What the process says on its pipe, up to the end; what there is of it when the time is over."""
-    until = time.monotonic() + timeout_s
-    said = b""
-    while not said.endswith(b"\n"):
-        left = until - time.monotonic()
-        if left <= 0 or not select.select([descriptor], [], [], left)[0]:
-            break
-        piece = os.read(descriptor, 65_536)
-        if not piece:
-            break
-        said += piece
-    return said
-
-
-def _understand(said: bytes, log_file: Path) -> Live:
+def _understood(said: bytes) -> Live | None:
+    """The execution that was started; None: it is not known. Raises the `AgentevalError` that its process met."""
     try:
-        return parse_request(said)
+        return parse_line(said)
     except (ValueError, KeyError, TypeError, ValidationError, RecursionError):
-        pass
+        return None
+
+
+def _last_line(log_file: Path) -> str:
     try:
-        tail = log_file.read_text("utf-8", errors="replace").strip().splitlines()[-1:]
+        return "".join(log_file.read_text("utf-8", errors="replace").strip().splitlines()[-1:])
     except OSError:  # it was empty, and whoever waits for the process has removed it
-        tail = []
-    reason = f": {tail[0]}" if tail else ""
-    raise InfrastructureError(f"the execution's process did not start{reason}", where=str(log_file))
+        return ""
 
 
 def _log_file() -> Path:

@@ -6,6 +6,7 @@ import asyncio
 
 from msgspec.structs import replace
 
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.runs.events import (
     AgentFinished,
@@ -21,6 +22,7 @@ from agenteval_tui.runs.events import (
     UsageCounted,
 )
 from agenteval_tui.runs.grading_pool import GradedRun
+from agenteval_tui.runs.handshake import Handshake
 from agenteval_tui.runs.live_socket import LiveSocket
 from agenteval_tui.runs.run_stream import last_parts
 from agenteval_tui.transcripts.model import Transcript
@@ -29,25 +31,33 @@ from agenteval_tui.transcripts.model import Transcript
 class LiveRecording:
     """Call `begin`, then `show` as often as there is something new, `end` once it is stored, and `close`.
 
-    `stopped` is set when somebody who watches ends it. `expected`: somebody is about to watch.
+    `stopped` is set when somebody who watches ends it. `handshake`: with whoever started it and is about to watch.
     """
 
-    def __init__(self, execution: str, title: str, ref: RunRef, *, expected: bool = False) -> None:
+    def __init__(self, execution: str, title: str, ref: RunRef, *, handshake: Handshake | None = None) -> None:
         self.stopped = asyncio.Event()
         self.execution = execution
         self.run = ref.run
         self._title = title
-        self._expected = expected
-        self._socket = LiveSocket(execution, title, self._command)
+        self._handshake = handshake or Handshake()
+        self._expected = self._handshake.expected
+        self._socket = LiveSocket(execution, title, self._command, required=self._expected)
         self._events = EventSink(self._socket.tell)
         self._state = RunState(ref, "running", 1, now_ms())
 
     async def begin(self) -> None:
-        """From now on it can be watched, where there can be a socket."""
+        """From now on it can be watched, where there can be a socket. Raises `AgentevalError` where there can't be one,
+        and somebody is about to watch."""
         self._socket.reserve()
         started = self._state.started_ms or 0
         self._events.tell(Planned, self.execution, self._title, (self._state.ref,), 0, started)
-        await self._socket.open()
+        try:
+            watched = await self._socket.open()
+        except AgentevalError:
+            self._socket.remove()
+            raise
+        if watched is not None:
+            self._handshake.runs(watched)
         self._events.tell(RunStarted, self.run, 1, started)
 
     def show(self, transcript: Transcript) -> None:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.atomic_write import locked
 from agenteval_tui.core.directories import runtime_dir
-from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError, InfrastructureError
+from agenteval_tui.core.errors import InfrastructureError
 from agenteval_tui.core.private_files import make_private
 from agenteval_tui.runs.fork.model import ForkRequest
 from agenteval_tui.runs.plan.model import PlanOptions
@@ -136,28 +136,3 @@ def read_card(card: Path) -> tuple[Live | None, bool]:
             return convert(json.loads(file.read()), Live), alive
     except (OSError, ValueError, ValidationError, RecursionError):
         return None, False
-
-
-# How a process that was just started says how it went: one line of JSON on a pipe.
-
-
-def ok_reply(live: Live) -> bytes:
-    """It runs."""
-    return json.dumps({"live": to_builtins(live)}).encode() + b"\n"
-
-
-def error_reply(error: AgentevalError) -> bytes:
-    """It can't begin, and why."""
-    plain = {"what": error.what, "where": error.where, "mend": error.mend, "exit_code": error.exit_code}
-    return json.dumps({"error": plain}).encode() + b"\n"
-
-
-def parse_request(line: bytes) -> Live:
-    """The execution that was started. Raises the `AgentevalError` that its process met, or
-    another error for neither."""
-    data = json.loads(line)
-    if "live" in data:
-        return convert(data["live"], Live)
-    said = data["error"]
-    kind = InfrastructureError if said["exit_code"] == INFRASTRUCTURE else AgentevalError
-    raise kind(said["what"], where=said["where"], mend=said["mend"])

@@ -28,6 +28,7 @@ from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.events import Command
 from agenteval_tui.runs.execution_host import Host
 from agenteval_tui.runs.fork.plan import requested_plan
+from agenteval_tui.runs.handshake import Handshake
 from agenteval_tui.runs.live_registry import ExecutionRequest
 from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.plan.planner import make_plan
@@ -43,44 +44,27 @@ def main(arguments: list[str] | None = None) -> int:
     open_missing_descriptors()
     gc.set_threshold(20_000, 20, 20)  # as `__main__`, which says why
     given = sys.argv[1:] if arguments is None else arguments
-    handshake = _Handshake(-1)
+    handshake = Handshake()
     try:
         ready = int(given[given.index("--ready") + 1]) if "--ready" in given else sys.stdout.fileno()
         logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
         # The terminal may go away; that is what this process is for.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        handshake = _Handshake(ready)
+        handshake = Handshake(ready)
         request = convert(json.loads(sys.stdin.buffer.read()), ExecutionRequest)
         return run_to_end(_execute(request, handshake))
     except AgentevalError as error:
         log.error("%s", error)
-        handshake.say(live_registry.error_reply(error))
+        handshake.failed(error)
         return error.exit_code
     except Exception as error:
         broken = InfrastructureError(program_error(error, log_error(error, "an execution", directories.data_dir())))
         log.error("%s", broken)
-        handshake.say(live_registry.error_reply(broken))
+        handshake.failed(broken)
         return broken.exit_code
 
 
-class _Handshake:
-    """The pipe to whoever started this process; spoken on once."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-
-    def say(self, line: bytes) -> None:
-        """Say how the start went and close the pipe. Whoever started this may be gone already: no matter."""
-        if self._descriptor < 0:
-            return
-        with contextlib.suppress(OSError):
-            os.write(self._descriptor, line)
-        with contextlib.suppress(OSError):
-            os.close(self._descriptor)
-        self._descriptor = -1
-
-
-async def _execute(request: ExecutionRequest, handshake: _Handshake) -> int:
+async def _execute(request: ExecutionRequest, handshake: Handshake) -> int:
 
     # Relative paths of the user's agents are meant from the folder that was asked for.
     os.environ["AGENTEVAL_CONFIG_DIR"] = request.config_dir
@@ -92,7 +76,7 @@ async def _execute(request: ExecutionRequest, handshake: _Handshake) -> int:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, host.engine.command, Command("cancel"))
-        await host.run(lambda live: handshake.say(live_registry.ok_reply(live)))
+        await host.run(handshake.runs)
         return 0
     finally:
         store.close()

@@ -47,6 +47,7 @@ from agenteval_tui.runs.agent_factory import Configured
 from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.fork.model import ForkOrigin, encode_origin
 from agenteval_tui.runs.grading_pool import GradedRun, GradingPool
+from agenteval_tui.runs.handshake import Handshake
 from agenteval_tui.runs.live_recording import LiveRecording
 from agenteval_tui.runs.plan.agents import AgentPlan, expanded
 from agenteval_tui.runs.plan.model import DEFAULT, Plan, PlanOptions
@@ -384,16 +385,16 @@ def plan_for(
 
 
 def live_recording(
-    program: Program, plan: Plan | None, *, of: RunRow | None = None, expected: bool = False
+    program: Program, plan: Plan | None, *, of: RunRow | None = None, handshake: Handshake | None = None
 ) -> LiveRecording:
     """A recording, for those who watch; its `ref` and `execution` say how it will be stored."""
     if plan is not None:
-        return LiveRecording(plan.execution_id, plan.title, plan.runs[0].ref, expected=expected)
+        return LiveRecording(plan.execution_id, plan.title, plan.runs[0].ref, handshake=handshake)
     ref = RunRef(new_id(), program.test, program.name, "", 0, 1, program.name, UNGRADED)
     if of is None:
-        return LiveRecording(new_id(), f"{program.name} (recorded)", ref, expected=expected)
+        return LiveRecording(new_id(), f"{program.name} (recorded)", ref, handshake=handshake)
     ref = replace(ref, test=of.test_id, test_name=of.test_name, suite=of.suite_name)
-    return LiveRecording(new_id(), _title(of), ref, expected=expected)
+    return LiveRecording(new_id(), _title(of), ref, handshake=handshake)
 
 
 async def store_graded(store: Store, plan: Plan, recording: Recording) -> GradedRun:

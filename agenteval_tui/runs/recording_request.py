@@ -34,7 +34,7 @@ class RecordingRequest(Struct, frozen=True):
 
     def command(self, suite: Path | None, test: str, *, trust: bool) -> list[str]:
         """The arguments of `agenteval` that record it; `test` of `suite` grades it."""
-        words = ["record", "--watched"]
+        words = ["record"]
         if suite is not None:
             words += ["--suite", str(suite), "--test", test]
         if self.cassette:
@@ -62,7 +62,7 @@ class ReplayRequest(Struct, frozen=True):
 
     def command(self, *, trust: bool) -> list[str]:
         """The arguments of `agenteval` that replay it."""
-        words = ["replay", "--watched", *(["--as-agent"] if self.as_agent else [])]
+        words = ["replay", *(["--as-agent"] if self.as_agent else [])]
         if self.max_cost is not None:
             words += ["--max-cost", f"{self.max_cost:.15g}"]
         if self.mcp_config:

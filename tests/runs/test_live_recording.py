@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import socket
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -94,19 +99,77 @@ def test_why_a_process_did_not_begin_is_said(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(AgentevalError) as caught:
         client.start_verb(["listen", "--port", "1"], tmp_path / "h.db")
     assert caught.value.what == "port 1 is not free"
-    assert words == ["agenteval_tui", "--db", str(tmp_path / "h.db"), "listen", "--port", "1"]
+    assert words[:4] == ["agenteval_tui", "--db", str(tmp_path / "h.db"), "listen"]
+    assert (words[4], words[6:]) == ("--ready", ["--port", "1"])
+
+
+@pytest.mark.usefixtures("started_anew")
+def test_a_recording_that_nobody_saw_running_has_run_all_the_same(
+    server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "live_executions", list)  # each look comes too late
+    asked = RecordingRequest(f"{sys.executable} -I -S agent.py")
+    live = client.start_verb(asked.command(None, "", trust=False), tmp_path / "h.db")
+    assert live.title.endswith("agent.py (recorded)")
+    socket_of = Path(live.socket)
+    while socket_of.exists():
+        time.sleep(0.01)
+    with Store.open(tmp_path / "h.db") as store:
+        (row,) = store.runs_of_execution(live.execution)
+    assert (row.status, len(server.requests)) == ("skipped", 1)
+
+
+@pytest.mark.usefixtures("server")
+def test_what_keeps_it_from_its_start_is_told_with_place_and_remedy(tmp_path: Path) -> None:
+    asked = RecordingRequest("no-such-program-here")
+    with pytest.raises(AgentevalError) as caught:
+        client.start_verb(asked.command(None, "", trust=False), tmp_path / "h.db")
+    assert "no-such-program-here" in caught.value.sentence
+    assert caught.value.mend
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(AgentevalError) as caught:
+            client.start_verb(ListeningRequest(port).command(), tmp_path / "h.db")
+    assert str(port) in caught.value.sentence
+    assert caught.value.mend
+
+
+@pytest.mark.usefixtures("server")
+def test_a_process_that_says_nothing_in_time_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    number = tmp_path / "number"
+    script = f"import os, time; open({str(number)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+
+    def silent(*_: str) -> list[str]:
+        return [sys.executable, "-I", "-S", "-c", script]
+
+    def written(descriptor: int, timeout_s: float) -> bytes:
+        while not number.exists() or not number.read_text():
+            time.sleep(0.01)
+        return b""
+
+    monkeypatch.setattr(client, "own_command", silent)
+    monkeypatch.setattr(client, "read_line", written)
+    monkeypatch.setattr(client, "subprocess", subprocess)
+    with pytest.raises(AgentevalError, match="it did not start"):
+        client.start_verb(["listen"], tmp_path / "h.db")
+    with suppress(ProcessLookupError):
+        while True:
+            os.kill(int(number.read_text()), 0)
+            time.sleep(0.01)
 
 
 def test_what_is_asked_becomes_a_command(tmp_path: Path) -> None:
     kept = tmp_path / "c.jsonl"
     asked: Any = RecordingRequest("python 'my agent.py'", "t", str(kept), "mcp.json")
     assert asked.command(Path("s.yaml"), "t", trust=True) == [
-        "record", "--watched", "--suite", "s.yaml", "--test", "t", "--cassette", str(kept), "--mcp-config", "mcp.json",
+        "record", "--suite", "s.yaml", "--test", "t", "--cassette", str(kept), "--mcp-config", "mcp.json",
         "--trust", "--", "python", "my agent.py",
     ]  # fmt: skip
     kept.touch()  # what is there is not paid for again
     words = asked.command(None, "", trust=False)
-    assert words[2:6] == ["--cassette", str(kept), "--replay", "--live-after-miss"]
+    assert words[1:5] == ["--cassette", str(kept), "--replay", "--live-after-miss"]
     assert ListeningRequest(4318, "c.yaml").command() == ["listen", "--port", "4318", "--criteria", "c.yaml"]
     for wrong in ("", "python 'agent.py"):
         with pytest.raises(AgentevalError):

@@ -50,6 +50,7 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
 )
 @click.option("--title", default="", help="The title of the execution (default: the address).")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document per run.")
+@click.option("--ready", type=int, default=-1, hidden=True)  # of `runs.client.start_verb`
 @common_options
 @pass_invocation
 def command(invocation: Invocation, /, **given: Any) -> int:

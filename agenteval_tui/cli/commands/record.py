@@ -51,7 +51,7 @@ def _proxy_options(function: F) -> F:
             type=click.Choice(VOLATILE),
             help="Ignore what matches this when comparing with recorded requests; may be repeated.",
         ),
-        click.option("--watched", is_flag=True, hidden=True),  # the app has started it, and is about to watch
+        click.option("--ready", type=int, default=-1, hidden=True),  # of `runs.client.start_verb`
         click.option("--ignore-system", is_flag=True, help="Ignore the system prompt in this comparison."),
         click.option(
             "--mcp-config",

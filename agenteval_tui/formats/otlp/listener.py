@@ -40,6 +40,7 @@ from agenteval_tui.runs.events import (
     UsageCounted,
 )
 from agenteval_tui.runs.grading_pool import GradedRun
+from agenteval_tui.runs.handshake import Handshake
 from agenteval_tui.runs.live_socket import LiveSocket
 from agenteval_tui.runs.run_stream import last_parts
 from agenteval_tui.suites.projects import project_here
@@ -75,9 +76,17 @@ class HeardRun(Struct, frozen=True):
 
 
 class Listener:
-    """Stores what `take` is given. `on_run` is told of each run that is stored."""
+    """Stores what `take` is given. `on_run` is told of each run that is stored. `handshake`: with whoever started this
+    and is about to watch."""
 
-    def __init__(self, store: Store, options: ListenOptions, on_run: Callable[[HeardRun], None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        options: ListenOptions,
+        on_run: Callable[[HeardRun], None],
+        *,
+        handshake: Handshake | None = None,
+    ) -> None:
         self.execution = new_id()
         self.runs = 0
         self.skipped: Counter[str] = Counter()
@@ -89,7 +98,8 @@ class Listener:
         self._traces = OpenTraces(options.quiet_s, options.patience_s)
         self._known: dict[str, _Run] = {}
         self._repetitions: Counter[tuple[str, str]] = Counter()
-        self._socket = LiveSocket(self.execution, self._title, self._command)
+        self._handshake = handshake or Handshake()
+        self._socket = LiveSocket(self.execution, self._title, self._command, required=self._handshake.expected)
         self._events = EventSink(self._socket.tell)
         self._changed: dict[str, OpenTrace] = {}
         self._news = asyncio.Event()
@@ -132,7 +142,9 @@ class Listener:
         await asyncio.wrap_future(self._store.begin_execution(record, ()))
         self._events.tell(Planned, self.execution, self._title, (), 0, began)
         try:
-            await self._socket.open()
+            watched = await self._socket.open()
+            if watched is not None:
+                self._handshake.runs(watched)
             while not self._stopped:
                 await self._wait()
                 self._show_changed()

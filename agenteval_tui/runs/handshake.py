@@ -1,0 +1,85 @@
+"""How a process that was just started says how that went: one line of JSON on a pipe, to whoever started it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import time
+from collections.abc import Iterator
+
+from msgspec import convert, to_builtins
+
+from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError, InfrastructureError
+from agenteval_tui.runs.live_registry import Live
+
+
+class Handshake:
+    """The pipe of a process that was started. Only the first thing that is said counts; -1: nobody listens."""
+
+    def __init__(self, descriptor: int = -1) -> None:
+        self._descriptor = -1
+        with contextlib.suppress(OSError):
+            os.set_inheritable(descriptor, False)  # else who started this would wait for what this starts, too
+            self._descriptor = descriptor
+
+    @property
+    def expected(self) -> bool:
+        """Whether somebody started this process and is about to watch."""
+        return self._descriptor >= 0
+
+    def runs(self, live: Live) -> None:
+        """It runs, and can be watched."""
+        self._say({"live": to_builtins(live)})
+
+    def failed(self, error: AgentevalError) -> None:
+        """It can't begin, and why."""
+        plain = {"what": error.what, "where": error.where, "mend": error.mend, "exit_code": error.exit_code}
+        self._say({"error": plain})
+
+    def _say(self, said: object) -> None:
+        if self._descriptor < 0:
+            return
+        with contextlib.suppress(OSError):  # whoever started this may be gone already: no matter
+            os.write(self._descriptor, json.dumps(said).encode() + b"\n")
+        with contextlib.suppress(OSError):
+            os.close(self._descriptor)
+        self._descriptor = -1
+
+
+@contextlib.contextmanager
+def handshake(descriptor: int) -> Iterator[Handshake]:
+    """With whoever started this process and reads at `descriptor`, if anybody: an `AgentevalError` is told."""
+    made = Handshake(descriptor)
+    try:
+        yield made
+    except AgentevalError as error:
+        made.failed(error)
+        raise
+
+
+def read_line(descriptor: int, timeout_s: float) -> bytes:
+    """What the process says on its pipe, up to the end; what there is of it when the time is over."""
+    until = time.monotonic() + timeout_s
+    said = b""
+    while not said.endswith(b"\n"):
+        left = until - time.monotonic()
+        if left <= 0 or not select.select([descriptor], [], [], left)[0]:
+            break
+        piece = os.read(descriptor, 65_536)
+        if not piece:
+            break
+        said += piece
+    return said
+
+
+def parse_line(line: bytes) -> Live:
+    """The execution that was started. Raises the `AgentevalError` that its process met, or another error for
+    neither."""
+    data = json.loads(line)
+    if "live" in data:
+        return convert(data["live"], Live)
+    said = data["error"]
+    kind = InfrastructureError if said["exit_code"] == INFRASTRUCTURE else AgentevalError
+    raise kind(said["what"], where=said["where"], mend=said["mend"])
