@@ -10,6 +10,7 @@ from typing import Any
 from weakref import WeakSet
 
 from textual.app import App
+from textual.events import Key
 from textual.pilot import Pilot
 
 from agenteval_tui.cli.start import AppStart
@@ -80,6 +81,12 @@ async def settle(pilot: Pilot[int], *groups: str) -> None:
     finally:
         SETTLING.discard(pilot.app)
     await pilot.pause()
+
+
+def press_at_once(pilot: Pilot[int], *keys: str) -> None:
+    """Keys that arrive in one piece, as over a slow line: no key waits for what the one before it did."""
+    for key in keys:
+        pilot.app.post_message(Key(key, key if len(key) == 1 else None))
 
 
 async def until(pilot: Pilot[int], condition: Callable[[], bool]) -> None:

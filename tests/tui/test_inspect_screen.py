@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from shop import app_on, copy_samples, run_samples, settle, text_of, until
+from shop import app_on, copy_samples, press_at_once, run_samples, settle, text_of, until
 from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
@@ -268,6 +268,12 @@ async def test_a_narrow_inspect_shows_in_each_pane_the_run_that_is_open(fresh: t
         await pilot.press("tab")
         await settle(pilot)
         assert f"{other}   " in text_of(app).split("\n")[4], "the pane shows the criterion that was chosen elsewhere"
+        press_at_once(pilot, "shift+tab", "slash", *"zzz")
+        await settle(pilot)
+        assert isinstance(app.focused, Input)
+        assert app.focused.value == "zzz", "what follows in one breath goes where it would go later"
+        await pilot.press("escape", "tab")
+        await settle(pilot)
         for words in ("short", "other"):
             await pilot.press("shift+tab")
             await settle(pilot)

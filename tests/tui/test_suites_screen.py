@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pictures import resized
 from sampled import fresh, go_to, samples
-from shop import app_on, copy_samples, run_samples, settle, text_of, until
+from shop import app_on, copy_samples, press_at_once, run_samples, settle, text_of, until
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -192,8 +192,12 @@ async def narrow_the_details_take_turns_with_the_list_and_the_last_line_follows(
     await pilot.press("x")
     await settle(pilot)
     assert "with its comments. Its runs stay in the history." in " ".join(text_of(app).replace("│", " ").split())
-    await pilot.press("escape", "U", "tab", "slash", *"zzz")
+    await pilot.press("escape", "U")
     await settle(pilot)
+    press_at_once(pilot, "tab", "slash", *"zzz")
+    await settle(pilot)
+    box = app.screen.query_one("#filter", Input)
+    assert (box.value, app.focused) == ("zzz", box)
     assert "Nothing matches the filter." in text_of(app), "a filter is for the list: the list is shown"
     await pilot.press("enter", "a")
     await settle(pilot)

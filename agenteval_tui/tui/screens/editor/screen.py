@@ -290,7 +290,7 @@ class EditorScreen(FrameScreen):
 
     def _focus_pane(self, pane: str) -> None:
         self._set_pane(pane)
-        self.call_after_refresh(self._panes[pane].focus_first)
+        self._panes[pane].focus_first()
 
     def _set_pane(self, pane: str) -> None:
         self._pane = pane
@@ -679,7 +679,7 @@ class EditorScreen(FrameScreen):
             target = "#criteria" if field == "criteria" else f"#fields #field-{field or 'name'}"
         found = self.query(target)
         if found:
-            self.call_after_refresh(found.first().focus)
+            found.first().focus()
 
     # The config
 

@@ -487,8 +487,7 @@ class InspectScreen(FrameScreen):
 
     def _focus_pane(self, name: str) -> None:
         self._set_pane(name)
-        # A pane that was hidden can take the focus only when it is shown.
-        self.call_after_refresh(self.query_one(f"#{name}").focus)
+        self.query_one(f"#{name}").focus()
 
     def _reveal(self, name: str) -> None:
         """What just came into this pane is to be seen: where one pane is shown at a time, go to it."""

@@ -423,10 +423,10 @@ class RunScreen(FrameScreen):
 
     def action_next_pane(self) -> None:
         cells, stream = self._cells, self.query_one("#stream", LinesView)
-        # Narrow, what follows is alone on the screen; what was hidden can take the focus only when it is shown.
+        # Narrow, what follows is alone on the screen.
         follow = not self.has_class("show-stream") if self.has_class("narrow") else cells.has_focus
         self.set_class(follow, "show-stream")
-        self.call_after_refresh((stream if follow else cells).focus)
+        (stream if follow else cells).focus()
 
     def step_back(self) -> bool:
         if self.has_class("show-stream"):

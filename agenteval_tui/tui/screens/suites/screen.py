@@ -437,10 +437,9 @@ class SuitesScreen(FrameScreen):
         if self.has_class("narrow"):
             details = not self.has_class("show-detail")
             self.set_class(details, "show-detail")
-            # What was hidden can take the focus only when it is shown.
-            self.call_after_refresh((detail if details else self._list).focus)
         else:
-            (detail if self._list.has_focus else self._list).focus()
+            details = self._list.has_focus
+        (detail if details else self._list).focus()  # at once, as of the filter: keys may follow in one breath
         self._rekey()
 
     def step_back(self) -> bool:
