@@ -8,6 +8,8 @@ opened. So a key, a click and a paste wait until what the one before did is done
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -19,7 +21,15 @@ from textual.errors import NoWidget
 from textual.message_pump import MessagePump
 from textual.widget import Widget
 
-PATIENCE_S = 0.5  # a widget that is removed with its messages does not report it: what follows does not wait for it
+PATIENCE_S = 0.5
+"""The next key waits no longer, if what a key does waits for something itself, or is removed and cannot say that it is
+done. A busy machine is no such case: by then the app must have had nothing to do for two looks."""
+LONGEST_S = 5.0
+"""The same for an app that always has something to do."""
+LOOK_S = 0.05
+LATE_S, BUSY_S = 0.01, 0.001
+"""The app had something to do if a look comes later than this, or if it used more processor time than this."""
+IDLE_LOOKS = 2
 _QUEUED = (events.Key, events.Paste, events.MouseEvent)
 _WAITED_FOR = (events.Key, events.Paste, events.MouseUp)
 
@@ -76,13 +86,36 @@ class InputQueue:
         await handle(event)
         # Twice: what the widget said of it (a text was submitted) sets out when it has been handled.
         self._follow(number, [*way, *way])
-        self._app.set_timer(PATIENCE_S, lambda: self._handled(number))
+        self._watch(number)
 
     def _follow(self, number: int, way: list[MessagePump]) -> None:
         if way and way[0].call_later(self._follow, number, way[1:]):
             return
         # Behind whatever its action has left in the app's own queue, such as a new focus.
         self._app.call_later(self._handled, number)
+
+    def _watch(self, number: int) -> None:
+        """Stop waiting for the event when it cannot be expected any more."""
+        clock = asyncio.get_running_loop().time
+        begun = clock()
+        idle = 0
+
+        def look_from(at: float, spent: float) -> None:
+            self._app.set_timer(LOOK_S, lambda: look(at, spent))
+
+        async def look(at: float, spent: float) -> None:
+            nonlocal idle
+            now = clock()
+            if self._handling != number:
+                return
+            was_idle = now - at - LOOK_S < LATE_S and time.thread_time() - spent < BUSY_S
+            idle = idle + 1 if was_idle else 0
+            if (now - begun >= PATIENCE_S and idle >= IDLE_LOOKS) or now - begun >= LONGEST_S:
+                await self._handled(number)
+                return
+            look_from(clock(), time.thread_time())
+
+        look_from(begun, time.thread_time())
 
     async def _handled(self, number: int) -> None:
         if self._handling != number:

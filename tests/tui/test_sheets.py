@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.style import Style
 from sampled import fresh, samples
-from shop import app_on, settle, text_of
+from shop import app_on, press_at_once, settle, text_of, until
 from textual import events
 from textual._context import visible_screen_stack
 from textual.app import App, ComposeResult
@@ -23,6 +23,7 @@ from textual.widgets import Input, Static
 from textual.widgets.option_list import Option
 from walked import every_screen
 
+from agenteval_tui.tui import input_queue
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.input_queue import InputQueue
 from agenteval_tui.tui.screens.confirm_dialog import ConfirmScreen
@@ -337,6 +338,23 @@ async def test_a_double_click_opens_one_sheet(fresh: tuple[Path, Path], words: s
             click(*places[-1])(app)
         await settle(pilot)
         assert len([one for one in app.screen_stack if isinstance(one, ModalScreen)]) == 1, app.screen_stack
+
+
+async def test_a_key_waits_for_the_one_before_it_however_slow_the_machine_is(
+    fresh: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its time is up at once here: it goes on only when the app has nothing to do."""
+    monkeypatch.setattr(input_queue, "PATIENCE_S", 0.0)
+    app = app_on(*fresh)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        for _ in range(3):
+            press_at_once(pilot, "tab", "slash", *"kettle")
+            await until(pilot, lambda: app.input_queue.is_empty)
+            await settle(pilot)
+            assert isinstance(app.focused, Input)
+            assert app.focused.value == "kettle"
+            await pilot.press("escape")
 
 
 async def test_what_is_pasted_waits_for_the_key_before_it(fresh: tuple[Path, Path]) -> None:
