@@ -73,7 +73,7 @@ async def settle(pilot: Pilot[int], *groups: str) -> None:
         for _ in range(3_000):
             await pilot.pause()
             waiting = [w for w in pilot.app.workers if w.is_running and w.group not in endless]
-            if not waiting:
+            if not waiting and (not isinstance(pilot.app, AgentevalApp) or pilot.app.input_queue.is_empty):
                 break
             await asyncio.sleep(0.01)
         else:
