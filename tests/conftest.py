@@ -222,7 +222,7 @@ def python_is_this_one() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def nothing_of_this_machine(cache_folder: Path) -> Iterator[None]:
+def nothing_of_this_machine(cache_folder: Path, short_folder: str) -> Iterator[None]:
     """No colours, keys or builder of the environment, and what is the same for all tests: set once, and each test takes
     back what it changes."""
     with pytest.MonkeyPatch.context() as patch:
@@ -231,6 +231,9 @@ def nothing_of_this_machine(cache_folder: Path) -> Iterator[None]:
         for name in OF_THE_MACHINE:
             patch.delenv(name, raising=False)
         patch.setenv("AGENTEVAL_CACHE_DIR", str(cache_folder))
+        # A pytest that a test starts takes away, when it ends, what earlier sessions left where its own folders are:
+        # where ours are, that may be all folders of a whole run of these tests, which takes minutes.
+        patch.setenv("PYTEST_DEBUG_TEMPROOT", short_folder)
         # Most histories of tests are made, of suites that are nowhere: whoever tests what is of a project deletes this.
         patch.setenv("AGENTEVAL_SCOPE", "all")
         # The keyring of whoever runs the tests is none of their business.
