@@ -37,7 +37,7 @@ def lives(pid: int) -> bool:
 
 async def until(condition: Callable[[], bool], what: str) -> None:
     """Wait for something that must come."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + 250
     while not condition():
         assert time.monotonic() < end, f"{what} did not happen"
         await asyncio.sleep(0.01)

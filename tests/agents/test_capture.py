@@ -123,7 +123,7 @@ async def test_what_a_run_that_is_stopped_has_used_is_counted_and_its_answers_ar
     (tmp_path / "agent.py").write_text("import time\nHANG = lambda: time.sleep(600)\n" + hangs, "utf-8")
     agent = make_agent("tested", config, base_dir=tmp_path, env={"OPENAI_BASE_URL": server.url}, permission=ALLOWED)
     used = None
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(250):
         events = agent.run(AgentRequest((Message("user", "Where is it?"),), run="r", test_id="status"))
         async for event in events:
             if isinstance(event, UsageReported):

@@ -93,7 +93,7 @@ async def test_bad_bodies_get_an_error(body: bytes) -> None:
         def post() -> tuple[int, Any]:
             opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
             try:
-                opener.open(urllib.request.Request(url, data=body, method="POST"), timeout=10)
+                opener.open(urllib.request.Request(url, data=body, method="POST"), timeout=250)
             except urllib.error.HTTPError as error:
                 return error.code, json.load(error)
             raise AssertionError("no error")
@@ -118,7 +118,7 @@ def test_serve_tells_its_address() -> None:
         heard.set()
 
     threading.Thread(target=demo_server.serve, kwargs={"pace": 0, "announce": announce}, daemon=True).start()
-    assert heard.wait(20)
+    assert heard.wait(250)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(told[0] + "/models", timeout=10) as reply:
+    with opener.open(told[0] + "/models", timeout=250) as reply:
         assert json.load(reply)["data"][0]["id"] == "demo-rules"

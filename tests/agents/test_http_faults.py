@@ -299,7 +299,7 @@ async def test_text_comes_while_the_server_still_speaks(dialect: Dialect, tmp_pa
     async with _stalling(b"".join(one), heard, b"".join(whole[len(one) :])) as url:
         agent = make_agent("a", dialect.config(url), base_dir=tmp_path, env={}, permission=ALLOWED)
         said: list[str] = []
-        async with asyncio.timeout(30):  # the server says no more before the first text has come
+        async with asyncio.timeout(250):  # the server says no more before the first text has come
             async for event in agent.run(AgentRequest((Message("user", "hello"),))):
                 if isinstance(event, TextDelta):
                     said.append(event.text)
@@ -479,7 +479,7 @@ def self_signed(tmp_path_factory: pytest.TempPathFactory) -> ssl.SSLContext:
     folder = tmp_path_factory.mktemp("tls")
     made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     names = ["-keyout", str(folder / "key"), "-out", str(folder / "cert"), "-subj", "/CN=127.0.0.1", "-days", "2"]
-    subprocess.run([*made, *names], check=True, capture_output=True, timeout=60)
+    subprocess.run([*made, *names], check=True, capture_output=True, timeout=250)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "cert", folder / "key")
     return context

@@ -474,6 +474,6 @@ def test_what_is_no_request_is_said_and_ends_nothing(tmp_path: Path) -> None:
         child.stdin.write("\n".join((*asked, "")))
         child.stdin.flush()
         answers = [json.loads(child.stdout.readline()) for _ in range(4)]
-        assert child.communicate(timeout=20) == ("", "")
+        assert child.communicate(timeout=250) == ("", "")
     assert [(one["id"], "raised" in one) for one in answers] == [(None, True)] * 3 + [(2, False)]
     assert "this line is not a request" in answers[0]["raised"]

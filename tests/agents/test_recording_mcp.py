@@ -146,7 +146,7 @@ def shim(server: Callable[[], Any], base: str) -> Iterator[tuple[BinaryIO, Binar
     with os.fdopen(write, "wb", buffering=0) as program, os.fdopen(read, "rb") as answers:
         yield program, answers, codes
         program.close()
-        thread.join(10)
+        thread.join(100)
     assert not thread.is_alive()
 
 

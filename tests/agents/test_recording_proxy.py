@@ -44,7 +44,7 @@ async def proxied(handler: Handler, session: Session | None = None) -> AsyncIter
         await proxy.start()
         base = proxy.open(session)
         try:
-            async with httpx.AsyncClient(base_url=base, trust_env=False, timeout=20) as client:
+            async with httpx.AsyncClient(base_url=base, trust_env=False, timeout=250) as client:
                 yield session, client
         finally:
             await proxy.close()
@@ -100,7 +100,7 @@ async def test_a_stream_goes_on_chunk_by_chunk() -> None:
         proxy = Proxy({"openai": server.url})
         await proxy.start()
         got = []
-        async with httpx.AsyncClient(trust_env=False, timeout=20) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=250) as client:
             url = f"{proxy.open(session)}/openai/v1/chat/completions"
             async with client.stream("POST", url, json={**ASKED, "stream": True}) as reply:
                 async for chunk in reply.aiter_raw():

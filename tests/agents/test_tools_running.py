@@ -56,7 +56,7 @@ def odd(): return object()
 async def later(x): await asyncio.sleep(0); return x
 def big(): return "x" * 2_000_000
 def by_position(x, /): return x
-gate = threading.Barrier(2, timeout=30)
+gate = threading.Barrier(2, timeout=100)
 def meets(): gate.wait(); return "met"
 async_gate = None
 async def meets_async():

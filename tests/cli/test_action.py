@@ -96,7 +96,7 @@ def run_step(name: str, folder: Path, inputs: dict[str, str], **more: str) -> su
     return subprocess.run(
         ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]], cwd=folder, capture_output=True,
         text=True, env={**os.environ, "CI": "true", "GITHUB_ACTIONS": "true", **own, **more},
-        stdin=subprocess.DEVNULL, timeout=110, check=False,
+        stdin=subprocess.DEVNULL, timeout=250, check=False,
     )  # fmt: skip
 
 

@@ -46,7 +46,7 @@ def run(command: str, checkout: Path, **more: str) -> subprocess.CompletedProces
     }
     return subprocess.run(
         ["bash", "-e", "-o", "pipefail", "-c", command], cwd=checkout, env=environment, capture_output=True, text=True,
-        stdin=subprocess.DEVNULL, timeout=110, check=False,
+        stdin=subprocess.DEVNULL, timeout=250, check=False,
     )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ CLOSED = [*(f"{one}&-" for one in ("<", ">", "2>")), ">&- 2>&-", "<&- >&-", "<&-
 def run(words: Sequence[str], redirected: str) -> subprocess.CompletedProcess[bytes]:
     command = f'exec "$0" -m agenteval_tui "$@" {redirected}'
     return subprocess.run(
-        ["/bin/sh", "-c", command, sys.executable, *words], capture_output=True, timeout=60, check=False
+        ["/bin/sh", "-c", command, sys.executable, *words], capture_output=True, timeout=250, check=False
     )
 
 
@@ -59,7 +59,7 @@ def test_a_reader_who_has_gone_is_no_error(words: list[str]) -> None:
             [sys.executable, "-m", "agenteval_tui", *words],
             stdout=writing,
             stderr=subprocess.PIPE,
-            timeout=60,
+            timeout=250,
             check=False,
         )
     finally:
@@ -79,7 +79,7 @@ def test_nothing_is_written_into_a_file_that_got_the_number_of_a_closed_stream(t
         "assert sys.__stderr__ is sys.stderr and sys.stderr.fileno() == 2 and file.fileno() > 2\n"
     )
     ended = subprocess.run(
-        ["/bin/sh", "-c", 'exec "$0" -c "$1" <&- >&- 2>&-', sys.executable, source], timeout=60, check=False
+        ["/bin/sh", "-c", 'exec "$0" -c "$1" <&- >&- 2>&-', sys.executable, source], timeout=250, check=False
     )
     assert ended.returncode == 0
     assert (tmp_path / "history").read_text() == ""
@@ -121,7 +121,7 @@ def test_an_error_before_the_command_line_is_there_is_no_1() -> None:
         "entrance._without_plugins_of_pydantic = lambda: 1 / 0\n"
         "sys.exit(entrance.main(['history']))\n"
     )
-    ended = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=250, check=False)
     assert ended.returncode == 3
     assert len(ended.stderr.splitlines()) == 1
     assert "ZeroDivisionError" in ended.stderr
@@ -139,7 +139,7 @@ def test_an_error_in_an_executions_process_is_told_and_kept() -> None:
         [sys.executable, "-c", source],
         input=json.dumps(to_builtins(ExecutionRequest((), PlanOptions(), "history.db", "config"))).encode(),
         capture_output=True,
-        timeout=60,
+        timeout=250,
         check=False,
     )
     assert ended.returncode == 3

@@ -136,7 +136,7 @@ def test_nothing_heavy_is_imported_for_it(suite: Path) -> None:
         "print(*(name for name in ('click', 'msgspec', 'pydantic', 'asyncio', 'textual') if name in sys.modules))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=suite.parent, timeout=60, check=True,
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=suite.parent, timeout=250, check=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert done.stdout == "good\tSays where it is\nbad\tSays what it never says\n:none\n\n"
@@ -162,7 +162,7 @@ def path(tmp_path: Path) -> str:
 
 def in_shell(program: str, script: str, path: str, folder: Path) -> str:
     done = subprocess.run([program, *(["--no-config"] if program.endswith("fish") else []), "-c", script],
-                          capture_output=True, text=True, cwd=folder, timeout=100, check=False,
+                          capture_output=True, text=True, cwd=folder, timeout=250, check=False,
                           env={**os.environ, "PATH": path})  # fmt: skip
     assert done.stderr == ""
     return done.stdout

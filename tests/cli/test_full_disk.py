@@ -44,7 +44,7 @@ def test_a_full_disk_is_the_cause_once_and_the_rest_is_resumed(
             said = terminal.text
             code = terminal.exit_code()
     else:
-        done = subprocess.run([agenteval, *run], capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL)
+        done = subprocess.run([agenteval, *run], capture_output=True, text=True, timeout=250, stdin=subprocess.DEVNULL)
         code, said = done.returncode, done.stdout + done.stderr
     assert code == 3
     assert said.count("the disk is full") == 1
@@ -53,6 +53,6 @@ def test_a_full_disk_is_the_cause_once_and_the_rest_is_resumed(
     assert "agenteval resume" in said
     subprocess.run(["mount", "-o", "remount,size=40m", str(small_disk)], check=True)
     words = [agenteval, *history, "resume", "last", "--trust"]
-    again = subprocess.run(words, capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL)
+    again = subprocess.run(words, capture_output=True, text=True, timeout=250, stdin=subprocess.DEVNULL)
     assert again.returncode == 0, again.stderr
     assert "40 passed of 40 runs" in again.stdout

@@ -241,7 +241,7 @@ def test_a_signal_ends_the_program_too_and_the_recording_is_stored(
             assert recording.poll() is None
             time.sleep(0.01)
         recording.send_signal(number)
-        assert recording.wait(60) == 130
+        assert recording.wait(250) == 130
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)
     (run,) = json.loads(cli("history", "--runs", "--json").out)

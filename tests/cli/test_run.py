@@ -194,7 +194,7 @@ def test_ctrl_c_ends_with_130_and_keeps_what_ended(suite: Path, tmp_path: Path) 
             ended = _ended(db)
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=250)
     finally:
         process.kill()
     assert process.returncode == 130

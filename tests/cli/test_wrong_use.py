@@ -175,7 +175,7 @@ def test_nothing_of_the_ui_toolkit_is_imported(suite: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=250,
         cwd=root,
         env={**os.environ, "PYTHONPATH": str(root)},
     )
@@ -209,7 +209,7 @@ def test_a_reader_that_goes_away_costs_no_traceback(program: Program, suite: Pat
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=250,
         env={**os.environ, "PYTHONPATH": str(root)},
     )
     assert done.stdout == "{\n"

@@ -46,7 +46,7 @@ def test_browse_run_watch_inspect_edit_save_run_again_and_find_both(suites: Path
         assert "Nothing has run yet" in terminal.text
         terminal.send("r")  # a first start begins at the first test
         terminal.wait_for("kunden-deutschland  run")
-        terminal.wait_for("5 of 5", timeout=60)
+        terminal.wait_for("5 of 5", timeout=250)
         terminal.wait_for("finished")
         terminal.send("n")
         terminal.wait_for("✗ kunden-deutschland")
@@ -68,7 +68,7 @@ def test_browse_run_watch_inspect_edit_save_run_again_and_find_both(suites: Path
         terminal.send("\x13")
         terminal.wait_for("Saved tabellen.suite.yaml")
         terminal.send("\x14")  # run again, by the criterion that was saved
-        terminal.wait_for("5 of 5  ✓ 5", timeout=60)
+        terminal.wait_for("5 of 5  ✓ 5", timeout=250)
         terminal.wait_for("finished")
         terminal.send("q")
         terminal.wait_for_end()
@@ -122,6 +122,6 @@ def test_an_app_that_is_killed_leaves_its_execution_running(suites: Path) -> Non
     with fork(str(suites)) as terminal:
         terminal.wait_for("3 run ◐")
         terminal.send("3")
-        terminal.wait_for("5 of 5", timeout=60)
+        terminal.wait_for("5 of 5", timeout=250)
         terminal.send("q")
         terminal.wait_for_end()

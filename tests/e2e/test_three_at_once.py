@@ -52,7 +52,7 @@ def test_each_sees_what_the_others_do(tmp_path: Path) -> None:
         )
         one.send("r")
         other.send("r")
-        out, err = headless.communicate(timeout=100)
+        out, err = headless.communicate(timeout=250)
         assert headless.returncode == 0, err.decode()
         assert b'"finished"' in out
         for terminal in (one, other):

@@ -28,7 +28,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [*command, "--disable-pip-version-check", "--target", str(folder / "site"), str(source)],
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=250,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -42,7 +42,7 @@ def agenteval(*arguments: object, site: Path | None = None) -> subprocess.Comple
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=250,
         env={**os.environ, "PYTHONPATH": path},
         check=False,
     )

@@ -47,10 +47,10 @@ def test_threads(tmp_path: Path, names: tuple[str, ...], one_store: bool) -> Non
 
         def work(path: Path) -> ImportReport:
             if one_store:
-                return import_file(path, shared, on_progress=lambda *_: together.wait(60) and None)
+                return import_file(path, shared, on_progress=lambda *_: together.wait(250) and None)
             with Store.open(db) as own:
                 # All have written their runs before the first of them ends.
-                return import_file(path, own, on_progress=lambda *_: together.wait(60) and None)
+                return import_file(path, own, on_progress=lambda *_: together.wait(250) and None)
 
         with ThreadPoolExecutor(len(names)) as pool:
             reports = list(pool.map(work, paths))
@@ -90,7 +90,7 @@ def test_processes(tmp_path: Path) -> None:
         for one in given:
             assert one.stdout is not None
             assert one.stdout.readline() == "ready\n"  # its runs are written
-        said = [json.loads(one.communicate("\n", timeout=60)[0]) for one in given]
+        said = [json.loads(one.communicate("\n", timeout=250)[0]) for one in given]
     finally:
         for one in given:
             one.kill()

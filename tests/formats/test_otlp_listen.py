@@ -126,7 +126,7 @@ class Listening:
         assert int(told.get("rejectedSpans", 0)) == unread
 
     def until(self, condition: Callable[[], object]) -> None:
-        end = time.monotonic() + 60
+        end = time.monotonic() + 250
         with self.news:
             while not condition():
                 assert time.monotonic() < end
@@ -299,7 +299,7 @@ def receiver() -> Iterator[Callable[[bytes], bytes]]:
 
     def send(data: bytes) -> bytes:
         host, port = server.address.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port)), timeout=60) as connected:
+        with socket.create_connection((host, int(port)), timeout=250) as connected:
             connected.sendall(data)
             connected.shutdown(socket.SHUT_WR)
             return b"".join(iter(lambda: connected.recv(65536), b""))

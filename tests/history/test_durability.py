@@ -94,7 +94,7 @@ def test_two_processes_write_at_once(path: Path) -> None:
             store.executions()
         store.flush()
         for process in processes:
-            out, _ = process.communicate(timeout=100)
+            out, _ = process.communicate(timeout=250)
             assert out.endswith(b"ended\n")
         for name in ("FIRST", "SECOND", "HERE"):
             assert store.execution(name).passed == 300

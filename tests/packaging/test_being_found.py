@@ -123,7 +123,7 @@ def test_a_start_on_windows_ends_with_a_sentence_before_anything_of_unix_is_impo
         "import agenteval_tui\n"
         "try:\n    agenteval_tui.load\nexcept ImportError as error:\n    print(codes, error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True,
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=250, check=True,
                           env={**os.environ, "PYTHONPATH": str(ROOT)})  # fmt: skip
     assert "WSL" in ON_WINDOWS
     assert done.stderr == f"agenteval: {ON_WINDOWS}\n" * 2
@@ -152,7 +152,7 @@ def test_make_takes_the_newest_python_that_is_new_enough_and_works(tmp_path: Pat
         names = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "PYTHON"))}
         return subprocess.run(
             ["make", "--no-print-directory", "-C", str(ROOT), "python"], capture_output=True, text=True, check=False,
-            env={**names, "PATH": f"{tmp_path / 'pythons'}:{tools}"}, timeout=60,
+            env={**names, "PATH": f"{tmp_path / 'pythons'}:{tools}"}, timeout=250,
         )  # fmt: skip
 
     python("python3", "exit 127")  # as a shim of pyenv for a version that is not active

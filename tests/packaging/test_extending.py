@@ -60,7 +60,7 @@ def run(line: str, folder: Path) -> str:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=250,
         check=False,
     )
     assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"

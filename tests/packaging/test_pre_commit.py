@@ -25,7 +25,7 @@ def test_the_hook_checks_the_suites_of_a_commit(tmp_path: Path) -> None:
 
     def run(*command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            command, cwd=repository, env=environment, capture_output=True, text=True, timeout=110, check=False
+            command, cwd=repository, env=environment, capture_output=True, text=True, timeout=250, check=False
         )
 
     repository = tmp_path / "repo"

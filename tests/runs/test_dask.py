@@ -75,7 +75,7 @@ tests:
 
 def until(condition: Callable[[], object], what: str) -> None:
     """Wait until `condition` holds."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + 250
     while not condition():
         assert time.monotonic() < end, f"waited in vain: {what}"
         time.sleep(0.02)

@@ -109,7 +109,7 @@ class Forks:
         return Child(int(self._program.stdout.readline()))
 
     def close(self) -> None:
-        self._program.communicate(timeout=60)
+        self._program.communicate(timeout=250)
 
 
 @pytest.fixture

@@ -546,7 +546,7 @@ def test_the_last_words_of_a_process_that_dies_are_said_and_an_empty_log_goes(
         return
     for thread in threading.enumerate():
         if thread.name == "reap-execution":
-            thread.join(30)
+            thread.join(100)
     assert not log.exists()
 
 

@@ -64,7 +64,7 @@ class Aimock:
         command = ["node", str(self._program), "-p", str(port), "-h", "127.0.0.1", "-f", str(self._file), "--strict"]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen([*command, *self._options], stdout=log, stderr=log)
-        end = time.monotonic() + 30
+        end = time.monotonic() + 100
         while not self._answers():
             if self._process.poll() is not None or time.monotonic() > end:
                 self.__exit__()
@@ -75,13 +75,13 @@ class Aimock:
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
         try:
-            self._process.wait(10)
+            self._process.wait(250)
         except subprocess.TimeoutExpired:
             self._process.kill()
 
     def _answers(self) -> bool:
         try:
-            with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(f"{self.url}/models", timeout=5):
+            with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(f"{self.url}/models", timeout=50):
                 return True
         except urllib.error.HTTPError:
             return True

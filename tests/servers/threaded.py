@@ -24,10 +24,10 @@ def serving(handler: Handler) -> Iterator[ScriptedServer]:
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(main()), daemon=True)
     thread.start()
-    assert ready.wait(10)
+    assert ready.wait(100)
     try:
         yield server
     finally:
         loop.call_soon_threadsafe(stop.set)
-        thread.join(10)
+        thread.join(100)
         loop.close()

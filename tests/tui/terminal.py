@@ -199,7 +199,7 @@ class Terminal:
     def press(self, *keys: str) -> None:
         """Type keys one by one: the next when the program has done what it does about the one before."""
         for key in keys:
-            end = time.monotonic() + 60
+            end = time.monotonic() + 250
             before, _ = self._worked(main=True)
             self.send(key)
             while before and self._worked(main=True) == (before, False):

@@ -82,7 +82,7 @@ async def test_a_sheet_that_another_screen_takes_away_stops_asking(
 
     def held(*arguments: Any, **named: Any) -> Any:
         begun.set()
-        assert go_on.wait(30)
+        assert go_on.wait(100)
         raise AgentevalError("stopped")
 
     def held_sampling(work: Any) -> Any:

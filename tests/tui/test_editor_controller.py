@@ -223,7 +223,7 @@ async def test_the_newest_text_is_checked_and_no_two_checks_run_at_a_time(
         assert isinstance(form, TestForm)
         running.append(form.values["repeat"])
         begun.set()
-        assert go.wait(10)
+        assert go.wait(100)
         return real(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(module, "validate_form", held)

@@ -325,7 +325,7 @@ async def test_the_palette_lists_its_commands_before_suites_and_history_are_read
     samples: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = threading.Event()
-    monkeypatch.setattr(command_providers, "known", lambda session: read.wait(60) and known(session))
+    monkeypatch.setattr(command_providers, "known", lambda session: read.wait(250) and known(session))
     app = app_on(*samples)
     async with app.run_test(size=(120, 40)) as pilot:
         try:

@@ -139,7 +139,7 @@ async def test_a_run_with_a_long_config_is_shown_before_it_is_judged(
 
 def test_it_does_not_load_the_toolkit() -> None:
     code = "import sys, agenteval_tui.tui.screens.inspect.controller; print('textual' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=250, check=True)
     assert done.stdout.strip() == "False"
 
 

@@ -165,7 +165,7 @@ async def test_who_goes_elsewhere_while_a_run_starts_stays_there(
     live = Live("01M82S3DAYEP44WPG1V1E8FTEA", 1, "/nowhere", "shop", 0)
 
     def start(paths: object, options: object) -> tuple[Live, Estimate]:
-        assert started.wait(60)
+        assert started.wait(250)
         return live, Estimate(1, 1, {}, None, None, None, ReplyEstimate(0, None, None, None))
 
     monkeypatch.setattr(app.session.workspace, "start", start)

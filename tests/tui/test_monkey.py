@@ -18,7 +18,7 @@ SEED = int(os.environ.get("MONKEY_SEED", "7"))
 EVENTS = int(os.environ.get("MONKEY_EVENTS", "80"))
 
 
-@pytest.mark.timeout(120 + EVENTS)
+@pytest.mark.timeout(300 + EVENTS)
 @pytest.mark.xdist_group("monkey")
 @pytest.mark.every_frame
 async def test_whatever_is_done_nothing_breaks_hangs_or_is_lost(

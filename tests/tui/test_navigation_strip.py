@@ -150,7 +150,7 @@ async def test_nothing_is_counted_while_the_first_suites_are_read(
     samples: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read, counts, overview = threading.Event(), list[int](), Session.overview
-    monkeypatch.setattr(Session, "overview", lambda session: read.wait(60) and overview(session))
+    monkeypatch.setattr(Session, "overview", lambda session: read.wait(250) and overview(session))
     app = app_on(*samples)
     count = app.badges.count
     monkeypatch.setattr(app.badges, "count", lambda: counts.append(1) or count())

@@ -47,7 +47,7 @@ def test_the_app_ends_when_its_server_was_killed(tmp_path: Path) -> None:
     os.close(told)
     assert server.stdout is not None
     try:
-        shown, end = b"", time.monotonic() + 60
+        shown, end = b"", time.monotonic() + 250
         while b"customers" not in shown:
             assert time.monotonic() < end, shown[-500:]
             if select.select([server.stdout], [], [], 0.1)[0]:

@@ -50,7 +50,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
 
     def later(workspace: Workspace, overview: Overview) -> Mapping[str, tuple[Problem, ...]]:
         made.asked += 1
-        made.open.wait(60)
+        made.open.wait(250)
         found = real(workspace, overview)
         made.ended += 1
         return found

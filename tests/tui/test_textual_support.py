@@ -111,7 +111,7 @@ def test_with_another_version_the_text_area_still_gives_back_its_text(tmp_path: 
     source += "assert not (input.IS_KNOWN or minimal_redraw.IS_KNOWN or area.IS_KNOWN); sys.exit(code)"
     command = [sys.executable, "-c", source, "-p", "no:cacheprovider", f"--basetemp={tmp_path / 'tests'}"]
     command += [str(Path(__file__).with_name("test_editor_parts.py"))]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False, cwd=TUI.parents[1])
+    done = subprocess.run(command, capture_output=True, text=True, timeout=250, check=False, cwd=TUI.parents[1])
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
 

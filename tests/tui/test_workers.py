@@ -87,6 +87,6 @@ async def test_a_screen_under_a_sheet_is_not_waited_for_until_the_sheet_closes(m
         await pilot.pause()
         below.call_later(closed.wait)
         waits = asyncio.create_task(until_painted(below))
-        done, _ = await asyncio.wait([waits], timeout=10)
+        done, _ = await asyncio.wait([waits], timeout=250)
         closed.set()
         assert done

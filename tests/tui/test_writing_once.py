@@ -55,7 +55,7 @@ class Held:
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         self.begun.append(arguments)
-        assert self.go.wait(30)
+        assert self.go.wait(100)
         return self._work(*arguments, **options)
 
 
