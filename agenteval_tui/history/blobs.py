@@ -8,7 +8,6 @@ version of the layout; a field that the models gain needs a new one (a test comp
 from __future__ import annotations
 
 import hashlib
-import json
 import zlib
 from collections.abc import Iterable
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from agenteval_tui.core.ids import criterion_names
-from agenteval_tui.core.quick_json import encoder
+from agenteval_tui.core.quick_json import decoded, encoder
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
 from agenteval_tui.transcripts.model import (
     Attachment,
@@ -213,7 +212,7 @@ def _step(step: Step) -> tuple[object, ...]:
 def unpack_transcript(data: bytes) -> Transcript:
     """The transcript that `pack_transcript` packed. Raises ValueError when the bytes are something else."""
     try:
-        layout, messages, calls, timing, usage, model, finish, final, error, *more = json.loads(_decompress(data))
+        layout, messages, calls, timing, usage, model, finish, final, error, *more = decoded(_decompress(data))
         if layout not in (_LAYOUT, _LAYOUT_WITH_ATTACHMENTS):
             raise ValueError(f"layout {layout} is not known")
         return Transcript(
@@ -265,7 +264,7 @@ def pack_results(results: Iterable[CriterionResult]) -> bytes:
 def unpack_results(data: bytes) -> tuple[CriterionResult, ...]:
     """The results that `pack_results` packed. Raises ValueError when the bytes are something else."""
     try:
-        layout, packed = json.loads(_decompress(data))
+        layout, packed = decoded(_decompress(data))
         if layout not in (_LAYOUT, _RESULTS_LAYOUT):
             raise ValueError(f"layout {layout} is not known")
         results = [_old_result(*parts) if layout == _LAYOUT else _result(*parts) for parts in packed]

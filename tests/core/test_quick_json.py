@@ -1,17 +1,18 @@
-"""Our JSON encoder writes and refuses what the standard library's does."""
+"""Our JSON encoder writes and refuses what the standard library's does, and our decoder reads the same."""
 
 from __future__ import annotations
 
 import json
 from datetime import date
 from enum import StrEnum
+from itertools import product
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agenteval_tui.core.quick_json import encoder
+from agenteval_tui.core.quick_json import decoded, encoder
 
 PAIRS = [
     (
@@ -86,3 +87,29 @@ def test_it_goes_on_after_a_refusal() -> None:
         shared = {"a": [1]}
         assert _outcome(ours, [shared, {1}]) == _outcome(theirs, [shared, {1}])
         assert ours([shared, shared]) == theirs([shared, shared])
+
+
+@settings(max_examples=200)
+@given(JSON, st.booleans())
+def test_any_json_is_read(value: Any, ascii_only: bool) -> None:
+    text = json.dumps(value, ensure_ascii=ascii_only)
+    data = text.encode("utf-8", "surrogatepass")
+    assert repr(decoded(data)) == repr(json.loads(data))
+
+
+SURROGATES = (r"\ud800", r"\udc00", r"\udfff", r"\ud83d\ude00", "a", r"\n", r"\\")
+
+
+@pytest.mark.parametrize("escapes", product(SURROGATES, repeat=3), ids="".join)
+def test_halves_of_characters_are_read(escapes: tuple[str, ...]) -> None:
+    data = f'["{"".join(escapes)}"]'.encode()
+    assert decoded(data) == json.loads(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"[", b'["a]', b"[1]x", b'{"a":1,"a":2}', b"[NaN,-Infinity,1e400]", b"-0", b"9" * 30, b"9" * 5_000,
+     b'"\xff"', b'"\xc3"', b"\xef\xbb\xbf1", b'{"a"}', b"1.0e", b"01", b'"\t"', b"[" * 20_000],
+)  # fmt: skip
+def test_what_is_not_read(data: bytes) -> None:
+    assert repr(_outcome(decoded, data)) == repr(_outcome(json.loads, data))
