@@ -262,17 +262,20 @@ class BlockColumn:
         return min(block.fold or FOLDED_BY_HAND, FOLDED_BY_HAND) if folded else None
 
     def _estimate(self, piece: Piece) -> int:
-        if piece.end is None:
-            lines, size = self.blocks[piece.block].hint
-        else:
+        head = self._heads and piece.start == 0
+        if piece.end is not None:
             text = self.text(piece.block)
             lines = text.count("\n", piece.start, piece.end) + (piece.end == _shown_size(text))
-            size = piece.end - piece.start
+            return self._rows_of(lines, piece.end - piece.start) + head
+        block, most = self.blocks[piece.block], (piece.limit or 0) + 1
+        if block.characters > 2 * most * self._text_width:
+            return most + head  # however its lines are broken, which would have to be counted through megabytes
+        return min(self._rows_of(block.lines, block.characters), most) + head
+
+    def _rows_of(self, lines: int, characters: int) -> int:
+        """About how many rows so many lines and characters take."""
         lines = max(lines, 1)
-        rows = lines + max(size - lines * self._text_width // 2, 0) // self._text_width
-        if piece.limit is not None:
-            rows = min(rows, piece.limit + 1)
-        return rows + (self._heads and piece.start == 0)
+        return lines + max(characters - lines * self._text_width // 2, 0) // self._text_width
 
     def _measure(self, index: int) -> None:
         piece = self._pieces[index]

@@ -31,7 +31,7 @@ class JsonDocument(BlockColumn):
 
         # Only a guess at its height, made exact when it is seen.
         lines = 2 + (len(value) if isinstance(value, Mapping | list) else 0)
-        return Block(("raw", number), name, "dim", "", FOLDED, (lines, lines * 30), make=make)
+        return Block(("raw", number), name, "dim", "", FOLDED, hint=(lines, lines * 30), make=make)
 
     @staticmethod
     def _columns(width: int) -> tuple[int, bool]:

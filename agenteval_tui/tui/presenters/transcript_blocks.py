@@ -35,9 +35,9 @@ CALL, ANSWER = ("▸", "◂") if UNICODE else (">", "<")
 class Block(Struct, frozen=True):
     """A block before it is laid out.
 
-    `make` gives the text when it is needed; `hint` is a guess at how many lines and characters that will be. `text` is
-    there already for messages. `raw`: what `make` formats, as it came. `fold` is the number of rows that it is folded
-    to when it is longer.
+    `text` is there already for messages; else `make` gives it when it is needed, and `raw` is what `make` formats, as
+    it came, or `hint` guesses how many lines and characters that will be. `fold` is the number of rows that it is
+    folded to when it is longer.
     """
 
     key: BlockKey
@@ -45,7 +45,6 @@ class Block(Struct, frozen=True):
     label_style: str
     style: str
     fold: int | None
-    hint: tuple[int, int]
     text: str | None = None
     make: Callable[[], Body] | None = None
     aside: Cell = ("", "")
@@ -53,6 +52,18 @@ class Block(Struct, frozen=True):
     is_step: bool = True
     source: object = None
     raw: str = ""
+    hint: tuple[int, int] = (1, 0)
+
+    @property
+    def characters(self) -> int:
+        """How many the text has, as far as that is known before it is made."""
+        return len(self.raw or self.text or "") or self.hint[1]
+
+    @property
+    def lines(self) -> int:
+        """How many the text has, as far as that is known before it is made."""
+        known = self.raw or self.text
+        return known.count("\n") + 1 if known else self.hint[0]
 
     def body(self) -> Body:
         """The text with its styles and places."""
@@ -84,9 +95,7 @@ def blocks_of(transcript: Transcript, first: int = 0) -> Iterator[tuple[int, Blo
             text = attachment_text(one)
             yield (
                 index,
-                Block(
-                    ("attachment", attached), "file", "dim", "dim", None, _size(text), text, is_step=False, source=one
-                ),
+                Block(("attachment", attached), "file", "dim", "dim", None, text=text, is_step=False, source=one),
             )
             attached += 1
         for number in message.tool_calls:
@@ -99,11 +108,11 @@ def blocks_of(transcript: Transcript, first: int = 0) -> Iterator[tuple[int, Blo
                 yield len(messages), block
     if transcript.log:
         said = transcript.log.rstrip("\n")
-        yield len(messages), Block(("log", 0), "log", "dim", "dim", _FOLDED["log"], _size(said), said, is_step=False)
+        yield len(messages), Block(("log", 0), "log", "dim", "dim", _FOLDED["log"], text=said, is_step=False)
     if transcript.error is not None:
         error = transcript.error
         text = f"{error.kind}: {error.message}" + (f"\n{error.mend}" if error.mend else "")
-        yield len(messages), Block(("error", 0), "error", "error", "error", None, _size(text), text, sign="!")
+        yield len(messages), Block(("error", 0), "error", "error", "error", None, text=text, sign="!")
 
 
 def _remarks(transcript: Transcript) -> Iterator[Block]:
@@ -113,11 +122,11 @@ def _remarks(transcript: Transcript) -> Iterator[Block]:
     said += [note.said for note in transcript.notes]
     if said:
         text = "\n".join(said)
-        yield Block(("ending", 0), "note", "error", "error", None, _size(text), text, sign="!", is_step=False)
+        yield Block(("ending", 0), "note", "error", "error", None, text=text, sign="!", is_step=False)
     setup = {name: took for name, took in transcript.timing.setup.items() if took >= _SHORTEST_SETUP_MS}
     if setup:
         text = "\n".join(f"{name}: {duration(took)}" for name, took in setup.items())
-        yield Block(("setup", 0), "start", "dim", "dim", None, _size(text), text, is_step=False)
+        yield Block(("setup", 0), "start", "dim", "dim", None, text=text, is_step=False)
 
 
 def raw_blocks(transcript: Transcript) -> Iterator[tuple[int, Block]]:
@@ -125,14 +134,14 @@ def raw_blocks(transcript: Transcript) -> Iterator[tuple[int, Block]]:
     for index, message in enumerate(transcript.messages):
         make = _raw(Transcript(messages=(message,)), "messages")
         hint = (4 + 2 * len(message.tool_calls), len(message.content) + len(message.reasoning))
-        yield index, Block(("raw", index), f"[{index}]", "dim", "", _FOLDED["raw"], hint, make=make)
+        yield index, Block(("raw", index), f"[{index}]", "dim", "", _FOLDED["raw"], hint=hint, make=make)
     offset = len(transcript.messages)
     for number, call in enumerate(transcript.tool_calls):
         make = _raw(Transcript(tool_calls=(call,)), "tool_calls")
         hint = (7, len(call.result or ""))
-        yield offset, Block(("raw", offset + number), f"call {number}", "dim", "", _FOLDED["raw"], hint, make=make)
+        yield offset, Block(("raw", offset + number), f"call {number}", "dim", "", _FOLDED["raw"], hint=hint, make=make)
     last = offset + len(transcript.tool_calls)
-    yield offset, Block(("raw", last), "run", "dim", "", None, (20, 400), make=_raw_rest(transcript))
+    yield offset, Block(("raw", last), "run", "dim", "", None, hint=(20, 400), make=_raw_rest(transcript))
 
 
 def _message(index: int, message: Message, turn_ms: float | None) -> Iterator[Block]:
@@ -142,19 +151,19 @@ def _message(index: int, message: Message, turn_ms: float | None) -> Iterator[Bl
     if message.reasoning:
         yield Block(
             ("reasoning", index), "reasoning", "reasoning", "reasoning italic", _FOLDED["reasoning"],
-            _size(message.reasoning), message.reasoning, aside=timing, is_step=not message.content, source=message,
+            text=message.reasoning, aside=timing, is_step=not message.content, source=message,
         )  # fmt: skip
         timing = ("", "")
     if message.role == "tool":
         yield Block(
-            ("message", index), "tool", "role-tool", "", _FOLDED["result"], _size(message.content), message.content,
+            ("message", index), "tool", "role-tool", "", _FOLDED["result"], text=message.content,
             sign=ANSWER, aside=("matches no call", "dim"), source=message,
         )  # fmt: skip
     elif message.content or not (message.reasoning or message.tool_calls):
         style = "dim" if message.role == "system" else ""
         yield Block(
             ("message", index), role_label(message), _role_style(message.role), style, _FOLDED.get(message.role),
-            _size(message.content), message.content, aside=timing, source=message,
+            text=message.content, aside=timing, source=message,
         )  # fmt: skip
 
 
@@ -168,7 +177,7 @@ def _call(number: int, call: ToolCall, answer: int | None, messages: tuple[Messa
     else:
         aside = (duration(call.duration_ms), "dim")
     yield Block(
-        ("call", number), "tool", "role-tool", "", _FOLDED["call"], (lines, 0), sign=CALL, aside=aside,
+        ("call", number), "tool", "role-tool", "", _FOLDED["call"], sign=CALL, aside=aside, hint=(lines, 0),
         make=lambda: call_body(call.name, arguments), source=call,
     )  # fmt: skip
     text = call.result if answer is None else messages[answer].content
@@ -178,8 +187,8 @@ def _call(number: int, call: ToolCall, answer: int | None, messages: tuple[Messa
     # Formatted when it is seen: thousands of results would keep a transcript from the screen.
     formatted = is_formatted(text)
     yield Block(
-        ("result", number), "", "role-tool", "error" if failed else "", _FOLDED["result"], _size(text),
-        None if formatted else text, (lambda: result_body(text)) if formatted else None,
+        ("result", number), "", "role-tool", "error" if failed else "", _FOLDED["result"],
+        text=None if formatted else text, make=(lambda: result_body(text)) if formatted else None,
         sign=ANSWER, aside=("error", "error") if failed else ("", ""), is_step=False, source=call,
         raw=text if formatted else "",
     )  # fmt: skip
@@ -200,10 +209,6 @@ def role_label(message: Message) -> str:
 
 def _role_style(role: str) -> str:
     return {"user": "role-user", "assistant": "role-assistant bold", "tool": "role-tool"}.get(role, "dim")
-
-
-def _size(text: str) -> tuple[int, int]:
-    return text.count("\n") + 1, len(text)
 
 
 def _raw(part: Transcript, name: str) -> Callable[[], Body]:
