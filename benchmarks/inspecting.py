@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import statistics
 import tempfile
 import time
@@ -14,7 +15,7 @@ from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.tui.app import AgentevalApp
-from agenteval_tui.tui.screens.inspect.screen import InspectScreen
+from agenteval_tui.tui.screens.inspect.screen import RESTING_SECONDS, InspectScreen
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 from benchmarks.table import Row
 
@@ -42,6 +43,7 @@ def transcript(seed: int, steps: int = STEPS, characters: int = CHARACTERS) -> T
 
 def run(quick: bool = False) -> list[Row]:
     """Medians over a few rounds; a repaint is part of each figure but those of searching."""
+    gc.set_threshold(20_000, 20, 20)  # as the program does
     with tempfile.TemporaryDirectory() as folder:
         db = Path(folder) / "history.db"
         _store(db, 3)
@@ -77,10 +79,12 @@ async def _measured(folder: Path, db: Path, quick: bool) -> list[Row]:
             app.inspect(run)
             await _shown(app, run)
             opened.append((time.perf_counter() - began) * 1e3)
-            # What is counted over the other runs is not waited for, but it must not be counted into the next round.
-            await pilot.pause(0.5)
-        screen = app.screen
-        assert isinstance(screen, InspectScreen)
+            # What is found out beside the run is not waited for, but it must not be counted into the next round.
+            await pilot.pause(RESTING_SECONDS + 0.1)
+            screen = app.screen
+            assert isinstance(screen, InspectScreen)
+            while screen.unanswered:
+                await pilot.pause(0.1)
         view = screen.query_one("#transcript", TranscriptView)
         steps = [await _painted(view, view.next_step) for _ in range(20 if quick else 200)]
         ends = [await _painted(view, work) for work in (view.action_last, view.action_first) * 5]
