@@ -161,11 +161,8 @@ def _record_program(invocation: Invocation, given: Mapping[str, Any], started: H
 
 async def _shown(live: LiveRecording, recorded: Callable[[LiveRecording], Awaitable[T]]) -> T:
     """What `recorded` gives; whoever watches the recording sees it, until it is stored."""
-    await live.begin()
-    try:
+    async with live:
         return await recorded(live)
-    finally:
-        await live.close()
 
 
 def _before(given: Mapping[str, Any]) -> tuple[Cassette | None, tuple[Exchange, ...]]:

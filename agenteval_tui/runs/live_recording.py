@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import TracebackType
 
 from msgspec.structs import replace
 
@@ -29,7 +30,8 @@ from agenteval_tui.transcripts.model import Transcript
 
 
 class LiveRecording:
-    """Call `begin`, then `show` as often as there is something new, `end` once it is stored, and `close`.
+    """Watched inside an `async with` block: call `show` as often as there is something new, and `end` once it is
+    stored. Where the block raises, those who watch read why.
 
     `stopped` is set when somebody who watches ends it. `handshake`: with whoever started it and is about to watch.
     """
@@ -39,13 +41,14 @@ class LiveRecording:
         self.execution = execution
         self.run = ref.run
         self._title = title
+        self._stored = False
         self._handshake = handshake or Handshake()
         self._expected = self._handshake.expected
         self._socket = LiveSocket(execution, title, self._command, required=self._expected)
         self._events = EventSink(self._socket.tell)
         self._state = RunState(ref, "running", 1, now_ms())
 
-    async def begin(self) -> None:
+    async def __aenter__(self) -> LiveRecording:
         """From now on it can be watched, where there can be a socket. Raises `AgentevalError` where there can't be one,
         and somebody is about to watch."""
         self._socket.reserve()
@@ -59,6 +62,7 @@ class LiveRecording:
         if watched is not None:
             self._handshake.runs(watched)
         self._events.tell(RunStarted, self.run, 1, started)
+        return self
 
     def show(self, transcript: Transcript) -> None:
         """What the program did by now."""
@@ -76,17 +80,29 @@ class LiveRecording:
 
     def end(self, transcript: Transcript, judged: GradedRun, duration_ms: float) -> None:
         """It is stored, and graded like this."""
+        self._stored = True
         self.show(transcript)
         run, used, error = self.run, transcript.usage, transcript.error
         self._events.tell(UsageCounted, run, used.input_tokens, used.output_tokens, used.cost)
         self._events.tell(AgentFinished, run, duration_ms, "" if error is None else error.message)
         self._events.tell(Graded, run, judged.status, judged.score, judged.failed, duration_ms, judged.not_made)
 
-    async def close(self) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """It is over, stored or not."""
-        self._events.tell(Ended, "cancelled" if self.stopped.is_set() else "finished", "", now_ms())
+        status, message = "cancelled" if self.stopped.is_set() else "finished", ""
+        if error is not None or not self._stored:
+            status, message = "failed", self._failure(error)
+        self._events.tell(Ended, status, message, now_ms())
         await self._socket.close(expected=self._expected)
         self._socket.remove()
+
+    def _failure(self, error: BaseException | None) -> str:
+        why = error.sentence if isinstance(error, AgentevalError) else ""
+        if self._stored:
+            return f"the run is stored, but {why or 'then the program failed'}"
+        return f"this was not stored: {why}" if why else "this was not stored"
 
     def _command(self, command: Command) -> None:
         if command.verb == "cancel":

@@ -12,6 +12,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -173,6 +174,23 @@ def test_a_trace_is_shown_while_it_grows_and_stored_when_it_is_complete(store: S
     assert [message.role for message in transcript.messages] == ["user", "assistant", "tool", "assistant"]
     assert (transcript.usage.input_tokens, transcript.final_output) == (40, "It was shipped already.")
     assert store.execution(found.listener.execution).status == "finished"
+
+
+async def test_who_watches_reads_that_what_came_was_not_stored(tmp_path: Path) -> None:
+    store, view = Store.open(tmp_path / "h.db"), ExecutionView()
+    listener = Listener(store, ListenOptions(), lambda heard: None)
+    listener._events.emit = view.apply
+    listening = asyncio.ensure_future(listener.run("here"))
+    while listener._socket.live is None:
+        await asyncio.sleep(0)
+    listener.take(*sent(FIRST, ROOT))
+    store.close()
+    listener.stop()
+    with pytest.raises(AgentevalError) as caught:
+        await listening
+    assert view.ended is not None
+    why = f"not all that came was stored: {caught.value.sentence}"
+    assert (view.ended.status, view.ended.message) == ("failed", why)
 
 
 def test_more_of_a_stored_trace_is_put_into_its_run(store: Store) -> None:

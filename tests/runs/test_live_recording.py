@@ -72,12 +72,10 @@ async def test_it_is_shown_as_it_comes_and_stopped_by_who_watches(server: Script
 
     live._events = EventSink(tell)
     with Store.open(tmp_path / "h.db") as store:
-        await live.begin()
-        async with asyncio.timeout(60):
+        async with live, asyncio.timeout(60):
             recording = await record(program, permission_of(program), live=live)
-        execution = store_ungraded(store, program, recording, ids=(live.execution, live.run))
-        live.end(recording.transcript, ungraded(recording), recording.duration_ms)
-        await live.close()
+            execution = store_ungraded(store, program, recording, ids=(live.execution, live.run))
+            live.end(recording.transcript, ungraded(recording), recording.duration_ms)
         (row,) = store.runs_of_execution(execution)
         assert (row.id, row.status, store.execution(execution).status) == (live.run, "cancelled", "cancelled")
         assert store.transcript(row.id).final_output == "Hello to you."
@@ -85,6 +83,52 @@ async def test_it_is_shown_as_it_comes_and_stopped_by_who_watches(server: Script
     assert (run.ref.test, run.status) == ("agent", "cancelled")
     assert view.ended is not None
     assert view.ended.status == "cancelled"
+
+
+async def test_who_watches_reads_that_it_was_not_stored(server: ScriptedServer, tmp_path: Path) -> None:
+    words = (sys.executable, "-I", "-S", "agent.py")
+    program = Program(words, tmp_path, {"PATH": "/bin"}, {"openai": server.url})
+    live, view = live_recording(program, None), ExecutionView()
+    live._events = EventSink(view.apply)
+    store = Store.open(tmp_path / "h.db")
+
+    async def not_stored() -> None:
+        async with live:
+            recording = await record(program, permission_of(program), live=live)
+            store.close()
+            store_ungraded(store, program, recording, ids=(live.execution, live.run))
+
+    with pytest.raises(AgentevalError) as caught:
+        await not_stored()
+    assert view.ended is not None
+    assert (view.ended.status, view.ended.message) == ("failed", f"this was not stored: {caught.value.sentence}")
+    view = ExecutionView()
+    live._events = EventSink(view.apply)
+    with pytest.raises(ZeroDivisionError):
+        async with live:
+            raise ZeroDivisionError
+    assert view.ended is not None
+    assert (view.ended.status, view.ended.message) == ("failed", "this was not stored")
+
+
+async def test_who_watches_reads_what_became_of_it_after_it_was_stored(server: ScriptedServer, tmp_path: Path) -> None:
+    words = (sys.executable, "-I", "-S", "agent.py")
+    program = Program(words, tmp_path, {"PATH": "/bin"}, {"openai": server.url})
+    live, view = live_recording(program, None), ExecutionView()
+    live._events = EventSink(view.apply)
+
+    async def stored() -> None:
+        with Store.open(tmp_path / "h.db") as store:
+            async with live:
+                recording = await record(program, permission_of(program), live=live)
+                store_ungraded(store, program, recording, ids=(live.execution, live.run))
+                live.end(recording.transcript, ungraded(recording), recording.duration_ms)
+                raise AgentevalError("the disk is full", where="c.jsonl")
+
+    with pytest.raises(AgentevalError):
+        await stored()
+    assert view.ended is not None
+    assert (view.ended.status, view.ended.message) == ("failed", "the run is stored, but c.jsonl: the disk is full")
 
 
 @pytest.mark.usefixtures("started_anew")

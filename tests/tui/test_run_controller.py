@@ -203,6 +203,20 @@ def test_what_other_programs_begin_is_not_resumed_but_started_again() -> None:
     assert not controller.resumable
 
 
+def test_a_recording_that_was_not_stored_says_so_and_is_not_offered_to_be_resumed() -> None:
+    controller = RunController()
+    said = "this was not stored: the disk is full"
+    watched(controller, replace(PLANNED, concurrency=0), events.Ended(9_000, "failed", said))
+    assert controller.show_watched()
+    watch = controller.watch
+    assert watch is not None
+    notice = controller.end_notice(watch)
+    assert (notice.said.partition(": ")[2], notice.severity) == (said, "error")
+    shown = "\n".join(plain(line) for line in controller.fact_lines(80))
+    assert f"failed: {said}" in shown
+    assert "resumes" not in shown
+
+
 def test_listening_that_ended_with_no_run_waits_for_none() -> None:
     controller = RunController()
     watched(controller, replace(PLANNED, concurrency=0, runs=()), events.Ended(9_000, "finished", ""))

@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id, now_ms
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id
 from agenteval_tui.formats.otlp.export_request import SentEvent, SentSpan
@@ -141,24 +142,34 @@ class Listener:
         )
         await asyncio.wrap_future(self._store.begin_execution(record, ()))
         self._events.tell(Planned, self.execution, self._title, (), 0, began)
+        status, message = "failed", "not all that came was stored"
         try:
-            watched = await self._socket.open()
-            if watched is not None:
-                self._handshake.runs(watched)
-            while not self._stopped:
-                await self._wait()
-                self._show_changed()
-                for trace in self._traces.closed(time.monotonic()):
+            try:
+                watched = await self._socket.open()
+                if watched is not None:
+                    self._handshake.runs(watched)
+                await self._store_what_comes()
+            finally:
+                for trace in self._traces.all():
                     await self._end(trace)
-                if self._options.most and self.runs >= self._options.most:
-                    break
+                await asyncio.wrap_future(self._store.end_execution(self.execution, "finished"))
+            status, message = "finished", ""
+        except AgentevalError as error:
+            message = f"{message}: {error.sentence}"
+            raise
         finally:
-            for trace in self._traces.all():
-                await self._end(trace)
-            await asyncio.wrap_future(self._store.end_execution(self.execution, "finished"))
-            self._events.tell(Ended, "finished", "", now_ms())
+            self._events.tell(Ended, status, message, now_ms())
             await self._socket.close()
             self._socket.remove()
+
+    async def _store_what_comes(self) -> None:
+        while not self._stopped:
+            await self._wait()
+            self._show_changed()
+            for trace in self._traces.closed(time.monotonic()):
+                await self._end(trace)
+            if self._options.most and self.runs >= self._options.most:
+                break
 
     async def _wait(self) -> None:
         """Until something came, or a trace is complete; not more often than those who watch can see."""

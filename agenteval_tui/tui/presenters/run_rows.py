@@ -153,7 +153,7 @@ def _ending(view: ExecutionView, status: str, message: str, width: int, resume_k
         said.append((f": {one_line(message, 300)}", ""))
     lines = fold(said, width)[:3]
     left = waiting_counts(view)
-    if left:
+    if left and not view.listens:
         words = f"{count(left, 'run')} {'is' if left == 1 else 'are'} left:  "
         lines.append(fit((("   ", ""), (words, "dim"), (resume_key, "bold accent"), (" resumes it", "")), width))
     return lines

@@ -140,6 +140,8 @@ class RunController:
             )
             return EndNotice(said, "warning", False)
         status, message = view.ended.status, view.ended.message
+        if status == "failed" and view.listens:
+            return EndNotice(f"{view.title}: {message}", "error", False)
         if view.listens and view.done == view.count("skipped"):
             outcome = f"{count(view.done, 'run')} received, not graded"
         else:
