@@ -62,16 +62,16 @@ def handshake(descriptor: int) -> Iterator[Handshake]:
 def read_line(descriptor: int, timeout_s: float) -> bytes:
     """What the process says on its pipe, up to the end; what there is of it when the time is over."""
     until = time.monotonic() + timeout_s
-    said = b""
-    while not said.endswith(b"\n"):
+    line = b""
+    while not line.endswith(b"\n"):
         left = until - time.monotonic()
         if left <= 0 or not select.select([descriptor], [], [], left)[0]:
             break
         piece = os.read(descriptor, 65_536)
         if not piece:
             break
-        said += piece
-    return said
+        line += piece
+    return line
 
 
 def parse_line(line: bytes) -> Live:

@@ -42,7 +42,6 @@ ALLOWED = {
     ): "a plug-in's words",
     ("grading/causes.py", "fingerprint(message or str(fields.get('message') or ''))"): "a plug-in's",
     # No sentences, but dicts and lists, or the agent's own answer.
-    ("runs/client.py", "said.endswith(b'\\n')"): "bytes of a socket",
     ("grading/config/errors.py", "text not in said"): "a list",
     ("suites/templates.py", "at not in said"): "a set",
     ("history/salvage.py", "value not in column.words"): "a tuple of what a column may hold",
