@@ -45,7 +45,7 @@ def record(
     `program`: the words of its command; it has this process' terminal, and runs in the current folder. `test`: the test
     of `suites` whose criteria grade it; "": nothing does. `cassette`: where requests and answers are kept; with
     `replay` it answers them, and no server is asked, but with `live_after_miss` from the first request on that is not
-    in it, until `max_cost` US dollars are spent. `calibrate`: the program runs a second time on the recorded answers,
+    in it. `max_cost`: US dollars, judges included. `calibrate`: the program runs a second time on the recorded answers,
     to find what varies. `mcp_config`: the file in which a word of `program` names its MCP servers; they are recorded,
     too. `trust`: functions of the suite's folder may grade.
 
@@ -102,7 +102,7 @@ def recorded(
             execution = programs.store_ungraded(store, started, recording)
         else:
             graded, kept = plan, recording
-            run_in_thread(lambda: programs.store_graded(store, graded, kept))
+            run_in_thread(lambda: programs.store_graded(store, graded, kept, started.max_cost))
             execution = plan.execution_id
         # What was paid for is stored first: whatever can't be made of it is said then.
         if failed is not None:
@@ -120,7 +120,7 @@ def replay(
     db: File | None = None,
 ) -> Execution:
     """Run a program on the recording of a run (or of what names one), up to the first request that is another one;
-    servers are asked from there, until `max_cost` US dollars are spent.
+    servers are asked from there, until `max_cost` US dollars are spent, judges included.
 
     The result is a fork of the run: graded by the same criteria, and counted nowhere. Raises `AgentevalError`: there is
     no such run, or its requests were not kept.
@@ -146,7 +146,7 @@ def replayed(
             execution = programs.store_ungraded(store, started, recording, origin=origin, of=row)
         else:
             graded = programs.as_fork(plan, origin)
-            run_in_thread(lambda: programs.store_graded(store, graded, recording))
+            run_in_thread(lambda: programs.store_graded(store, graded, recording, started.max_cost))
             execution = plan.execution_id
         return execution_of(store, store.execution(execution), place)
 

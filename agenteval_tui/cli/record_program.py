@@ -67,6 +67,7 @@ from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import AgentConfig
+from agenteval_tui.views.cost import judges_lines
 from agenteval_tui.views.execution import ended_view, next_view
 
 _STDERR = 2
@@ -129,19 +130,20 @@ def _record_program(invocation: Invocation, given: Mapping[str, Any], started: H
                     recording = await calibrated(program, permission, recording)
                 except AgentevalError as error:
                     failed = error
-            written = _Written(volatile=recording.volatile if given["calibrate"] else ())
+            written, kept = _Written(volatile=recording.volatile if given["calibrate"] else ()), True
             try:
                 if given["cassette"] is not None and keep_cassette(given["cassette"], before, recording):
                     written = replace(written, cassette=given["cassette"])
-                if journal is not None and not recording.cut_off:
-                    journal.done()
             except AgentevalError as error:
-                failed = error
+                failed, kept = error, False
             if plan is None:
                 store_ungraded(store, program, recording, ids=(live.execution, live.run))
                 live.end(recording.transcript, ungraded(recording), recording.duration_ms)
             else:
-                live.end(recording.transcript, await store_graded(store, plan, recording), recording.duration_ms)
+                judged = await store_graded(store, plan, recording, given["max_cost"])
+                live.end(recording.transcript, judged, recording.duration_ms)
+            if journal is not None and kept and not recording.cut_off:
+                journal.done()
             # What was paid for is stored first: whatever can't be made of it is said then.
             try:
                 if failed is not None:
@@ -218,7 +220,7 @@ def _replay_program(invocation: Invocation, given: Mapping[str, Any], started: H
                 store_ungraded(store, program, recording, origin=origin, of=row, ids=(live.execution, live.run))
                 live.end(recording.transcript, ungraded(recording), recording.duration_ms)
             else:
-                judged = await store_graded(store, as_fork(plan, origin), recording)
+                judged = await store_graded(store, as_fork(plan, origin), recording, given["max_cost"])
                 live.end(recording.transcript, judged, recording.duration_ms)
             return recording, origin
 
@@ -308,6 +310,7 @@ def _report(
 ) -> int:
     row = store.execution(execution)
     (run,) = store.runs_of_execution(execution)
+    replies, judged = store.judge_usage(execution)
     out = invocation.out
     if as_json:
         cost = store.transcript(run.id).usage.cost
@@ -322,6 +325,7 @@ def _report(
                 served=recording.served,
                 live=recording.live,
                 cost=cost,
+                judge_cost=judged.cost if replies else 0.0,
                 cassette=None if written.cassette is None else str(written.cassette),
                 misses=tuple(map(miss_document, recording.misses)),
                 volatile=tuple(map(volatile_document, written.volatile)),
@@ -367,6 +371,7 @@ def _report(
         out.line(("new test ", "dim"), f"{one_line(str(written.test))} in {one_line(str(written.suite))}")
     if run.status != "skipped":
         out.view(ended_view(row, [run]))
+        out.view(judges_lines(replies, judged))
         out.view(next_view(row))
     elif written.fork_of is None:
         out.view(ended_view(row, [run]))

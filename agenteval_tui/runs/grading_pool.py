@@ -17,6 +17,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_factory import recordings_of
 from agenteval_tui.runs.judge_client import Answers, JudgeClient, JudgeRequestGroup
 from agenteval_tui.runs.plan.model import Plan, RunPlan
+from agenteval_tui.runs.spending_limit import SpendingLimit
 from agenteval_tui.transcripts.model import Transcript, Usage
 
 CANCELLED = "cancelled"
@@ -95,13 +96,20 @@ def is_large(transcript: Transcript) -> bool:
 class GradingPool:
     """Grades the runs of one execution. Nobody is asked, and nothing of that loaded, where no criterion asks.
 
-    `planned`: the runs are in the history already, so that each answer of a judge can be stored when it comes.
+    The runs are in the history already: each answer of a judge is stored when it comes. `limit`: of what they may cost;
+    None: the engine counts that.
     """
 
     def __init__(
-        self, plan: Plan, store: Store, env: Mapping[str, str], retry_base_s: float, *, planned: bool = True
+        self,
+        plan: Plan,
+        store: Store,
+        env: Mapping[str, str],
+        retry_base_s: float,
+        *,
+        limit: SpendingLimit | None = None,
     ) -> None:
-        self._planned = planned
+        self._limit = limit
         self._plan = plan
         self._store = store
         self._env = env
@@ -113,6 +121,10 @@ class GradingPool:
     def usage(self) -> Usage:
         """What judges and embedders have used since the start."""
         return self.asker.usage if self.asker is not None else Usage()
+
+    def asks(self, run: RunPlan) -> bool:
+        """Whether somebody is asked about this run, which takes time and may cost money."""
+        return self._asks(run)
 
     async def judge(self, run: RunPlan, transcript: Transcript) -> tuple[GradedRun, tuple[StoredReply, ...]]:
         """The verdict, and the replies on which it rests, to be stored."""
@@ -141,10 +153,11 @@ class GradingPool:
                 transcripts=lambda reference: recordings_of(self._store, reference, self._plan.execution_id),
                 permission=self._plan.permission,
                 retry_base_s=self._retry_base_s,
+                limit=self._limit,
             )
         case = JudgeRequestGroup(run.suite_key, run.specs, transcript, run.variables)
 
         def keep(reply: StoredReply) -> None:
             self._store.keep_replies(run.ref.run, [reply])
 
-        return await self.asker.answer(case, keep if self._planned else None)
+        return await self.asker.answer(case, keep)

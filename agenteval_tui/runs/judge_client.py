@@ -8,6 +8,7 @@ import logging
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from agenteval_tui.runs.pricing import Price, price_for
 from agenteval_tui.runs.retries import Retries
 from agenteval_tui.runs.shared_calls import SharedCalls
 from agenteval_tui.runs.single_answer import ask_once, cost_of
+from agenteval_tui.runs.spending_limit import SpendingLimit
 from agenteval_tui.runs.stored_answers import label_reply, sole_of_specs
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.transcripts.codec import to_json
@@ -81,7 +83,7 @@ class JudgeClient:
     Equal questions to the same respondent are asked once, also when several runs ask at the same time; `known` looks
     into the history before. Whatever goes wrong is a reply with an `error`: nothing raises but cancellation.
     `permission` (`trusting.check_asking`) says who may be asked and which functions may run; who is not covered is not
-    asked, and the reply says so.
+    asked, and the reply says so. With a `limit` one is asked after another, until it is reached.
     """
 
     def __init__(
@@ -94,6 +96,7 @@ class JudgeClient:
         permission: Permission = NOTHING,
         timeout_s: float = TIMEOUT_S,
         retry_base_s: float = 0.5,
+        limit: SpendingLimit | None = None,
     ) -> None:
         self._respondents = respondents
         self._env = dict(os.environ) if env is None else env
@@ -102,6 +105,7 @@ class JudgeClient:
         self._permission = permission
         self._timeout_s = timeout_s
         self._retry_base_s = retry_base_s
+        self._limit = limit
         self._made: dict[tuple[str, str], tuple[Any, Mapping[str, Any], asyncio.Semaphore, TranscriptRedactor]] = {}
         self._calls: SharedCalls[tuple[str, str], Reply] = SharedCalls()
         self._remembered: OrderedDict[tuple[str, str], Reply] = OrderedDict()
@@ -193,12 +197,15 @@ class JudgeClient:
         ask = _ask_judge if request.kind == "chat" else _ask_embedder
         attempt = 0
         try:
-            async with room, asyncio.timeout(self._timeout_s):
+            async with room, self._turn(), asyncio.timeout(self._timeout_s):
                 while True:
+                    if self._limit is not None and (refusal := self._limit.refusal):
+                        got = _Got(Reply(error=refusal))
+                        break
                     attempt += 1
                     self.asked += 1
                     got = await ask(respondent, config, request, price)
-                    self._count(got.reply)
+                    self._count(plan.name, got.reply)
                     if not got.retry or attempt >= retries.attempts:
                         break
                     await asyncio.sleep(retries.wait_s(attempt, got.retry_after_s))
@@ -246,7 +253,12 @@ class JudgeClient:
         folder = self._respondents.base_dir(case.suite_key)
         return await call_function(request, to_json(case.transcript), folder, self._permission)
 
-    def _count(self, reply: Reply) -> None:
+    def _turn(self) -> AbstractAsyncContextManager[object]:
+        return nullcontext() if self._limit is None else self._limit.turn
+
+    def _count(self, name: str, reply: Reply) -> None:
+        if self._limit is not None:
+            self._limit.count(name, reply)
         self.usage += Usage(reply.input_tokens, reply.output_tokens, cost=reply.cost)
 
 

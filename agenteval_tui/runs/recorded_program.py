@@ -53,6 +53,7 @@ from agenteval_tui.runs.plan.agents import AgentPlan, expanded
 from agenteval_tui.runs.plan.model import DEFAULT, Plan, PlanOptions
 from agenteval_tui.runs.plan.planner import make_untrusted_plan
 from agenteval_tui.runs.resume import stored_plan
+from agenteval_tui.runs.spending_limit import SpendingLimit
 from agenteval_tui.runs.store_records import begin
 from agenteval_tui.runs.trust_check import check_agents, check_trust
 from agenteval_tui.runs.unfinished_recording import UnfinishedRecording
@@ -139,6 +140,11 @@ class Recording(Struct, frozen=True):
     continued: int = 0
     """How many of those answers were known from a recording that was cut off: nothing was paid for them again."""
     unfinished: UnfinishedRecording | None = None
+
+    @property
+    def unknown_cost(self) -> str:
+        """The models of which it is not known what they cost, in words; "": of none."""
+        return listed([*self.unpriced, *sorted(self.uncounted)])
 
     @property
     def cassette(self) -> Cassette:
@@ -397,17 +403,22 @@ def live_recording(
     return LiveRecording(new_id(), _title(of), ref, handshake=handshake)
 
 
-async def store_graded(store: Store, plan: Plan, recording: Recording) -> GradedRun:
-    """Grade a recording with the criteria of the plan's run, and keep it as that run."""
+async def store_graded(store: Store, plan: Plan, recording: Recording, max_cost: float | None) -> GradedRun:
+    """Grade a recording with the criteria of the plan's run, and keep it as that run. Judges may cost what the program
+    has left of `max_cost` US dollars."""
     run = plan.runs[0]
     judged, replies = GradedRun.nothing("cancelled", "the recording was stopped"), None
+    begin(store, plan, recording.started_ms, os.getpid()).result()
     if recording.exit_code != STOPPED:
-        pool = GradingPool(plan, store, dict(os.environ), 0.5, planned=False)
+        limit = None if max_cost is None else SpendingLimit(max_cost, recording.spent, recording.unknown_cost)
+        pool = GradingPool(plan, store, dict(os.environ), 0.5, limit=limit)
+        if pool.asks(run) and recording.transcript.error is None:
+            # Judges take their time: what the program did is not lost meanwhile.
+            store.run_ended(_ended(run.ref.run, recording, GradedRun.nothing("skipped", "not graded yet"))).result()
         try:
             judged, replies = await pool.judge(run, recording.transcript)
         finally:
             await pool.close()
-    begin(store, plan, recording.started_ms, None).result()
     if replies:
         store.keep_replies(run.ref.run, replies)
     store.run_ended(_ended(run.ref.run, recording, judged)).result()

@@ -36,7 +36,10 @@ def _proxy_options(function: F) -> F:
             "environment.",
         ),
         click.option(
-            "--max-cost", type=click.FloatRange(0), metavar="USD", help="Stop asking servers once this much is spent."
+            "--max-cost",
+            type=click.FloatRange(0),
+            metavar="USD",
+            help="Stop asking servers and judges once this much is spent.",
         ),
         click.option(
             "--pace",
