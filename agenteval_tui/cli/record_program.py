@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,8 +16,8 @@ from msgspec.structs import replace
 from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.agents.process.child_process import find_program
 from agenteval_tui.agents.recording.capture import NOTHING_SEEN
-from agenteval_tui.agents.recording.cassette import Cassette, Journal, journal_path, left_in, read
-from agenteval_tui.agents.recording.exchange import Exchange
+from agenteval_tui.agents.recording.cassette import Cassette, read
+from agenteval_tui.agents.recording.journal import Journal, Journals, journals_of
 from agenteval_tui.agents.recording.matching import Volatile
 from agenteval_tui.agents.recording.mcp_config import servers_over_http
 from agenteval_tui.agents.recording.playback import PaidAnswers
@@ -100,13 +101,14 @@ def _record_program(invocation: Invocation, given: Mapping[str, Any], started: H
     loaded: Sequence[LoadedSuite] = ()
     if given["test"] is not None:
         loaded = load_for_run(invocation, () if given["suite"] is None else (given["suite"],), (given["test"],))
-    before, paid = _before(given)
+    before, left = _before(invocation, given)
+    paid = left.exchanges
     cassette = None if before is None else _lenient(before, given)
     program = _program(invocation, given, cassette, live=given["live_after_miss"] or not given["replay"])
     _name_servers_over_http(invocation, program)
     find_program(program.argv[0], program.cwd, program.env)  # before anything says that it runs
     permission = permission_of(program)
-    with invocation.store() as store:
+    with invocation.store() as store, ExitStack() as stack:
         plan = None
         if given["test"] is not None:
             agents = load_agents(directories.config_dir())
@@ -118,7 +120,8 @@ def _record_program(invocation: Invocation, given: Mapping[str, Any], started: H
         journal = None
         if writes:
             kept = before or Cassette()
-            journal = Journal(given["cassette"], replace(kept, exchanges=(*kept.exchanges, *paid)))
+            journal = Journal(given["cassette"], replace(kept, exchanges=(*kept.exchanges, *paid)), left.left)
+            stack.callback(journal.close)
 
         async def recorded(live: LiveRecording) -> tuple[Recording, _Written]:
             recording = await record(
@@ -167,27 +170,31 @@ async def _shown(live: LiveRecording, recorded: Callable[[LiveRecording], Awaita
         return await recorded(live)
 
 
-def _before(given: Mapping[str, Any]) -> tuple[Cassette | None, tuple[Exchange, ...]]:
+def _before(invocation: Invocation, given: Mapping[str, Any]) -> tuple[Cassette | None, Journals]:
     """The cassette that is replayed, and what servers answered beyond it when such a recording was cut off (it was
     killed, say): what was paid for is not asked for again."""
     path: Path | None = given["cassette"]
     if path is None:
-        return None, ()
+        return None, Journals()
     before = read(path) if given["replay"] else None
-    left = journal_path(path)
     if given["replay"] and not given["live_after_miss"]:
-        return before, ()
-    try:
-        found = left_in(left.read_text(encoding="utf-8", errors="replace"))
-    except FileNotFoundError:
-        return before, ()
-    except OSError as error:
-        raise AgentevalError(f"what a recording left can't be read: {error.strerror}", where=str(left)) from None
-    rest = list(found)
+        return before, Journals()
+    found = journals_of(path)
+    if found.running and before is None:
+        raise AgentevalError(
+            "another recording into this cassette is running, and would overwrite this one's",
+            where=str(path),
+            mend="wait until it has ended, or name another file",
+        )
+    if found.running:
+        others = count(found.running, "other recording")
+        verb = "adds" if found.running == 1 else "add"
+        invocation.note(f"{others} {verb} to {one_line(path.name, 100)} now: its answers are not used yet")
+    rest = list(found.exchanges)
     for one in () if before is None else before.exchanges:
         if one in rest:
             rest.remove(one)
-    return before, tuple(rest)
+    return before, replace(found, exchanges=tuple(rest))
 
 
 def replay_program(invocation: Invocation, given: Mapping[str, Any]) -> int:

@@ -23,9 +23,10 @@ from agenteval_tui.agents.process.command import input_of
 from agenteval_tui.agents.process.launchers import launched
 from agenteval_tui.agents.process.options import CommandOptions, argv_of, folder_of
 from agenteval_tui.agents.recording.capture import NOTHING_SEEN
-from agenteval_tui.agents.recording.cassette import Cassette, Journal, append, documents, of_documents, write
+from agenteval_tui.agents.recording.cassette import Cassette, append, documents, of_documents, write
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import Exchange
+from agenteval_tui.agents.recording.journal import Journal
 from agenteval_tui.agents.recording.keys import KeyRedactor, keys_of
 from agenteval_tui.agents.recording.live_transcript import transcripts
 from agenteval_tui.agents.recording.matching import Volatile, volatile_parts

@@ -276,6 +276,68 @@ def test_a_cassette_keeps_what_another_recording_added_meanwhile(cli: Any, model
     assert model.requests == []
 
 
+def waiting(folder: Path, *more: str, question: str = "Where is my order #W1?") -> subprocess.Popen[str]:
+    """A recording into c.jsonl whose program waits for the file `go` after its first answer; it has that when this
+    returns."""
+    waits = "said.append(ask(said)); open('asked', 'w').close()\n    while not os.path.exists('go'): time.sleep(0.01)"
+    (folder / "slow.py").write_text(
+        PROGRAM.replace("time.time_ns()", "0").replace("said.append(ask(said))", waits), "utf-8"
+    )
+    words = [sys.executable, "-m", "agenteval_tui", "record", "--cassette", "c.jsonl", *more, "--"]
+    words += [sys.executable, "-I", "-S", "slow.py", question]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    running = subprocess.Popen(words, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    kept = [folder / "c.jsonl.partial", folder / "asked"]
+    while not all(one.exists() for one in kept) or kept[0].read_text("utf-8").count("POST") < 1:
+        assert running.poll() is None
+        time.sleep(0.01)
+    return running
+
+
+def test_a_recording_that_is_running_is_not_taken_for_one_that_was_cut_off(
+    cli: Any, model: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "agent.py").write_text(PROGRAM.replace("time.time_ns()", "0"), "utf-8")
+    running = waiting(tmp_path)
+    refused = cli("record", "--cassette", "c.jsonl", *agent())
+    assert (refused.code, len(model.requests)) == (2, 1)
+    assert "another recording into this cassette is running" in refused.err
+    (tmp_path / "go").touch()
+    running.communicate()
+    assert running.returncode == 0
+    assert cli("record", "--cassette", "c.jsonl", "--replay", *agent()).code == 0
+    assert len(model.requests) == 2
+
+
+def test_two_recordings_add_to_a_cassette_at_the_same_time_and_keep_what_each_paid_for(
+    cli: Any, model: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "agent.py").write_text(PROGRAM.replace("time.time_ns()", "0"), "utf-8")
+    assert cli("record", "--cassette", "c.jsonl", *agent()).code == 0
+    model.requests.clear()
+    adds = ("--replay", "--live-after-miss")
+    running = waiting(tmp_path, *adds, question="And a second?")
+    done = cli("record", "--cassette", "c.jsonl", *adds, *agent("And a second?"))
+    assert (done.code, len(model.requests)) == (0, 3)
+    assert "1 other recording adds to c.jsonl now: its answers are not used yet" in done.err
+    assert "cut off" not in done.err
+    assert [one.name for one in tmp_path.glob("*.partial*")] == ["c.jsonl.partial"]
+    running.kill()
+    (tmp_path / "go").touch()  # its program outlives it
+    running.communicate()
+    # It is one that was cut off now.
+    done = cli("record", "--cassette", "c.jsonl", *adds, *agent("And a third?"))
+    assert done.code == 0
+    assert "other recording" not in done.err
+    assert not list(tmp_path.glob("*.partial*"))
+
+
+def test_a_cassette_in_a_folder_that_is_not_there_is_refused(cli: Any, model: Any, tmp_path: Path) -> None:
+    refused = cli("record", "--cassette", "nowhere/c.jsonl", *agent())
+    assert (refused.code, "nowhere" in refused.err, model.requests) == (2, True, [])
+    assert not (tmp_path / "nowhere").exists()
+
+
 def test_a_file_that_goes_while_the_folder_is_read_costs_no_paid_answer(
     cli: Any, model: Any, tmp_path: Path, killed: Path
 ) -> None:

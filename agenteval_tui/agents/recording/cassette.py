@@ -103,30 +103,6 @@ def left_in(text: str) -> tuple[Exchange, ...]:
     return tuple(found)
 
 
-class Journal:
-    """A cassette that grows with each answer, so that what was paid for outlives the program that keeps it. It lies
-    beside the cassette (`journal_path`) until that is written whole."""
-
-    def __init__(self, path: Path, before: Cassette) -> None:
-        self._path = journal_path(path)
-        write(self._path, before)
-
-    def add(self, exchange: Exchange) -> None:
-        """One more. A disk that is full costs the journal, not the recording."""
-        with suppress(OSError), self._path.open("a", encoding="utf-8") as file:
-            file.write(encoded(to_json(exchange)) + "\n")
-
-    def done(self) -> None:
-        """The cassette itself is written."""
-        with suppress(OSError):
-            self._path.unlink(missing_ok=True)
-
-
-def journal_path(path: Path) -> Path:
-    """Where the journal of a cassette is."""
-    return path.with_name(path.name + ".partial")
-
-
 def write(path: Path, cassette: Cassette) -> None:
     """Write a cassette, in place of an existing one. Raises `AgentevalError`."""
     write_pieces(path, lines(cassette), force=True)
