@@ -725,11 +725,16 @@ def change_record(loaded: LoadedSuite, change_to: LoadedSuite, before: bytes) ->
     return WrittenFile(change_to.path, before, change_to.digest)
 
 
+class ChangedSince(SaveFailed):
+    """What is to be undone is no longer what the file says."""
+
+
 def undo_change(change: WrittenFile) -> LoadedSuite:
-    """Write the earlier bytes back. Raises `SaveFailed` when the file has changed since, or can't be written."""
+    """Write the earlier bytes back. Raises `ChangedSince` when the file has changed since, and `SaveFailed` when it
+    can't be written."""
     now = load_suite(change.path)
     if now.digest != change.after:
-        raise SaveFailed(
+        raise ChangedSince(
             "this file has changed since, so the change can't be undone", where=str(change.path),
             mend="undo it in an editor or with version control",
         )  # fmt: skip

@@ -336,9 +336,9 @@ class Workspace:
         """Give tests tags, and take some away."""
         return self._written(tag_tests(loaded, tests, add, remove))
 
-    def undo(self, changed: Sequence[WrittenFile]) -> list[LoadedSuite]:
-        """Write each file as it was before a change. Raises `SaveFailed` at the first that was changed since."""
-        return [self._written(undo_change(one)) for one in changed]
+    def undo(self, changed: WrittenFile) -> LoadedSuite:
+        """Write a file as it was before a change. Raises `ChangedSince`, or `SaveFailed`."""
+        return self._written(undo_change(changed))
 
     def close(self) -> None:
         """Nobody wants to know any more what is wrong with the suites."""

@@ -536,6 +536,34 @@ async def test_several_changes_are_undone_one_after_the_other_and_none_over_what
         assert any("has changed since" in note.message for note in app._notifications)
 
 
+async def test_a_change_that_could_not_be_undone_can_be_undone_later(shop: Path) -> None:
+    app, file = app_for(shop), shop / "shop.suite.yaml"
+    async with app.run_test(size=(140, 45), notifications=True) as pilot:
+        await settle(pilot)
+        states = [file.read_bytes()]
+        for _ in range(2):
+            await pilot.press("D")
+            await settle(pilot)
+            states.append(file.read_bytes())
+        assert len(set(states)) == 3
+        file.rename(shop / "away")
+        await pilot.press("u")
+        await settle(pilot)
+        (shop / "away").rename(file)
+        await pilot.press("u")
+        await settle(pilot)
+        assert file.read_bytes() == states[1]
+        # Somebody else writes the file, and takes that back.
+        file.write_bytes(states[1] + b"# theirs\n")
+        await pilot.press("u")
+        await settle(pilot)
+        assert any("has changed since" in note.message for note in app._notifications)
+        file.write_bytes(states[1])
+        await pilot.press("u")
+        await settle(pilot)
+        assert file.read_bytes() == states[0]
+
+
 async def test_a_test_that_was_deleted_comes_back_and_an_edit_follows_a_renamed_one(shop: Path) -> None:
     app, file = app_for(shop), shop / "shop.suite.yaml"
     before = file.read_bytes()

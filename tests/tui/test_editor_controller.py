@@ -369,7 +369,8 @@ def test_changes_of_the_file_are_undone_one_after_the_other(session: Session, fi
     while editor.undoes_file(in_tests=False):
         assert file.read_bytes() == states.pop()
         change_back = editor.take_file_change()
-        session.workspace.undo(change_back.written)
+        for one in change_back.written:
+            session.workspace.undo(one)
         editor.request(change_back.test)
         assert reread(editor, session).test_id == "one"
     assert [file.read_bytes()] == states == [SUITE.encode()]

@@ -545,6 +545,10 @@ class EditorController:
         """The last change of a file, which is about to be undone."""
         return self._changes.pop()
 
+    def keep_file_change(self, change: FileChange, *, last: bool) -> None:
+        """It could not be undone: it is again the `last` one, or those before it come first."""
+        self._changes.insert(len(self._changes) if last else 0, change)
+
     # On a run, in Inspect
 
     def inspect_target(self) -> InspectTarget:

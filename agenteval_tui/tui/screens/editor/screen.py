@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
 
+from msgspec.structs import replace
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
@@ -41,7 +42,7 @@ from agenteval_tui.tui.screens.file_conflict_dialog import FileConflictScreen
 from agenteval_tui.tui.screens.rerun import again_key, run_again
 from agenteval_tui.tui.screens.save_question import save_question
 from agenteval_tui.tui.screens.select_dialog import SelectScreen
-from agenteval_tui.tui.screens.suites.file_changes import Change, change_files
+from agenteval_tui.tui.screens.suites.file_changes import Change, change_files, undo_files
 from agenteval_tui.tui.state import text
 from agenteval_tui.tui.styled_text import Cell, Line, fit
 from agenteval_tui.tui.widgets.form import ChoiceField, Form
@@ -429,18 +430,18 @@ class EditorScreen(FrameScreen):
     def _undo_file(self) -> None:
         if self.still_writes("change"):
             return
-        change, session = self.controller.take_file_change(), self.agenteval.session
+        change = self.controller.take_file_change()
 
-        def done(_: list[LoadedSuite]) -> None:
+        def done() -> None:
             self.agenteval.say(f"Undone: {change.words}.")
             self.controller.request(change.test)
             self.reload()
 
-        def failed(error: AgentevalError) -> None:
-            self.agenteval.say_error(error)
+        def kept(left: list[WrittenFile], changed_since: bool) -> None:
+            self.controller.keep_file_change(replace(change, written=left), last=not changed_since)
             self.reload()
 
-        self.ask(lambda: session.workspace.undo(change.written), done, group="change", failed=failed)
+        undo_files(self, change.written, done, kept)
 
     def action_revert(self) -> None:
         if self.controller.revert():

@@ -431,6 +431,10 @@ class SuitesController:
         """The change to undo, in words and with its files; it counts as undone."""
         return self._undo.pop()
 
+    def keep_change(self, said: str, files: list[WrittenFile], *, last: bool) -> None:
+        """It could not be undone in these files: it is again the `last` one, or those before it come first."""
+        self._undo.insert(len(self._undo) if last else 0, (said, files))
+
     # What is kept for the next start
 
     def kept(self, cursor: str | None) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.suites.editing import WrittenFile, bytes_of, change_record
+from agenteval_tui.suites.editing import ChangedSince, WrittenFile, bytes_of, change_record
 from agenteval_tui.suites.load import LoadedSuite, load_suite
 from agenteval_tui.suites.yaml.save import FileChanged
 from agenteval_tui.tui.screens.base_screen import FrameScreen
@@ -32,6 +32,28 @@ def change_files(
     """
     if not screen.still_writes("change"):
         _FileChanges(screen, list(files), change, what, done, taken if taken is not None else []).begin()
+
+
+def undo_files(
+    screen: FrameScreen,
+    files: Iterable[WrittenFile],
+    done: Callable[[], None],
+    kept: Callable[[list[WrittenFile], bool], None],
+) -> None:
+    """Write each of the files as it was before its change. Where one can't be, that is said, and `kept` gets those that
+    are left, and whether somebody else changed the first of them since: undoing that has to wait for others."""
+    left, workspace = list(files), screen.agenteval.session.workspace
+
+    def work() -> None:
+        while left:
+            workspace.undo(left[0])
+            del left[0]
+
+    def failed(error: AgentevalError) -> None:
+        screen.agenteval.say_error(error)
+        kept(left, isinstance(error, ChangedSince))
+
+    screen.ask(work, lambda _: done(), group="change", failed=failed)
 
 
 class _FileChanges:

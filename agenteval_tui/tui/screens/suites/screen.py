@@ -44,6 +44,7 @@ from agenteval_tui.tui.workers import start_worker
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview
     from agenteval_tui.runs.plan.model import PlanOptions
+    from agenteval_tui.suites.editing import WrittenFile
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.tui.presenters.suite_detail import TestRuns
     from agenteval_tui.tui.screens.import_export_dialogs import ImportOutcome
@@ -716,17 +717,20 @@ class SuitesScreen(FrameScreen):
             return
         if self.still_writes("change"):
             return
-        (said, files), session = self.controller.last_change(), self.agenteval.session
+        said, files = self.controller.last_change()
 
-        def done(_: list[LoadedSuite]) -> None:
+        def done() -> None:
             self.agenteval.say(f"Undone: {said}.")
             self.reload()
 
-        def failed(error: AgentevalError) -> None:
-            self.agenteval.say_error(error)
+        def kept(left: list[WrittenFile], changed_since: bool) -> None:
+            self.controller.keep_change(said, left, last=not changed_since)
             self.reload()
 
-        self.ask(lambda: session.workspace.undo(files), done, group="change", failed=failed)
+        # As in `_change`.
+        from agenteval_tui.tui.screens.suites.file_changes import undo_files
+
+        undo_files(self, files, done, kept)
 
     def action_quarantine(self) -> None:
         node = self._node
