@@ -30,7 +30,7 @@ from agenteval_tui.runs.fork.oracle import Oracle, Outcomes
 from agenteval_tui.runs.fork.plan import Question, questions_of, requests_left
 from agenteval_tui.runs.fork.sweep import read_sweep
 from agenteval_tui.views.fork import forks_view, price_text
-from agenteval_tui.views.fork_origin import edit_text
+from agenteval_tui.views.fork_origin import agent_label, edit_text
 
 
 class ForkOptions(Struct, frozen=True):
@@ -77,7 +77,7 @@ def fork_run(invocation: Invocation, reference: str, options: ForkOptions) -> in
         sweep = () if options.sweep is None else read_sweep(options.sweep)
         questions = questions_of(transcript, options.at, options.changes, sweep)
         if options.agent:
-            questions = [_by(options.agent, one) for one in questions]
+            questions = [replace(one, label=agent_label(options.agent, one.edits, one.label)) for one in questions]
         shower = _Continuations(invocation, questions, silent=options.as_json)
         oracle = Oracle(
             store, row, max_cost=options.max_cost, concurrency=options.concurrency, trust=options.trust,
@@ -119,12 +119,6 @@ def fork_run(invocation: Invocation, reference: str, options: ForkOptions) -> in
             if one:
                 invocation.note(f"agenteval show {short_id(row.id)} --diff {short_id(one)} compares it step by step")
         return INTERRUPTED if interrupted else 0
-
-
-def _by(agent: str, question: Question) -> Question:
-    """The question, with the agent that is asked in its name."""
-    changed = question.label or "; ".join(edit_text(edit) for edit in question.edits)
-    return replace(question, label=f"agent {agent}{f'; {changed}' if changed else ''}")
 
 
 def _stored(invocation: Invocation, store: Store, row: RunRow, *, as_json: bool) -> int:

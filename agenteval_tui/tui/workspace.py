@@ -32,7 +32,7 @@ from agenteval_tui.runs.fork.answers import Outcomes
 from agenteval_tui.runs.fork.edits import fork
 from agenteval_tui.runs.fork.model import ForkRequest
 from agenteval_tui.runs.fork.oracle import Oracle
-from agenteval_tui.runs.fork.plan import ForkPrice, priced, requested_plan, source_of
+from agenteval_tui.runs.fork.plan import ForkPrice, Source, priced, requested_plan, source_of
 from agenteval_tui.runs.live_registry import ExecutionRequest, Live
 from agenteval_tui.runs.plan.model import Plan, PlanOptions
 from agenteval_tui.runs.plan.planner import make_untrusted_plan
@@ -191,12 +191,12 @@ class Workspace:
         """What continuing a run so would take."""
         return priced(self._opened.store, request)
 
-    def gone_tools(self, run: str, step: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The tools that a run called up to a step and that its agent does not have any more, and those that it has.
-        Nothing where that can't be known yet: starting the fork says why."""
+    def gone_tools(self, run: str, step: int, agent: str = "") -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The tools that a run called up to a step and that its agent, or another `agent`, does not have; and those
+        that it has. Nothing where that can't be known yet: starting the fork says why."""
         store = self._opened.store
         try:
-            oracle = Oracle(store, store.run(run))
+            oracle = Oracle(store, store.run(run), agent=agent)
             return oracle.known_gone_tools(fork(store.transcript(run), step, ()))
         except AgentevalError:
             return (), ()
@@ -217,14 +217,20 @@ class Workspace:
         """Write a fork of a run as a test behind the last one of the run's suite: (the file, the test's id)."""
         store = self._opened.store
         conversation = fork(store.transcript(run), branch.step, branch.edits)
-        loaded, wanted = save_as_test(source_of(store, store.run(run)), conversation)
+        loaded, wanted = save_as_test(self._continued(run, branch), conversation)
         return self._written(loaded).path, wanted
 
     def save_system_prompt(self, run: str, branch: Outcomes) -> Path:
         """Write the system prompt of a fork into the configuration of the run's agent; gives the file."""
-        path = save_system_prompt(source_of(self._opened.store, self._opened.store.run(run)), branch.edits)
+        path = save_system_prompt(self._continued(run, branch), branch.edits)
         self._opened.note_own_write(path)
         return path
+
+    def _continued(self, run: str, branch: Outcomes) -> Source:
+        """The run, with the agent that continued it in this branch."""
+        row = self._opened.store.run(run)
+        asked = next((one.run.agent for one in branch.answers), row.agent)
+        return source_of(self._opened.store, row, agent="" if asked == row.agent else asked)
 
     def _plan(self, paths: Sequence[Path], options: PlanOptions) -> Plan:
         mine = load_agents(directories.config_dir())

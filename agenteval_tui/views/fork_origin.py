@@ -58,6 +58,12 @@ def branch_text(branch: Outcomes, was: Transcript | None = None) -> str:
     )
 
 
+def agent_label(agent: str, edits: Sequence[AnyEdit], label: str = "") -> str:
+    """What a branch is called that another agent continues."""
+    changed = label or "; ".join(map(edit_text, edits))
+    return f"agent {agent}{f'; {changed}' if changed else ''}"
+
+
 def origin_text(row: RunRow) -> str:
     """Of a fork: `continues run 5XK2Q8AB from step 5: result "…"`; "" for any other run."""
     origin = read_origin(row.fork_of, row.fork)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import shutil
 from pathlib import Path
 from typing import Any, cast
 
@@ -36,6 +38,7 @@ from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.shrink import ShrinkScreen
 from agenteval_tui.tui.screens.suggest import SuggestScreen
 from agenteval_tui.tui.styled_text import plain
+from agenteval_tui.tui.widgets.form import Form
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import is_busy
@@ -92,6 +95,49 @@ async def test_a_tool_that_is_gone_is_said_where_a_run_is_continued(
         app.push_screen(opened[sheet]())
         said = "note: the agent called get_order in this run, and has fly and walk now"
         await until(pilot, lambda: said in " ".join(text_of(app).replace("│", " ").split()))
+
+
+async def test_another_agent_continues_at_its_own_price(
+    forked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "agents.yaml").write_text(
+        "agents:\n  dear: {kind: demo, version: v2, price: {input: 1000, output: 1000}}\n",
+        "utf-8",
+    )
+    shutil.copy(forked / "history.db", tmp_path)
+    monkeypatch.setenv("AGENTEVAL_CONFIG_DIR", str(tmp_path))
+    monkeypatch.setattr("agenteval_tui.tui.screens.fork.QUIET_SECONDS", 0.0)
+    app = app_on(forked, tmp_path / "history.db")
+    asked: list[Any] = []
+    async with app.run_test(size=(120, 45)) as pilot:
+        await settle(pilot)
+        store = app.session.store
+        run = next(row for row in store.runs_of_execution(store.execution("last").id))
+        run = store.run(run.fork_of or run.id)
+        app.push_screen(ForkScreen(run.id, store.transcript(run.id), 1, run.agent), asked.append)
+        await until(pilot, lambda: "5 continuations, about 5 requests" in text_of(app))
+        form = app.screen.query_one(Form)
+        assert form.values()["agent"] == run.agent
+        form.fill({"text": json.dumps(RIGHT["arguments"]), "count": "2"})
+        app.screen._look()  # type: ignore[attr-defined]
+        await until(pilot, lambda: "2 continuations stored already" in text_of(app))
+        form.fill({"agent": "nobody"})
+        app.screen._look()  # type: ignore[attr-defined]
+        await until(pilot, lambda: "nobody" in text_of(app).partition("price")[2])
+        form.fill({"agent": "dear"})
+        app.screen._look()  # type: ignore[attr-defined]
+        await until(pilot, lambda: "2 continuations, about 2 requests" in text_of(app))
+        assert "stored already" not in text_of(app)
+        await pilot.press("ctrl+s")
+        await settle(pilot)
+    ((request, options),) = asked
+    assert (request.agent, options) == ("dear", PlanOptions())
+    with Store.open(tmp_path / "history.db") as store:
+        run_in_thread(Host(requested_plan(store, request, options), store).run)
+        rows = [one for one in store.forks_of(run.id) if one.agent == "dear"]
+        assert len(rows) == 2
+        branches = [one.label for one in stored_forks(store, run).branches]
+        assert any(one.startswith("agent dear; step 2: arguments") for one in branches), branches
 
 
 def test_what_can_be_changed_at_a_step() -> None:

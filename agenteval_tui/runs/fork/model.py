@@ -97,13 +97,14 @@ class ForkOrigin(Struct, frozen=True, omit_defaults=True):
 class ForkRequest(Struct, frozen=True):
     """What a person wants to be continued: a run (its id) from a step, which counts from 1, or from its beginning
     (None), with these changes (`edits.CHANGES`), this many times. `sweep`: several changes, a branch each, which are
-    laid over `changes` and may have `at` and `label`."""
+    laid over `changes` and may have `at` and `label`. `agent`: another one than the run's continues it."""
 
     run: str
     at: int | None = None
     changes: Mapping[str, Any] = field(default_factory=dict)
     count: int = 5
     sweep: tuple[Mapping[str, Any], ...] = ()
+    agent: str = ""
 
 
 _decoder = Decoder(ForkOrigin)

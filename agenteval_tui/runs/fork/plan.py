@@ -317,7 +317,7 @@ def requested_plan(
 def _requested(
     store: Store, request: ForkRequest, user_agents: Mapping[str, AgentConfig] | None
 ) -> tuple[Source, list[Question]]:
-    source = source_of(store, store.run(request.run), user_agents=user_agents)
+    source = source_of(store, store.run(request.run), user_agents=user_agents, agent=request.agent)
     return source, questions_of(store.transcript(request.run), request.at, request.changes, request.sweep)
 
 

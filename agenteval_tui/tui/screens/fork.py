@@ -32,6 +32,7 @@ from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame
 from agenteval_tui.tui.workers import start_worker
 from agenteval_tui.views.fork import gone_tools_text, price_text
+from agenteval_tui.views.fork_origin import agent_label
 
 QUIET_SECONDS = 0.15
 _WORDS = {
@@ -54,15 +55,18 @@ _LINE = 56  # characters in a row of the text, about
 
 class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
     """Dismissed with what is to be asked, without options where all answers are stored already; or None. `step` counts
-    from 0."""
+    from 0. `agent`: the run's."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss(None)", "close", show=False),
         Binding("ctrl+s", "start", "start", show=False, priority=True),
     ]
 
-    def __init__(self, run: str, transcript: Transcript, step: int) -> None:
+    def __init__(self, run: str, transcript: Transcript, step: int, agent: str = "") -> None:
         super().__init__()
+        self._agent = agent
+        self._looked_at: str | None = None
+        """The agent whose tools were looked at."""
         self._run = run
         self._transcript = transcript
         self._step = step
@@ -81,6 +85,7 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
             Field("what", "change", self._what, choices=choices),
             Field("text", "to", self._there[self._what], rows=self._rows()),
             Field("values", "that is", _ONE, choices=_VALUES),
+            Field("agent", "agent", self._agent, hint="the run's, or another one's name"),
             Field("count", "count", "5", hint="continuations"),
             Field("max_cost", "max cost $", "", hint="judges included; empty: no limit"),
         ]
@@ -99,7 +104,6 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
     def on_mount(self) -> None:
         self.query_one(Form).query_one("#field-text").focus()
         self._look()
-        start_worker(self, self._look_at_tools, group="tools")
 
     def on_form_changed(self, event: Form.Changed) -> None:
         """Another thing to change has another current text."""
@@ -149,7 +153,13 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
             sweep = tuple(_changed(what, one) for one in texts)
             if not sweep:
                 raise AgentevalError("there is no text to try yet", mend="write one on each line")
-        questions_of(self._transcript, self._step + 1, changes, sweep)
+        questions = questions_of(self._transcript, self._step + 1, changes, sweep)
+        agent = values["agent"].strip()
+        if agent in ("", self._agent):
+            agent = ""
+        else:
+            labels = [agent_label(agent, one.edits, one.label) for one in questions]
+            sweep = tuple({**entry, "label": label} for entry, label in zip(sweep or ({},), labels, strict=True))
         number = typed_whole(values["count"])
         if number is None or not 1 <= number <= _MOST:
             said = one_line(values["count"], 40)
@@ -162,7 +172,7 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
                 limit = 0.0
             if not 0 < limit < inf:
                 raise AgentevalError("the max cost is a number of US dollars above 0", mend="write 0.50, or nothing")
-        return ForkRequest(self._run, self._step + 1, changes, number, sweep), PlanOptions(max_cost=limit)
+        return ForkRequest(self._run, self._step + 1, changes, number, sweep, agent), PlanOptions(max_cost=limit)
 
     def _look(self) -> None:
         start_worker(self, self._show, group="price")
@@ -179,12 +189,12 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
             error = raised
         self._price, self._error, self._priced = price, error, request
         self._retell()
-
-    async def _look_at_tools(self) -> None:
-        work = partial(services(self).session.workspace.gone_tools, self._run, self._step)
-        self._gone = gone_tools_text(*await asyncio.to_thread(work))
-        if self._gone:
-            self._retell()
+        if request is not None and error is None and request.agent != self._looked_at:
+            self._gone = ""
+            work = partial(services(self).session.workspace.gone_tools, self._run, self._step, request.agent)
+            self._gone, self._looked_at = gone_tools_text(*await asyncio.to_thread(work)), request.agent
+            if self._gone:
+                self._retell()
 
     def _retell(self) -> None:
         self.query_one("#takes", LineBlock).show(self._price_lines)

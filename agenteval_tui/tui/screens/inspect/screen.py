@@ -589,7 +589,7 @@ class InspectScreen(FrameScreen):
                 self._turn_to("branches")
                 self._read_forks()
 
-        self.app.push_screen(sheet("fork", bench.run.id, bench.transcript, step), answered)
+        self.app.push_screen(sheet("fork", bench.run.id, bench.transcript, step, bench.run.agent), answered)
 
     def action_replay(self) -> None:
         """Run the recorded program again, with code that was changed, on what it was answered."""
