@@ -522,7 +522,7 @@ class EditorScreen(FrameScreen):
         if doc is None:
             return
         if doc.edited:
-            self.agenteval.say("This test has unsaved edits: {edit.save} saves them, {edit.revert} drops them.")
+            self.agenteval.say("This test has unsaved edits: {edit.save} saves, {edit.revert} drops them.")
             return
         taken: list[WrittenFile] = []
 
@@ -700,9 +700,7 @@ class EditorScreen(FrameScreen):
         if doc is None:
             return
         if doc.edited:
-            self.agenteval.say(
-                "This fix changes the file itself: save your edits first ({edit.save}), then press {edit.fix}."
-            )
+            self.agenteval.say("This fix changes the file: first {edit.save} saves your edits, then {edit.fix}.")
             return
         if self.still_writes("save"):
             return
