@@ -53,7 +53,7 @@ from agenteval_tui.tui.widgets.virtual_list import VirtualList
 EXECUTIONS = 200
 WIDE = 180  # columns from which a change is shown in full beside the list
 NOTHING_BEFORE = (
-    "These tests have no earlier runs and no baseline.",
+    "Nothing ran these tests before, and they have no baseline.",
     "{go.suites}",
     "goes to the suites: run them again, then see here what changed",
     "{compare.left} chooses the left side, {compare.right} the right one.",
@@ -437,9 +437,7 @@ class CompareScreen(FilteredScreen):
         """The right side's execution becomes the baseline of its tests."""
         found = self.controller.found
         if self.controller.of_versions:
-            self.agenteval.say(
-                "Two versions are compared, so there is no execution to set: {compare.left} chooses one."
-            )
+            self.agenteval.say("These are two versions, not executions: {compare.left} chooses executions.")
         elif found is not None:
             ask_for_baseline(self, found.b)
 
@@ -449,7 +447,7 @@ class CompareScreen(FilteredScreen):
         if found is not None and len(found.b.executions) == 1:
             self.agenteval.show_causes(found.b.executions[0])
         else:
-            self.agenteval.say("Causes belong to one execution: {compare.left} and {compare.right} choose other sides.")
+            self.agenteval.say("Causes belong to one execution: {compare.right} chooses the right side.")
 
     def action_copy(self) -> None:
         """Copy the command that prints this comparison."""
