@@ -354,8 +354,8 @@ class AgentevalApp(TerminalApp):
         self.post_message(Notify(note))
 
     def _room_of_notes(self) -> int:
-        """Cells of one line of a note: its edge and the space at both sides are none."""
-        return max(self.size.width - NOTE_EDGES, 1)
+        """Cells of one line of a note: its edge and the space at both sides are none. 0: not known yet."""
+        return max(self.size.width - NOTE_EDGES, 1) if self.size.width else 0
 
     def _is_typing(self) -> bool:
         """Whether letters go into a text."""

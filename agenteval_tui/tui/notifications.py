@@ -59,23 +59,24 @@ class Notifier:
     def _stand(self, ways: Sequence[str], severity: str, goes: str = "") -> None:
         """Show a note, the first of these ways to say it that has room. A note that is already shown is counted, not
         shown twice; only a few are shown at once."""
-        key = "" if self._typing() else key_of("notice.list", self._keymap)
-        more = f"  {key} shows all of it." if key else ""
-        message = note_line(ways, self._room() - _TIMES, goes, more)
         times = 1
         kept: list[tuple[str, int, Notification]] = []
         for said, before, shown in self._standing:
             if shown.has_expired:
                 continue
-            if said == message:
+            if said == ways[0]:
                 times += before
                 shown.timeout = 0.0  # it goes when the next comes
             else:
                 kept.append((said, before, shown))
         for _, _, shown in kept[: 1 - MOST_STANDING]:
             shown.timeout = 0.0
+        key = "" if self._typing() else key_of("notice.list", self._keymap)
+        more = f"  {key}: the rest" if key else ""
+        room = self._room()
+        message = note_line(ways, max(room - _TIMES, 1) if room and times > 1 else room, goes, more)
         one = displayable_note(message, times=times, severity=severity)
-        self._standing = [*kept[1 - MOST_STANDING :], (message, times, one)]
+        self._standing = [*kept[1 - MOST_STANDING :], (ways[0], times, one)]
         self._show(one)
 
     @property

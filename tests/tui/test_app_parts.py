@@ -54,10 +54,10 @@ def test_a_note_is_one_line_that_keeps_what_decides() -> None:
     error = AgentevalError("the model calls of run VDQJ were not stored", where="run 01M84RCY9B", mend="record it")
     said = str(error)
     for room, shown in (
-        (100, said),
-        (70, "the model calls of run VDQJ were not stored (record it)"),
-        (55, "the model calls of run VDQJ were not stored"),
-        (45, "the model calls of…  N shows all of it."),
+        (95, said),
+        (65, "the model calls of run VDQJ were not stored (record it)"),
+        (50, "the model calls of run VDQJ were not stored"),
+        (40, "the model calls of run VDQ…  N: the rest"),
     ):
         notes = Notes(room=room)
         notes.notifier.say_error(error)
@@ -66,10 +66,10 @@ def test_a_note_is_one_line_that_keeps_what_decides() -> None:
 
 
 def test_a_note_that_is_cut_still_says_where_it_leads() -> None:
-    notes = Notes(room=60)
+    notes = Notes(room=55)
     notes.notifier.say("A sentence that is much longer than the line.", place=NotificationSource("run", "3"))
-    assert notes[0].message == "A sentence that is much longer than th…  ^g goes there."
-    notes = Notes(room=60, typing=True)
+    assert notes[0].message == "A sentence that is much l…  N: the rest  ^g goes there."
+    notes = Notes(room=55, typing=True)
     notes.notifier.say_error(AgentevalError("one thing after the other went wrong here, and again, and then again"))
     assert notes[0].message.startswith("one thing after the other went")
     assert notes[0].message.endswith("…"), "in a text, N would be a letter"
