@@ -75,17 +75,18 @@ def could_pass_text(blame: Blame) -> str:
     return "yes" if blame.passed else "yes: another agent passed"
 
 
-def step_text(transcript: Transcript | None, step: int, of: int = 0) -> str:
-    """What a step is, in a few words: `step 7, get_order(...)`, or `step 7 of 12, ...`. Steps are shown from 1."""
+def step_text(transcript: Transcript | None, step: int, of: int = 0, *, room: int = _SHOWN) -> str:
+    """What a step is, in a few words: `step 7, get_order(...)`, or `step 7 of 12, ...`. Steps are shown from 1. `room`:
+    characters of what was said, and of a call's arguments."""
     name = f"step {step + 1}" + (f" of {of}" if of else "")
     if transcript is None or step >= len(transcript.messages):
         return name
     message = transcript.messages[step]
     calls = [transcript.tool_calls[number] for number in message.tool_calls if number < len(transcript.tool_calls)]
     if calls:
-        did = ", ".join(f"{call.name}({on_one_line(shown(call.arguments, _SHOWN), _SHOWN)})" for call in calls)
+        did = ", ".join(f"{call.name}({on_one_line(shown(call.arguments, room), room)})" for call in calls)
     else:
-        did = f"{message.name or message.role}: {on_one_line(message.content, _SHOWN)}"
+        did = f"{message.name or message.role}: {on_one_line(message.content, room)}"
     return f"{name}, {did}"
 
 
