@@ -49,6 +49,7 @@ from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.workers import is_busy
 
 EXECUTIONS = 200
 WIDE = 180  # columns from which a change is shown in full beside the list
@@ -78,6 +79,7 @@ class CompareScreen(FilteredScreen):
         self.controller = CompareController()
         self._composed = False
         self._pending: Callable[[], None] | None = None  # what was to be compared before the screen was there
+        self._explaining: list[TestChange] = []  # the tests of which the metrics were asked last
         self._renews = False  # whether the next look for a newer execution compares it
 
     def compose(self) -> ComposeResult:
@@ -324,10 +326,14 @@ class CompareScreen(FilteredScreen):
             self._explain()
 
     def _explain(self) -> None:
-        """Find out who changed the next tests; the one under the cursor first, then down the list."""
-        found, wanted = self.controller.found, self.controller.next_to_explain(self._row)
+        """Find out who changed the next tests: the one under the cursor and those in view, then down the list."""
+        in_view = filter(None, map(self.controller.row_at, self._list.in_view))
+        found, wanted = self.controller.found, self.controller.next_to_explain(self._row, in_view)
         if found is None or wanted is None:
             return
+        if wanted.in_view and wanted.metrics == self._explaining and is_busy(self, "attribution"):
+            return  # of the row under the cursor it is asked already
+        self._explaining = wanted.metrics
         session = self.agenteval.session
 
         def then(answer: ChangeReasons) -> None:
@@ -340,7 +346,7 @@ class CompareScreen(FilteredScreen):
                 self._detail()
             self._explain()
 
-        self.ask(lambda: explain(session, wanted), then, group="attribution")
+        self.ask(lambda: explain(session, wanted), then, group="attribution", painted=not wanted.in_view)
 
     # What a person does with a change
 
