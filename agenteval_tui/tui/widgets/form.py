@@ -199,7 +199,7 @@ class Form(Vertical):
                 control = TextField(
                     field.value, placeholder=field.placeholder, id=name, compact=True, select_on_focus=False
                 )
-            control.add_class("field")
+            control.add_class("field", update=False)  # it gets its styles when it is mounted
             yield control
             if self._below and field.hint:
                 yield self._note(field)
