@@ -145,3 +145,21 @@ def test_runs_are_a_glyph_each_and_those_that_do_not_count_are_dim() -> None:
     assert "1/2" in plain(cells)
     assert "no" not in plain(cells)
     assert " no " in plain(tree.line(1, 100, focused=False)), "a wide list says what the last run says"
+
+
+def test_a_suite_is_closed_and_opened_under_a_filter_too_and_the_next_one_opens_all() -> None:
+    tree = SuiteTree(Overview((suite("One", {"t": (P,)}), suite("Two", {"t": (P,)}))))
+    tree.set_open(tree.rows[0], False)
+    assert len(tree.rows) == 3
+    tree.query = Query.parse("t")
+    tree.arrange()
+    assert [tree.is_open(node) for node in tree.rows if node.kind == "suite"] == [True, True], "what is found is shown"
+    tree.toggle(tree.rows[0])
+    assert [node.kind for node in tree.rows] == ["suite", "suite", "test"]
+    assert not tree.is_open(tree.rows[0])
+    tree.query = Query.parse("t ")
+    tree.arrange()
+    assert len(tree.rows) == 4
+    tree.query = Query()
+    tree.arrange()
+    assert len(tree.rows) == 3, "without a filter as before"

@@ -97,7 +97,8 @@ class SuiteTree:
         self.overview = overview
         self.folded = set(folded)
         self.opened = set(opened)
-        self.query = query or Query()
+        self.query = self._asked = query or Query()
+        self._folded_found: set[str] = set()  # suites that were closed under the filter, which opens all
         self.worst_first = worst_first
         self.marked: set[str] = set()  # keys of tests that several actions are meant for
         self.rows: list[Node] = []
@@ -105,6 +106,8 @@ class SuiteTree:
 
     def arrange(self) -> None:
         """Rebuild the rows: after folding, filtering or a new overview."""
+        if self._asked is not self.query:
+            self._asked, self._folded_found = self.query, set()
         self.rows = []
         self._longest = 0  # characters of a test's id
         suites = list(self.overview.suites)
@@ -116,7 +119,7 @@ class SuiteTree:
             if self.query and not shown:
                 continue
             self.rows.append(top)
-            if top.key in self.folded and not self.query:
+            if not self.is_open(top):
                 continue
             self._longest = max(self._longest, *(len(test.id) for test in shown), 0)
             for test in shown:
@@ -178,12 +181,17 @@ class SuiteTree:
 
     def is_open(self, node: Node) -> bool:
         """Are the node's children shown?"""
-        return node.key not in self.folded if node.kind == "suite" else node.key in self.opened
+        return node.key not in self._closed if node.kind == "suite" else node.key in self.opened
+
+    @property
+    def _closed(self) -> set[str]:
+        """The suites that are closed: a filter shows what it finds in all of them."""
+        return self._folded_found if self.query else self.folded
 
     def set_open(self, node: Node, open_: bool) -> None:
         """Show or hide the node's children."""
         if node.kind == "suite":
-            (self.folded.discard if open_ else self.folded.add)(node.key)
+            (self._closed.discard if open_ else self._closed.add)(node.key)
         elif node.kind == "test":
             (self.opened.add if open_ else self.opened.discard)(node.key)
         self.arrange()
