@@ -395,3 +395,34 @@ async def test_at_80_columns_it_is_seen_that_keys_are_typed_into_the_config(
         await settle(pilot)
         assert app.screen is screen
         assert screen.config.editor.text == "5" + before
+
+
+@pytest.mark.parametrize("size", [(80, 24), (140, 45)])
+async def test_who_comes_back_to_another_run_does_not_type_into_its_config(
+    fresh: tuple[Path, Path, list[str]], size: tuple[int, int]
+) -> None:
+    suites, db, runs = fresh
+    app = app_on(suites, db)
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        app.inspect(runs[0])
+        await settle(pilot)
+        await pilot.press("e")
+        await settle(pilot)
+        app.go("suites")
+        await settle(pilot)
+        app.inspect(runs[1])
+        await settle(pilot)
+        screen = app.screen
+        assert isinstance(screen, InspectScreen)
+        before = screen.config.editor.text
+        await pilot.press("asterisk", "t")
+        await settle(pilot)
+        assert screen.config.editor.text == before, "a key of the screen is no letter of the config"
+        await pilot.press("e")
+        await settle(pilot)
+        app.go("suites")
+        await settle(pilot)
+        app.inspect(runs[1])
+        await settle(pilot)
+        assert screen.pane == "config", "the same run again: who typed goes on typing"

@@ -138,6 +138,7 @@ class InspectScreen(FrameScreen):
         self._composed = False
         self._pending: Callable[[], None] | None = None
         self._restoring = False
+        self._leaves_config = False  # whether the next run is for who comes from elsewhere
         self._added_row: RowAdded | None = None
 
     def compose(self) -> ComposeResult:
@@ -218,7 +219,9 @@ class InspectScreen(FrameScreen):
         self._pending = again
 
     def open_run(self, run_id: str, **how: Unpack[InspectTarget]) -> None:
-        """Show a run: its transcript, or the `view` that is wanted."""
+        """Show a run, to who comes from elsewhere: its transcript, or the `view` that is wanted."""
+        # Who typed here before means the keys of the screen now.
+        self._leaves_config = self.pane == "config" and not {"edit", "config", "new"} & how.keys()
         self._places.forget()
         how.setdefault("view", "transcript")
         self._read_run(run_id, **how)
@@ -254,6 +257,9 @@ class InspectScreen(FrameScreen):
             # The line that said that nothing is open is in another pane.
             self._focus_pane("transcript")
         other = state.run_id != loaded.bench.run.id
+        leaves, self._leaves_config = self._leaves_config, False
+        if leaves and other:
+            self._focus_pane("transcript")
         self.transcript.open(loaded.bench.transcript, document, has_strip=may_be_blamed(loaded.bench))
         self._show_config(state.open(loaded, how))
         self.retitle()
@@ -904,7 +910,12 @@ class InspectScreen(FrameScreen):
 
         def show(rows: list[Flip]) -> None:
             if self.is_current:
-                self.app.push_screen(VerdictChangesScreen(rows, total), lambda run: self.open_run(run) if run else None)
+                self.app.push_screen(VerdictChangesScreen(rows, total), chosen)
+
+        def chosen(run: str | None) -> None:
+            if run:
+                self._places.forget()
+                self._read_run(run, view="transcript")
 
         self.ask(read, show, group="flips")
 
