@@ -117,13 +117,16 @@ def _fitted(line: Iterable[Cell], width: int) -> tuple[Line, int]:
             total += length
             continue
         if total < width:
-            kept.append((set_cell_size(text, width - total - 1).rstrip() + ELLIPSIS, style))
+            # What was cut before is not cut twice.
+            cut = set_cell_size(text, width - total - 1).rstrip(f" {ELLIPSIS}")
+            if cut or not (kept and kept[-1][0].endswith(ELLIPSIS)):
+                kept.append((cut + ELLIPSIS, style))
             break
         # The line is full already: the sign takes the place of its last cell.
         while kept and cell_len(kept[-1][0]) == 0:
             kept.pop()
         last, last_style = kept.pop()
-        kept.append((set_cell_size(last, cell_len(last) - 1) + ELLIPSIS, last_style))
+        kept.append((set_cell_size(last, cell_len(last) - 1).rstrip(ELLIPSIS) + ELLIPSIS, last_style))
         break
     else:
         return tuple(kept), total

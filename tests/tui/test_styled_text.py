@@ -12,6 +12,7 @@ from agenteval_tui.tui.styled_text import (
     SHORT_REASON,
     fit,
     fit_reason,
+    fit_text,
     fold,
     pad,
     plain,
@@ -116,3 +117,10 @@ def test_a_reason_is_cut_in_the_middle_between_words() -> None:
     assert fit_reason(reason, 66) == 'Asks for the right order:… expected "#W1042", got "W1042"'
     assert fit_reason(reason, 44) == 'Asks for the… expected "#W1042", got "W1042"'
     assert fit_reason(reason, 30) == '… "#W1042", got "W1042"'
+
+
+def test_what_was_cut_before_is_not_cut_twice() -> None:
+    assert plain(fit((("one two…", ""), (" three", "")), 8)) == "one two…"
+    assert plain(fit((("one two… ", ""), ("three", "")), 9)) == "one two…"
+    assert fit_text("one two… three", 9) == "one two…"
+    assert "……" not in plain(fit((('"You can send it bac…', ""), ('", "You have', "dim")), 22))
