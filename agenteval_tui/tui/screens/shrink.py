@@ -10,11 +10,11 @@ from textual.binding import Binding, BindingType
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.presenters.sheet_edges import Keys
-from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.presenters.text_layout import error_lines, indented, paragraph
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.screens.shrink_controller import ShrinkController
 from agenteval_tui.tui.services import services
-from agenteval_tui.tui.styled_text import Line, fit
+from agenteval_tui.tui.styled_text import Line
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
@@ -150,14 +150,14 @@ class ShrinkScreen(Sheet[None]):
         if controller.stage == "refused" or controller.question is None:
             return lines
         if controller.running:
-            said = " Stopping …" if controller.stage == "stopping" else " Asking …"
+            said = "Stopping …" if controller.stage == "stopping" else "Asking …"
             if controller.progress is not None and controller.stage == "running":
-                said = f" {progress_text(controller.progress)}"
-            return [*lines, fit(((said, "running"),), width)]
+                said = progress_text(controller.progress)
+            return [*lines, *indented(paragraph(said, max(width - 1, 1), "running"), 1)]
         if controller.shrunk is not None:
             lines += view_lines(shrunk_view(controller.shrunk, controller.question.criterion, dimmed=True), width)
             if controller.saved:
-                lines += [(), fit(((f" {controller.saved}", "passed"),), width)]
+                lines += [(), *indented(paragraph(controller.saved, max(width - 1, 1), "passed"), 1)]
             if controller.price is not None:
                 again = f"Starting again: {price_text(controller.price)}. Stored continuations are not asked twice."
                 lines += [(), *paragraph(again, width, "dim")]
