@@ -269,7 +269,9 @@ class CompareScreen(FilteredScreen):
     def _failed(self, error: AgentevalError) -> None:
         if self.controller.found is not None:
             self.agenteval.say_error(error)
-        elif isinstance(error, NothingHereError):
+            return
+        self.add_class("nothing")
+        if isinstance(error, NothingHereError):
             self._list.set_empty(nothing_here(error.elsewhere, PURPOSE))
         elif error.what == NOTHING_RAN:
             self._list.set_empty(nothing_ran(PURPOSE))
