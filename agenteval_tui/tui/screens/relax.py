@@ -3,7 +3,8 @@ editor."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
@@ -84,9 +85,9 @@ class RelaxScreen(Sheet[str]):
         rows.set_empty([((" Looking …", "dim"),)])
         rows.focus()
         self._show_preview(False)
-        start_worker(self, self._count, group="relax")
+        start_worker(self, self._find, group="relax", awaited=True)
 
-    async def _count(self) -> None:
+    async def _find(self) -> None:
         counting = self._bench.relaxations(self._criterion, self._config)
         # Finding them takes up to some tenths of a second: not on the loop that reads the keys.
         try:
@@ -95,6 +96,9 @@ class RelaxScreen(Sheet[str]):
             services(self).say_error(error)
             return
         self._show()
+        start_worker(self, partial(self._count, counting), group="count")
+
+    async def _count(self, counting: Iterator[Sequence[Suggestion]]) -> None:
         rows = self.query_one("#relaxations", VirtualList)
         try:
             while await self._alone(lambda: next(counting, None)) is not None:
