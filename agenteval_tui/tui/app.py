@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 
 SERVER_SECONDS = 5.0
-NOTE_EDGES = 3  # cells of a line that a note does not write in
 HISTORY_SECONDS = 2.0  # between two looks whether the history file is still the one that was opened
 
 __all__ = ["FACTORIES", "AgentevalApp", "run_app"]
@@ -114,7 +113,7 @@ class AgentevalApp(TerminalApp):
         self.keymap, self._keymap_problems = read_keymap(self._keys_file)
         self.input_queue = InputQueue(self)
         self.idle_work = IdleWork(self._is_reading)
-        self.notifier = Notifier(self._show_note, self.keymap, self._room_of_notes, self._is_typing)
+        self.notifier = Notifier(self._show_note, self.keymap)
         self.programs = ExternalPrograms(self, self.notifier)
         self.navigation = Navigation(self, self.session, self.state, self.keymap, self.programs.open_editor)
         self.badges = Badges(self.session)
@@ -245,14 +244,18 @@ class AgentevalApp(TerminalApp):
         return self.help_controller.commands_elsewhere(screen) if isinstance(screen, FrameScreen) else ()
 
     async def on_event(self, event: Event) -> None:
-        """Letters of jump mode take a key first; any other key waits for the one before it."""
+        """Any key, click and paste waits for the one before it."""
+        if isinstance(event, (Key, MouseEvent)):
+            self.idle_work.touch()
+        await self.input_queue.take(event, self._on_event_in_turn)
+
+    async def _on_event_in_turn(self, event: Event) -> None:
+        """Letters of jump mode take a key first."""
         if not self.help_controller.takes(event):
             self.navigation.follow(event)
-            if isinstance(event, (Key, MouseEvent)):
-                self.idle_work.touch()
             if isinstance(event, Key) and not event.is_forwarded and self.notifier.is_standing:
                 self.clear_notifications()
-            await self.input_queue.take(event, super().on_event)
+            await super().on_event(event)
 
     def on_load(self) -> None:
         loop = asyncio.get_running_loop()
@@ -353,14 +356,6 @@ class AgentevalApp(TerminalApp):
     def _show_note(self, note: Notification) -> None:
         self.post_message(Notify(note))
 
-    def _room_of_notes(self) -> int:
-        """Cells of one line of a note: its edge and the space at both sides are none. 0: not known yet."""
-        return max(self.size.width - NOTE_EDGES, 1) if self.size.width else 0
-
-    def _is_typing(self) -> bool:
-        """Whether letters go into a text."""
-        return self.focused is not None and self.focused.check_consume_key("n", "n")
-
     def clear_notifications(self) -> None:
         """Take all notes from the screen."""
         self.notifier.forget_standing()
@@ -410,6 +405,10 @@ class AgentevalApp(TerminalApp):
     def _execution_started(self, live: Live) -> None:
         self.live_executions.started(live)
         self.count_running()
+
+    def keys_wait_for(self, work: Worker[Any]) -> None:
+        """As `Services` says."""
+        self.input_queue.wait_for(work)
 
     def count_running(self) -> None:
         """Look how many executions run now, for the strip; while there are some, look again."""

@@ -211,9 +211,9 @@ class ExecutionLauncher:
                 screen.agenteval.count_running()
 
         def again(needs: Sequence[TrustRequirement], answer: str) -> None:
-            screen.ask(lambda: self._attempt(start, needs, answer), then, group="start")
+            screen.ask(lambda: self._attempt(start, needs, answer), then, group="start", beside=True)
 
-        screen.ask(lambda: self._attempt(start), then, group="start")
+        screen.ask(lambda: self._attempt(start), then, group="start", beside=True)
 
     def _attempt(
         self, start: Callable[[bool], T], needs: Sequence[TrustRequirement] = (), answer: str = ""

@@ -1,8 +1,7 @@
 """What the app does while the person does nothing: it imports screens, and collects garbage.
 
-The Editor and Inspect bring 140 modules, which take a third of the time until they are there, and Compare a dozen more,
-a tenth of its time. The first screen does not wait for them: they come in a thread when it shows what it read and no
-key was pressed for a moment.
+The Editor and Inspect bring 140 modules, which take a third of the time until they are there. The first screen does not
+wait for them: they come in a thread when it shows what it read and no key was pressed for a moment.
 
 Python collects garbage when so many objects were made, which is while somebody types; one collection of what the first
 screens brought takes 60 to 100 ms. So what is there after the imports is left out from then on, and what came since is
@@ -18,7 +17,7 @@ from collections.abc import Callable
 
 from agenteval_tui.tui.screen_registry import read_screen
 
-AHEAD = ("inspect", "editor", "compare")
+AHEAD = ("inspect", "editor")
 """The screens that nearly everybody opens. The others bring little beyond them."""
 QUIET_S = 0.4
 """So long nothing was pressed, and is nothing read."""

@@ -3,7 +3,11 @@
 The toolkit hands each key at once to the widget that has the focus then, and each click to what lies under it then.
 Over a slow line several come together: of `/smoke` only the slash had been read when `s` was already handed to the
 list, where it is a command; of a double click the second one met the button again, and not the sheet that the first one
-opened. So a key, a click and a paste wait until what the one before did is done, the moving of the focus with it.
+opened. So a key, a click and a paste wait until what the one before did is done, the moving of the focus and the
+opening of a screen with it.
+
+They also wait for what was asked of the history and of files (`wait_for`): `n` and `L` label the next run, and not the
+one that is still shown. That has a limit: who waits for a slow disk can leave.
 """
 
 from __future__ import annotations
@@ -16,10 +20,16 @@ from typing import Any
 
 from textual import events
 from textual.app import App
+from textual.command import CommandList, CommandPalette
 from textual.dom import DOMNode
 from textual.errors import NoWidget
 from textual.message_pump import MessagePump
+from textual.screen import Screen
 from textual.widget import Widget
+from textual.widgets import Input, TextArea
+from textual.worker import Worker
+
+from agenteval_tui.tui.navigation import MOVES
 
 PATIENCE_S = 0.5
 """The next key waits no longer, if what a key does waits for something itself, or is removed and cannot say that it is
@@ -30,8 +40,15 @@ LOOK_S = 0.05
 LATE_S, BUSY_S = 0.01, 0.001
 """The app had something to do if a look comes later than this, or if it used more processor time than this."""
 IDLE_LOOKS = 2
+ANSWER_S = 2.0
+"""So long does the next key wait for an answer."""
+ANSWER_LOOK_S = 0.005
 _QUEUED = (events.Key, events.Paste, events.MouseEvent)
 _WAITED_FOR = (events.Key, events.Paste, events.MouseUp)
+_MAY_WAIT = (events.Key, events.Paste, events.MouseDown, events.MouseUp)
+_TYPING, _MOVING, _OTHER = "typing", "moving", ""
+_Handler = Callable[[events.Event], Awaitable[None]]
+_EDITS = frozenset({"backspace", "delete", "left", "right", "home", "end"})
 
 
 class InputQueue:
@@ -40,26 +57,40 @@ class InputQueue:
 
     def __init__(self, app: App[Any]) -> None:
         self._app = app
-        self._ahead: deque[events.Event] = deque()
+        self._ahead: deque[tuple[events.Event, _Handler]] = deque()
         self._handling = 0  # the number of the event that is waited for; 0 while there is none
         self._number = 0
+        self._kind = _OTHER  # of the last event that was handled
+        self._answers: list[tuple[Worker[Any], str, float]] = []  # with what asked for them, and until when they count
+        self._looks = False
+        self._held_since = 0.0  # since when the first of those ahead waits for an answer; 0 while it does not
+        self._at: Screen[Any] | None = None  # the screen whose widgets have done what was asked of them
 
     @property
     def is_empty(self) -> bool:
         """Does nothing wait, and is nothing waited for?"""
         return not self._handling and not self._ahead
 
-    async def take(self, event: events.Event, handle: Callable[[events.Event], Awaitable[None]]) -> None:
+    def wait_for(self, answer: Worker[Any]) -> None:
+        """What follows waits for this work, which decides what the next key acts on."""
+        self._answers.append((answer, self._kind, time.monotonic() + ANSWER_S))
+
+    async def take(self, event: events.Event, handle: _Handler) -> None:
         """Have an event handled by `handle` when it is its turn. The mouse on what has just gone does nothing."""
         if isinstance(event, events.Key) and event.key.startswith("alt+"):
             event.character = None  # the toolkit says the letter too: a field of text would take it for typed
         if not isinstance(event, _QUEUED) or event.is_forwarded:
             await handle(event)
-        elif self._handling:
-            self._ahead.append(event)
-        elif isinstance(event, events.MouseEvent) and self._has_gone(self._under(event)):
+        elif self._handling or self._ahead or self._waits(event):
+            self._ahead.append((event, handle))
+            await self._next()
+        else:
+            await self._take_now(event, handle)
+
+    async def _take_now(self, event: events.Event, handle: _Handler) -> None:
+        if isinstance(event, events.MouseEvent) and self._has_gone(self._under(event)):
             return
-        elif isinstance(event, _WAITED_FOR):
+        if isinstance(event, _WAITED_FOR):
             await self._handle(event, handle)
         else:
             await handle(event)
@@ -77,22 +108,43 @@ class InputQueue:
         """Is it only in the last picture, and no more in the app? The toolkit would ask for its parent."""
         return widget is None or not widget.is_attached
 
-    async def _handle(self, event: events.Event, handle: Callable[[events.Event], Awaitable[None]]) -> None:
+    async def _handle(self, event: events.Event, handle: _Handler) -> None:
         self._number += 1
         number = self._handling = self._number
+        self._kind, screen = self._kind_of(event), self._screen
+        self._at = screen
+        if screen is None:  # the app ends
+            self._handling = 0
+            await handle(event)
+            return
         # It goes up from the widget to the app, where its action is found: what follows it goes the same way.
-        widget: DOMNode | None = self._under(event) if isinstance(event, events.MouseEvent) else self._app.focused
-        way: list[MessagePump] = list((widget or self._app.screen).ancestors_with_self)
+        widget: DOMNode | None = self._under(event) if isinstance(event, events.MouseEvent) else screen.focused
+        way: list[MessagePump] = list((widget or screen).ancestors_with_self)
+        palette = screen if isinstance(screen, CommandPalette) and screen.is_mounted else None
         await handle(event)
         # Twice: what the widget said of it (a text was submitted) sets out when it has been handled.
-        self._follow(number, [*way, *way])
+        way += way
+        if palette is not None:  # its field has its list do it
+            way += palette.query_one(CommandList).ancestors_with_self
+        self._follow(number, way)
         self._watch(number)
 
     def _follow(self, number: int, way: list[MessagePump]) -> None:
         if way and way[0].call_later(self._follow, number, way[1:]):
             return
         # Behind whatever its action has left in the app's own queue, such as a new focus.
-        self._app.call_later(self._handled, number)
+        self._app.call_later(self._followed, number)
+
+    async def _followed(self, number: int) -> None:
+        if self._handling != number:
+            return
+        screen = self._screen
+        if screen is not None and screen is not self._at:
+            # One that was opened is told that it is there, and says what has the focus, before it does this.
+            self._at = screen
+            self._follow(number, [screen, screen])
+        else:
+            await self._handled(number)
 
     def _watch(self, number: int) -> None:
         """Stop waiting for the event when it cannot be expected any more."""
@@ -118,9 +170,67 @@ class InputQueue:
         look_from(begun, time.thread_time())
 
     async def _handled(self, number: int) -> None:
-        if self._handling != number:
-            return
-        self._handling = 0
+        if self._handling == number:
+            self._handling = 0
+            await self._next()
+
+    async def _next(self) -> None:
+        """Handle what is ahead, as far as nothing is waited for."""
         while self._ahead and not self._handling:
-            # The whole of the app again: it may have an own use of the event by now.
-            await self._app.on_event(self._ahead.popleft())
+            event, handle = self._ahead[0]
+            if self._waits(event):
+                self._look_soon()
+                return
+            self._held_since = 0.0
+            self._ahead.popleft()
+            await self._take_now(event, handle)
+
+    # The answers that are waited for
+
+    def _waits(self, event: events.Event) -> bool:
+        """Is an answer to come that decides what this event acts on? What is typed into a field, and a cursor that is
+        moved on, do not depend on what the letter or the row before has asked for."""
+        if not isinstance(event, _MAY_WAIT) or self._screen is None:
+            return False
+        now, kind, screen = time.monotonic(), self._kind_of(event), self._screen
+        self._answers = [one for one in self._answers if not one[0].is_finished and one[2] > now]
+        if any(asked != kind or not kind for _, asked, _ in self._answers):
+            return True
+        # The palette lists by the toolkit's own work.
+        return isinstance(screen, CommandPalette) and kind != _TYPING and self._lists(screen, now)
+
+    def _lists(self, palette: CommandPalette, now: float) -> bool:
+        if self._held_since and now - self._held_since > ANSWER_S:
+            return False
+        return any(one.node is palette and not one.is_finished for one in self._app.workers)
+
+    def _kind_of(self, event: events.Event) -> str:
+        if self._screen is not None and isinstance(self._screen.focused, (Input, TextArea)):
+            typed = isinstance(event, events.Key) and (event.is_printable or event.key in _EDITS)
+            return _TYPING if typed or isinstance(event, events.Paste) else _OTHER
+        return _MOVING if isinstance(event, events.Key) and event.key in MOVES else _OTHER
+
+    def _look_soon(self) -> None:
+        if not self._looks:
+            self._looks = True
+            self._held_since = self._held_since or time.monotonic()
+            self._app.set_timer(ANSWER_LOOK_S, self._look)
+
+    async def _look(self) -> None:
+        self._looks = False
+        if self._handling or not self._ahead:
+            return
+        if self._waits(self._ahead[0][0]):
+            self._look_soon()
+            return
+        # What the answer left to do (a focus, a screen, a cursor that asks for something more) is done first.
+        self._number += 1
+        number = self._handling = self._number
+        screen = self._screen
+        way: list[MessagePump] = list((screen.focused or screen).ancestors_with_self) if screen is not None else []
+        self._follow(number, way)
+        self._watch(number)
+
+    @property
+    def _screen(self) -> Screen[Any] | None:
+        return self._app.screen_stack[-1] if self._app.screen_stack else None

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Unpack, cast
+from typing import TYPE_CHECKING, Any, Protocol, Unpack, cast
 
 from msgspec import Struct
 from textual.dom import DOMNode
 from textual.screen import Screen
+from textual.worker import Worker
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.tui.analysis_context import Session
@@ -167,6 +168,9 @@ class Services(Protocol):
 
     def count_running(self) -> None:
         """Look how many executions run now, for the strip; while there are some, look again."""
+
+    def keys_wait_for(self, work: Worker[Any]) -> None:
+        """Have the next keys wait a moment for work that decides what they act on."""
 
     def count_badges(self) -> None:
         """Count what waits (open causes, runs to review) for the strip, where the history has changed."""

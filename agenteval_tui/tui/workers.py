@@ -11,6 +11,7 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.worker import Worker
 
+from agenteval_tui.tui.services import services
 from agenteval_tui.tui.terminal.mounting import is_there
 
 _LONGEST_FRAME_S = 1.0
@@ -24,8 +25,10 @@ def start_worker(
     group: str,
     exclusive: bool = True,
     name: str = "",
+    awaited: bool = False,
 ) -> Worker[Any]:
     """Do `work` beside what `node` does. `exclusive`: the node's other work of the group is cancelled.
+    `awaited`: the next keys may act on what it finds, and wait a moment for it.
 
     It ends when the node is taken away. An error in it goes to the node as a `Worker.StateChanged`. `work` is called,
     not given as a coroutine: one that is cancelled before it started would never be awaited.
@@ -34,7 +37,12 @@ def start_worker(
     async def run() -> object:
         return await work()  # of any kind of callable: Textual asks for an `async def`
 
-    return node.run_worker(run, group=group, exclusive=exclusive, exit_on_error=False, name=name or group)
+    worker: Worker[Any] = node.run_worker(
+        run, group=group, exclusive=exclusive, exit_on_error=False, name=name or group
+    )
+    if awaited:
+        services(node).keys_wait_for(worker)
+    return worker
 
 
 def is_busy(node: DOMNode, group: str) -> bool:

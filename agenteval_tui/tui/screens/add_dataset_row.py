@@ -78,7 +78,7 @@ class AddRowScreen(Sheet["RowAdded | None"]):
         """Write it."""
         if not self._writing:
             self._writing = True
-            start_worker(self, self._write, group="write")
+            start_worker(self, self._write, group="write", awaited=True)
 
     def _made(self) -> tuple[Path, dict[str, Any]]:
         values = self.query_one(Form).values()

@@ -156,12 +156,14 @@ class FrameScreen(Screen[None]):
         group: str = "ask",
         failed: Callable[[AgentevalError], None] | None = None,
         painted: bool = False,
+        beside: bool = False,
     ) -> None:
         """Do `work` in a thread, then call `then` with its result here; a newer question of the group wins.
 
-        An AgentevalError, or the system's error about a path, goes to `failed`, or is shown once as a notification.
-        `painted`: begin when the screen shows
-        what it has now, for the thread takes half of the processor from painting.
+        An AgentevalError, or the system's error about a path, goes to `failed`, or is shown once as a notification. The
+        next keys wait a moment for the answer, for they may act on it; not where it only adds to what is shown
+        (`beside`). `painted`: as `beside`, and begin when the screen shows what it has now, for the thread takes half
+        of the processor from painting.
         """
 
         async def answer() -> None:
@@ -183,7 +185,7 @@ class FrameScreen(Screen[None]):
                 then(result)
                 self.agenteval.count_badges()
 
-        start_worker(self, answer, group=group)
+        start_worker(self, answer, group=group, awaited=not (beside or painted))
 
     def still_writes(self, group: str) -> bool:
         """Is the change before still being written? Then say so: a second one would write beside it."""

@@ -72,7 +72,7 @@ class ExportScreen(Sheet[Path | None]):
         elif not self._writing:
             self._writing = True
             write = partial(self._write, values["form"], values["file"])
-            start_worker(self, write, group="write")
+            start_worker(self, write, group="write", awaited=True)
 
     async def _write(self, form: str, named: str) -> None:
         store = services(self).session

@@ -213,7 +213,7 @@ class ImportScreen(_FileScreen):
             return
         self._busy, self._stop = True, False
         self.workers.cancel_group(self, "look")
-        start_worker(self, partial(self._bring, path), group="bring", exclusive=False)
+        start_worker(self, partial(self._bring, path), group="bring", awaited=True, exclusive=False)
 
     async def _bring(self, named: str) -> None:
         self.tell(("Reading …", "running"))
@@ -382,7 +382,7 @@ class ExportScreen(_FileScreen):
         if (path := self.writable(values["path"])) is None:
             return
         self._busy = True
-        start_worker(self, partial(self._write, path, values["format"]), group="write", exclusive=False)
+        start_worker(self, partial(self._write, path, values["format"]), group="write", awaited=True, exclusive=False)
 
     async def _write(self, path: Path, name: str) -> None:
         store, runs = self.agenteval.session.store, self._runs
@@ -447,7 +447,7 @@ class ShareScreen(_FileScreen):
         if (path := self.writable(named)) is None:
             return
         self._busy = True
-        start_worker(self, partial(self._write, path), group="write", exclusive=False)
+        start_worker(self, partial(self._write, path), group="write", awaited=True, exclusive=False)
 
     async def _write(self, path: Path) -> None:
         store, target = self.agenteval.session.store, self._target

@@ -146,7 +146,7 @@ class LabelScreen(Sheet["LabelSaved | None"]):
             return
         self._saving = True
         label = self.label
-        start_worker(self, partial(self._write, label), group="write")
+        start_worker(self, partial(self._write, label), group="write", awaited=True)
 
     async def _write(self, label: Label) -> None:
         session = services(self).session

@@ -57,7 +57,7 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
 
     def on_mount(self) -> None:
         self.query_one(Form).focus_first()
-        start_worker(self, self._read, group="suites")
+        start_worker(self, self._read, group="suites", awaited=True)
 
     async def _read(self) -> None:
         try:
@@ -97,7 +97,7 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
             problems["suite"] = f"there is no suite yet: {key} on Suites makes one"
         form.complain(problems)
         if not problems and not is_busy(self, "write"):
-            start_worker(self, partial(self._write, values), group="write")
+            start_worker(self, partial(self._write, values), group="write", awaited=True)
 
     async def _write(self, values: dict[str, str]) -> None:
         suite = next(one for one in self._suites if one.key == values["suite"])

@@ -77,7 +77,7 @@ class NewSuiteScreen(Sheet["tuple[str, str] | None"]):
             return
         event.form.complain(missing)
         if not missing and not is_busy(self, "write"):
-            start_worker(self, partial(self._write, values), group="write")
+            start_worker(self, partial(self._write, values), group="write", awaited=True)
 
     async def _write(self, values: dict[str, str]) -> None:
         new_suite = self._app.session.workspace.new_suite

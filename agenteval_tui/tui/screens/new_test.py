@@ -63,7 +63,7 @@ class NewTestScreen(Sheet["str | None"]):
             return
         event.form.complain(missing)
         if not missing and not is_busy(self, "write"):
-            start_worker(self, partial(self._write, values), group="write")
+            start_worker(self, partial(self._write, values), group="write", awaited=True)
 
     async def _write(self, values: dict[str, str]) -> None:
         session = services(self).session

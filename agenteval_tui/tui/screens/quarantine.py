@@ -155,7 +155,7 @@ class QuarantineScreen(Sheet["str | None"]):
                 self._saving = False
             self.dismiss(said)
 
-        start_worker(self, write, group="write")
+        start_worker(self, write, group="write", awaited=True)
 
     @property
     def _store(self) -> Store:

@@ -91,7 +91,7 @@ class ShrinkScreen(Sheet[None]):
     def action_save(self) -> None:
         """Keep the small case as a test."""
         if self._can_save and not is_busy(self, "shrink-save"):
-            start_worker(self, self._save, group="shrink-save")
+            start_worker(self, self._save, group="shrink-save", awaited=True)
 
     @property
     def _can_save(self) -> bool:

@@ -145,7 +145,7 @@ class SuggestScreen(Sheet[Starter | None]):
     # Reading, in a thread: up to some tenths of a second
 
     def _work(self, work: Callable[[], SuggestedState | None]) -> None:
-        start_worker(self, partial(self._read, work), group="suggest")
+        start_worker(self, partial(self._read, work), group="suggest", awaited=True)
 
     async def _read(self, work: Callable[[], SuggestedState | None]) -> None:
         try:

@@ -102,7 +102,7 @@ class TrendsScreen(FrameScreen):
         def then(read: tuple[TrendQuery, Trend, int]) -> None:
             query, found, elsewhere = read
             if again:
-                self.ask(lambda: regrade_beside(store, query, now), self._show_regraded, group="beside")
+                self.ask(lambda: regrade_beside(store, query, now), self._show_regraded, group="beside", beside=True)
                 self.retitle()
                 return
             controller.take_stored(found, elsewhere)

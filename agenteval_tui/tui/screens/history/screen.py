@@ -227,7 +227,7 @@ class HistoryScreen(FrameScreen):
         if known is not None:
             then(known)
         else:
-            self.ask(lambda: read_tests(session.store, asked), then, group="tests", failed=lambda _: None)
+            self.ask(lambda: read_tests(session.store, asked), then, group="tests", failed=lambda _: None, beside=True)
 
     def _test_lines(self, width: int) -> list[Line]:
         return self.controller.test_lines(width, max(self.query_one("#below").size.height - 1, 1))
@@ -475,7 +475,7 @@ class HistoryScreen(FrameScreen):
 
         def then(other: str | None) -> None:
             if other is None:
-                self.agenteval.say("Nothing ran before it: mark two with {history.mark}, then {history.compare}.")
+                self.agenteval.say("Nothing ran before it. Mark two with {history.mark}, then press {history.compare}.")
             else:
                 self.agenteval.compare(other, row.id, test=test)
 

@@ -645,7 +645,7 @@ class InspectScreen(FrameScreen):
         def work() -> tuple[list[str], ForkTree]:
             return ended_of(store, live), forks_of(store, run)
 
-        self.ask(work, there, group="forks", failed=failed)
+        self.ask(work, there, group="forks", failed=failed, beside=True)
 
     def on_branches_pane_keep_wanted(self, event: BranchesPane.KeepWanted) -> None:
         """Write the fork, or its system prompt, into its file."""
@@ -889,7 +889,7 @@ class InspectScreen(FrameScreen):
 
     async def action_explain(self) -> None:
         if self.controller.bench is not None and not await self.config.explain():
-            self._say("Nothing to explain here: move to a metric, a property or a matcher.")
+            self._say("Nothing to explain here: move the cursor to a metric, a property or a matcher.")
 
     def action_apply_fix(self) -> None:
         if not self.config.fix():
@@ -926,7 +926,7 @@ class InspectScreen(FrameScreen):
             return state.bench if state.result is not None else None
         name = one_line(state.criterion_name, 60)
         if state.is_unreadable:
-            self._say(f"Not graded, its config has an error ({{inspect.fix}} fixes what it can): {name}")
+            self._say(f"{name} can't be graded: its config has an error. {{inspect.fix}} fixes what it can.")
         else:
             self._say(f"{name} does not fail on this run.")
         return None
@@ -948,7 +948,7 @@ class InspectScreen(FrameScreen):
     def action_relax_now(self) -> None:
         """The smallest edit under which this run passes goes into the editor."""
         if self._failing() is not None:
-            start_worker(self, self._relax_now, group="relax")
+            start_worker(self, self._relax_now, group="relax", awaited=True)
 
     async def _relax_now(self) -> None:
         state, editor = self.controller, self.config.editor
@@ -963,8 +963,8 @@ class InspectScreen(FrameScreen):
         editor.replace_all(config)
         self._focus_pane("config")
         self._say(
-            "{inspect.save} saves it, {inspect.relax} lists others, {inspect.revert} reverts:"
-            f" {one_line(title, 120)}"
+            f"In the editor: {one_line(title, 120)}. {{inspect.save}} saves, {{inspect.relax}} lists others,"
+            " {inspect.revert} reverts."
         )
 
     def action_run_again(self) -> None:
@@ -1086,7 +1086,7 @@ class InspectScreen(FrameScreen):
         elif state.blame is None and state.blame_error is not None:
             self.agenteval.say_error(state.blame_error)
         elif state.blame is None:
-            self._say("Still looking for the step where it went wrong. Try again in a moment.")
+            self._say("The step where this run was lost is still being looked for. Try again in a moment.")
         else:
             self._say("No step of this run is to blame: {inspect.blame} says why.")
 
@@ -1203,7 +1203,7 @@ class InspectScreen(FrameScreen):
         selected = self.get_selected_text()
         found = selected or self.transcript.view.selected_text
         if not found:
-            self._say("Nothing to copy: select some text, or move the cursor to a block.")
+            self._say("There is nothing to copy: select some text, or move the cursor to a block.")
             return
         what = "what is selected" if selected else "this block"
         self.agenteval.copy(displayable(found), f"{what}, {len(found):,} characters.")

@@ -178,7 +178,7 @@ class RunScreen(FrameScreen):
         def work() -> Failure | None:
             return clearest_of(store.runs_of_execution(execution), store.results)
 
-        self.ask(work, then, group="offer", failed=lambda error: None)
+        self.ask(work, then, group="offer", failed=lambda error: None, beside=True)
 
     def _say_changes(self, execution: str) -> None:
         """Compare an execution that has ended with its baseline by itself, and say what changed."""
@@ -190,7 +190,7 @@ class RunScreen(FrameScreen):
                 hint = "{run.compare} compares." if self.is_current else "{go.compare} compares."
                 self.agenteval.say(f"{said} {hint}", severity=severity)
 
-        self.ask(lambda: baseline_changes(store, execution), say, group="baseline")
+        self.ask(lambda: baseline_changes(store, execution), say, group="baseline", beside=True)
 
     def _changed(self, run: str) -> None:
         """A run changed, or the execution as a whole. Painted with the next tick."""
@@ -312,7 +312,13 @@ class RunScreen(FrameScreen):
             if self.controller.take_prompt(run, prompt):
                 self._draw_run()
 
-        self.ask(lambda: session.store.run(run).prompt_head, then, group="prompt", failed=lambda error: None)
+        self.ask(
+            lambda: session.store.run(run).prompt_head,
+            then,
+            group="prompt",
+            failed=lambda error: None,
+            beside=True,
+        )
 
     def _read_transcript(self, run: str) -> None:
         session = self.agenteval.session
@@ -322,7 +328,13 @@ class RunScreen(FrameScreen):
             self._draw_run()
 
         # A run that was cancelled or skipped before it started has none.
-        self.ask(lambda: parts_of(session.store.transcript(run)), then, group="stored", failed=lambda error: None)
+        self.ask(
+            lambda: parts_of(session.store.transcript(run)),
+            then,
+            group="stored",
+            failed=lambda error: None,
+            beside=True,
+        )
 
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         return self.controller.heading(width, self.NARROW)
@@ -458,7 +470,7 @@ class RunScreen(FrameScreen):
             return
         if not self.controller.cancel_asked:
             self.controller.cancel_asked = True
-            self.agenteval.say("{run.cancel} again stops the execution; finished runs stay in the history.")
+            self.agenteval.say("Press {run.cancel} again to stop the execution; finished runs stay in the history.")
             self.set_timer(CANCEL_SECONDS, self._forget_cancel)
             return
         self.agenteval.say("Cancelling …")
@@ -482,7 +494,7 @@ class RunScreen(FrameScreen):
         if self.controller.resumable and view is not None:
             self.agenteval.resume_execution(view.execution)
         else:
-            self.agenteval.say("Nothing to resume: {run.resume} runs the rest of a stopped execution.")
+            self.agenteval.say("There is nothing to resume: {run.resume} runs the rest of a stopped execution.")
 
     def action_watch(self) -> None:
         view = self.controller.view

@@ -16,7 +16,6 @@ from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.core.numbers import count
 from agenteval_tui.history.records import TestSummary
 from agenteval_tui.suites.watch import watch
 from agenteval_tui.tui.actions import bindings, key_of, named_keys
@@ -151,7 +150,7 @@ class SuitesScreen(FrameScreen):
             self._look_for_offer()
             self._look_for_running()
 
-        self.ask(lambda: seen.read_summaries(store), then, group="figures", failed=lambda error: None)
+        self.ask(lambda: seen.read_summaries(store), then, group="figures", failed=lambda error: None, beside=True)
 
     def show_test(self, file: str, test: str) -> None:
         """Read the suites again and put the cursor on a test."""
@@ -195,15 +194,15 @@ class SuitesScreen(FrameScreen):
 
         def then(kept: int) -> None:
             if kept:
-                it = "it" if kept == 1 else "them"
-                self.agenteval.say(f"{count(kept, 'unsaved edit')}: the Editor ({{go.editor}}) restores {it}.")
+                was = "edit was" if kept == 1 else "edits were"
+                self.agenteval.say(f"{kept} {was} not saved: {{go.editor}} goes to the Editor, which restores it.")
 
         def count_kept() -> int:
             kept = [f"{one.suite}\x1f{one.test}" for one in Drafts().listed("test")]
             known = {node.test_key for node in tree.all_tests()} if kept else set()
             return sum(one in known for one in kept)
 
-        self.ask(count_kept, then, group="drafts")
+        self.ask(count_kept, then, group="drafts", beside=True)
 
     # What is shown
 
@@ -292,7 +291,7 @@ class SuitesScreen(FrameScreen):
             if key := self.controller.take_offer(offer):
                 self._show_tree(key)
 
-        self.ask(lambda: read_offer(store, tree), then, group="offer", failed=lambda error: None)
+        self.ask(lambda: read_offer(store, tree), then, group="offer", failed=lambda error: None, beside=True)
 
     def _look_for_running(self) -> None:
         """Before the first run has ended: whoever may have started it, the banner says that there is one."""
@@ -304,7 +303,7 @@ class SuitesScreen(FrameScreen):
             if self.controller.take_running(running):
                 self.query_one("#hint", LineBlock).show(self._hint_lines)
 
-        self.ask(lambda: is_running(store, tree), then, group="running tests", failed=lambda error: None)
+        self.ask(lambda: is_running(store, tree), then, group="running tests", failed=lambda error: None, beside=True)
 
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         return self.controller.heading(width)
@@ -596,7 +595,7 @@ class SuitesScreen(FrameScreen):
             return
         if node.test is None:
             if edit:
-                self.agenteval.say("Choose a test or criterion to edit; {suites.editor} opens the file.")
+                self.agenteval.say("Choose a test or a criterion to edit its config; {suites.editor} opens the file.")
             else:
                 self.action_toggle_fold()
         elif self.controller.knows_runs(node):
@@ -623,7 +622,7 @@ class SuitesScreen(FrameScreen):
     def action_edit_test(self) -> None:
         node = self._node
         if node is None or node.test is None:
-            self.agenteval.say("Choose a test to edit as a form; {suites.editor} opens the whole file.")
+            self.agenteval.say("Choose a test to edit it as a form; {suites.editor} opens the whole file.")
             return
         self.agenteval.edit_test(node.suite.loaded.key, node.test.id, criterion=node.criterion_name)
 

@@ -1,0 +1,133 @@
+"""Keys that arrive in one piece, as over a slow line: they end where the same keys end one at a time."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+from sampled import fresh, samples
+from shop import app_on, press_at_once, screen_of, settle, text_of, until
+from textual import events
+from textual.widgets import Input
+
+from agenteval_tui.core import directories
+from agenteval_tui.tui import input_queue
+from agenteval_tui.tui.app import AgentevalApp
+from agenteval_tui.tui.screens.help import HelpScreen
+from agenteval_tui.tui.screens.suites.screen import SuitesScreen
+
+__all__ = ["fresh", "samples"]  # fixtures
+
+pytestmark = pytest.mark.xdist_group("screens")
+
+_AGO = re.compile(r"\d+ (?:s|min|h) ago|\b\d\d:\d\d(?::\d\d)?\b")
+
+
+@pytest.fixture(autouse=True)
+def answers_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine is."""
+    monkeypatch.setattr(input_queue, "ANSWER_S", 60.0)
+
+
+async def played(samples: tuple[Path, Path], folder: Path, keys: list[str], *, at_once: bool) -> tuple[object, ...]:
+    """What the app shows after these keys, and what the suites' files say."""
+    here = folder / "project"
+    for kept in (here, directories.data_dir()):
+        shutil.rmtree(kept, ignore_errors=True)
+    shutil.copytree(samples[0], here / "suites")
+    shutil.copy(samples[1], here / "history.db")
+    app = app_on(here / "suites", here / "history.db")
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        if at_once:
+            press_at_once(pilot, *keys)
+            await settle(pilot)
+        else:
+            for key in keys:
+                press_at_once(pilot, key)
+                await settle(pilot)
+        focused = app.focused
+        value = focused.value if isinstance(focused, Input) else ""
+        files = {path.name: path.read_text(encoding="utf-8") for path in sorted((here / "suites").iterdir())}
+        shown = [line.rstrip() for line in _AGO.sub("…", text_of(app)).splitlines()]
+        return [type(one).__name__ for one in app.screen_stack], focused and focused.id, value, files, shown
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pytest.param("4 n n", id="the next failure but one"),
+        pytest.param("4 n L down", id="a label of the next run"),
+        pytest.param("4 greater_than_sign f7 enter", id="the smallest edit of the next criterion"),
+        pytest.param("c b", id="a baseline of what is compared"),
+        pytest.param("5 enter j enter", id="a run of an execution"),
+        pytest.param("5 slash k e t t l e enter enter", id="a run that is found"),
+        pytest.param("7 tab tab j enter", id="a flaky test"),
+        pytest.param("9 j n L", id="a label for the second cause"),
+        pytest.param("0 F right_square_bracket L", id="a label for what is reviewed next"),
+        pytest.param("ctrl+p h i s t o r y enter x", id="a deletion in a screen out of the palette"),
+        pytest.param("ctrl+p h e l p enter escape ctrl+p c a u s e s enter j", id="the palette twice"),
+        pytest.param("D j u", id="a copy that is undone"),
+        pytest.param("4 L escape escape escape", id="escapes"),
+        pytest.param("P 3 tab tab escape slash k e t", id="a sheet and a filter"),
+    ],
+)
+async def test_a_burst_ends_where_slow_keys_end(samples: tuple[Path, Path], tmp_path: Path, keys: str) -> None:
+    slow = await played(samples, tmp_path, keys.split(), at_once=False)
+    assert await played(samples, tmp_path, keys.split(), at_once=True) == slow
+
+
+async def test_the_next_key_waits_for_an_answer_and_not_for_ever(
+    fresh: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = app_on(*fresh)
+    answer = threading.Event()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        said: list[bool] = []
+        screen_of(app).ask(lambda: answer.wait(60), said.append)
+        press_at_once(pilot, "question_mark")
+        await pilot.pause()
+        assert isinstance(app.screen, SuitesScreen)
+        assert not app.input_queue.is_empty
+        answer.set()
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        assert said == [True]
+        await pilot.press("escape")
+        await settle(pilot)
+        # An answer that does not come in time holds no key any longer; what only adds to the screen holds none.
+        answer.clear()
+        monkeypatch.setattr(input_queue, "ANSWER_S", 0.0)
+        screen_of(app).ask(lambda: answer.wait(60), said.append)
+        press_at_once(pilot, "question_mark")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        press_at_once(pilot, "escape")
+        await until(pilot, lambda: isinstance(app.screen, SuitesScreen))
+        monkeypatch.setattr(input_queue, "ANSWER_S", 60.0)
+        screen_of(app).ask(lambda: answer.wait(60), said.append, group="adds", beside=True)
+        press_at_once(pilot, "question_mark")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        answer.set()
+        await settle(pilot)
+
+
+async def test_letters_do_not_wait_for_what_the_letter_before_asked_for(fresh: tuple[Path, Path]) -> None:
+    app: AgentevalApp = app_on(*fresh)
+    answer = threading.Event()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await pilot.press("slash", "k")
+        await settle(pilot)
+        screen_of(app).ask(lambda: answer.wait(60), lambda _: None)  # as a list that is searched by what is typed
+        press_at_once(pilot, "e", "t")
+        app.post_message(events.Paste("tle"))
+        await until(pilot, lambda: app.screen.query_one("#filter", Input).value == "kettle")
+        press_at_once(pilot, "enter")
+        await pilot.pause()
+        assert isinstance(app.focused, Input)
+        assert not app.input_queue.is_empty
+        answer.set()
+        await until(pilot, lambda: app.focused is not None and app.focused.id == "tree")
