@@ -40,14 +40,14 @@ class ToolOutcome(Struct, frozen=True):
 
 
 class PaidRequests(Protocol):
-    """What servers answered to the requests of a run that was cut off: nobody pays for that a second time."""
+    """The answers that servers gave before a run was cut off. A resumed run uses them and doesn't pay again."""
 
     def take(self, question: Question) -> Answer | None:
-        """The answer to an equal request, each once; None: there is none."""
+        """The answer to an equal request, or None. Each answer is used once."""
         ...
 
     def add(self, exchange: Exchange) -> None:
-        """A server answered: keep it until the run is stored. It has no keys."""
+        """Keep a server's answer until the run is stored. The exchange contains no keys."""
         ...
 
 

@@ -49,14 +49,14 @@ _OTHER = 1_000_003  # between the seeds of two chances
 
 
 class DemoAgent:
-    """Reads the customer's words by rules, calls the shop's tools on a database of its own for each run, answers.
+    """Reads the customer's words by rules, calls the shop's tools, and answers. Each run has its own database.
 
-    What was called earlier in the conversation is done again in that database before anything else: an order that was
-    cancelled two turns ago is cancelled. A conversation that ends with the results of tools is taken up there: those
-    results stand, and no tool is called a second time. A tool that the context takes away is not called; the program
-    is told that there is none.
+    The agent first repeats the earlier calls of the conversation in that database: an order that the agent cancelled
+    two turns ago is cancelled. If the conversation ends with the results of tools, the agent uses these results and
+    doesn't call the tools again. If the context removes a tool, the agent doesn't call it, and the program gets the
+    answer that there is no such tool.
     The request's seed decides what differs between repetitions. Usage is counted in words, so it is approximate;
-    the cost is 0. `sleep` and `clock` are there for recordings, whose times must not depend on the machine.
+    the cost is 0. Recordings set `sleep` and `clock`, because their times must not depend on the machine.
     """
 
     options_model = DemoOptions
@@ -74,7 +74,7 @@ class DemoAgent:
         self._clock = clock
 
     async def offered_tools(self, request: AgentRequest) -> Sequence[ToolSpec]:
-        """The shop's tools; the program reads nothing of them but whether they are there."""
+        """The shop's tools. The program only checks whether a tool exists."""
         changes = tool_changes(request.context)
         changes.check([spec.name for spec in TOOLS])
         return changes.offered(TOOLS)

@@ -29,7 +29,7 @@ _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r\n")
 
 
 class NoAnswerBytesError(httpcore.RemoteProtocolError):
-    """The connection was closed before a single byte of an answer came. `tunnel`: a proxy was asked for a tunnel."""
+    """The connection closed before the first byte of an answer. `tunnel`: the client asked a proxy for a tunnel."""
 
     def __init__(self, tunnel: bool) -> None:
         super().__init__("closed without an answer")
@@ -37,11 +37,11 @@ class NoAnswerBytesError(httpcore.RemoteProtocolError):
 
 
 class NotHttpError(httpcore.RemoteProtocolError):
-    """The response is not HTTP. `began`: its first bytes; `tunnel`: a proxy was asked for a tunnel."""
+    """The response is not HTTP. `head`: its first bytes; `tunnel`: the client asked a proxy for a tunnel."""
 
-    def __init__(self, began: bytes, tunnel: bool) -> None:
+    def __init__(self, head: bytes, tunnel: bool) -> None:
         super().__init__("not HTTP")
-        self.began = began
+        self.head = head
         self.tunnel = tunnel
 
 

@@ -1,4 +1,4 @@
-"""From an agent's options to its server: the key, the headers, and what must not be said of them."""
+"""Makes the client of an agent's server from the agent's options: the key, the headers, and the secrets to hide."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from agenteval_tui.transcripts.redact import TranscriptRedactor
 
 
 class NoWayError(Exception):
-    """There is no key, or the proxy or the certificates that the environment names can't be used. `failed` says it."""
+    """There is no key, or the environment names a proxy or certificates that don't work. `failed` has the reason."""
 
     def __init__(self, failed: Failed) -> None:
         super().__init__(failed.error.message)
@@ -32,15 +32,15 @@ class NoWayError(Exception):
 
     @property
     def report(self) -> CheckReport:
-        """What a check says of it."""
+        """The result of a check of this agent."""
         return CheckReport(False, self.failed.error.message, mend=self.failed.error.mend)
 
 
 async def run_on_client(
     begin: Callable[[], tuple[ModelClient, AsyncIterator[AgentEvent]]],
 ) -> AsyncGenerator[AgentEvent, None]:
-    """The events of one run, without secrets. `begin` reads what the run needs, and gives the way to the server and the
-    events; where it raises `AgentevalError` or `NoWayError`, the run failed."""
+    """The events of one run, without secrets. `begin` reads the options that the run needs, and returns the client and
+    the events. If it raises `AgentevalError` or `NoWayError`, the run has failed."""
     try:
         wire, found = begin()
     except AgentevalError as error:
@@ -55,7 +55,7 @@ async def run_on_client(
 
 
 class Secrets:
-    """What one agent must not repeat. What configuration and environment say is looked up once, not for each run."""
+    """The secrets that one agent must not repeat. Configuration and environment are read once, not for each run."""
 
     def __init__(self, setup: AgentSetup) -> None:
         self._setup = setup

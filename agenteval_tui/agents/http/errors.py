@@ -450,7 +450,7 @@ def _proxy_refused(server: ErrorMapper, error: httpx.ProxyError) -> Failed:
 
 
 def _not_http(server: ErrorMapper, error: NotHttpError) -> Failed:
-    what = next((words for sign, words in _PROTOCOLS if sign.match(error.began)), "something that is not HTTP")
+    what = next((words for sign, words in _PROTOCOLS if sign.match(error.head)), "something that is not HTTP")
     if server.proxy is not None and (error.tunnel or not server.secure):
         said = f"{server.proxy.named} does not speak HTTP: it sent {what}"
         return server.failed(

@@ -25,9 +25,9 @@ class WrittenRequest(Struct, frozen=True):
 def own_headers(
     headers: Mapping[str, str], written: Mapping[str, Any], taken: Collection[str]
 ) -> tuple[dict[str, str], list[str]]:
-    """The headers of an agent's options that can be written down, as they stand in the suite (`written`), and the names
-    of the others. What comes from the environment can be; another value may be a key. `taken`: names of headers
-    (lower case) that the request has anyway."""
+    """The headers of an agent's options that are safe to write down, as the suite has them (`written`), and the names
+    of the other headers. A reference to the environment is safe; any other value may be a key. `taken`: names of
+    headers (lower case) that the request already has."""
     told: dict[str, str] = {}
     others: list[str] = []
     for name in headers:
@@ -47,8 +47,8 @@ class WritesRequests(Protocol):
     """An agent that asks a model by HTTP."""
 
     async def written_request(self, request: AgentRequest) -> WrittenRequest:
-        """The first request of a run. Sends nothing; servers of tools are asked which tools they have.
+        """The first request of a run. Sends nothing to the model; asks servers of tools which tools they have.
 
-        Raises `AgentevalError` where they can't be.
+        Raises `AgentevalError` if a server of tools can't be asked.
         """
         ...

@@ -317,7 +317,7 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def _headers(chain: Sequence[BaseException]) -> Mapping[str, str]:
-    """Those of the server's reply: only some of litellm's exceptions have them."""
+    """The headers of the server's reply. Only some of litellm's exceptions have them."""
     for one in chain:
         for holder in (one, getattr(one, "response", None)):
             for name in ("litellm_response_headers", "headers"):
@@ -328,8 +328,8 @@ def _headers(chain: Sequence[BaseException]) -> Mapping[str, str]:
 
 
 def _body(chain: Sequence[BaseException]) -> str:
-    """The server's words. litellm's own exception quotes them among words of its own; one behind it has them alone, as
-    bytes where they are just what came."""
+    """The server's words. litellm's own exception adds words to them; an exception below it has the server's words
+    alone, as bytes if they are unchanged."""
     said = [words for one in chain if (words := getattr(one, "message", None))]
     for words in said:
         if isinstance(words, bytes):

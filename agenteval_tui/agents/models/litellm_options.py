@@ -51,7 +51,7 @@ class LiteLLMOptions(ModelOptions):
     )
 
     model: str = Field(min_length=1, description="litellm's name, PROVIDER/MODEL: groq/llama-3.3-70b-versatile.")
-    base_url: str = Field("", description="Where the server is, if litellm doesn't know it or should use another one.")
+    base_url: str = Field("", description="The server's address. Default: the address that litellm knows.")
     temperature: float | None = Field(
         None, ge=0, description="The sampling temperature: how random the choice of words is."
     )

@@ -44,9 +44,9 @@ _KINDS = (
 class StreamReply(ABC):
     """Reads one reply, as a stream or whole.
 
-    `over`: nothing more will come, whatever the server sends. `complete`: the answer is whole, so a stream that ends
-    now was not cut. `streamed`: it came as a stream (the wire says so, and gives `content_type`). `protocol` and `mend`
-    are for the words of an error: what kind of reply was expected, and what to do about a different one.
+    `over`: the reply has ended, whatever the server still sends. `complete`: the answer is whole, so a stream that ends
+    now was not cut. `streamed`: the reply is a stream (the HTTP client sets this, and `content_type`). `protocol` and
+    `mend` are parts of an error: the expected kind of reply, and how to fix a different one.
     """
 
     over = False
@@ -212,9 +212,9 @@ class ProviderError(Exception):
 
 
 class EmptyResponseError(Exception):
-    """This is not a reply of the protocol; the text says what it is instead. `mend`: what to do, if that is known.
+    """This is not a reply of the protocol; the text says what it is instead. `mend`: the next step, if it is known.
 
-    `known_as`: the text of older versions, if it had other words.
+    `known_as`: the text of older versions, if it was different.
     """
 
     def __init__(self, said: str, mend: str = "", known_as: str = "") -> None:
@@ -224,7 +224,7 @@ class EmptyResponseError(Exception):
 
 
 class CutReplyError(EmptyResponseError):
-    """The reply stops in the middle of its JSON. Of a stream, that is a break like any other."""
+    """The reply stops in the middle of its JSON. A stream that stops there was cut, as a stream that stops anywhere."""
 
 
 class CallParts(Struct):

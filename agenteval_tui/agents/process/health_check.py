@@ -13,19 +13,20 @@ _SHOWN = 60
 
 
 def unreachable(said: str, mend: str) -> CheckReport:
-    """The report on a program or a function that is not there."""
+    """The report on a program or a function that doesn't exist."""
     return CheckReport(False, said, mend=mend, steps=(CheckStep("reachable", False, said),))
 
 
-async def check_answer(agent: Agent, said: str, began: float, *, thorough: bool) -> CheckReport:
-    """The report on a program that exists, as `said`, since `began` (perf_counter); `thorough` asks it once."""
-    took = (time.perf_counter() - began) * 1000
+async def check_answer(agent: Agent, said: str, started: float, *, thorough: bool) -> CheckReport:
+    """The report on a program that exists. `said` describes it; the check started at `started` (perf_counter).
+    `thorough` asks the program once."""
+    took = (time.perf_counter() - started) * 1000
     reachable = CheckStep("reachable", True, said, took)
     return await _ping(agent, reachable) if thorough else CheckReport(True, said, took, steps=(reachable,))
 
 
 async def _ping(agent: Agent, reachable: CheckStep) -> CheckReport:
-    """Ask once, without a time limit of its own: whoever checks has one."""
+    """Ask once. The caller sets the time limit."""
     began = time.perf_counter()
     messages = (Message("user", PROMPT),)
     recorder, pieces, tools = Recorder(messages), 0, 0

@@ -26,9 +26,9 @@ class HostError(Exception):
 
 
 class RaisedError(Exception):
-    """The function raised; the text is the exception's type, message and place. `wrong`: nothing was called that is a
-    function or an agent, or what it gave can't be read; the text says all. `kinds`: the names of the exception's
-    classes."""
+    """The function raised; the text is the exception's type, message and place. `wrong`: the target is not a function
+    or an agent, or its result can't be read; then the text is the whole message. `kinds`: the names of the
+    exception's classes."""
 
     def __init__(self, said: str, wrong: bool = False, kinds: Sequence[str] = ()) -> None:
         super().__init__(said)
@@ -37,7 +37,7 @@ class RaisedError(Exception):
 
 
 class _Asked(Struct):
-    """A request that waits for answers: at most `room` bytes of them are kept, however slowly they are taken."""
+    """A request that waits for answers. It keeps at most `room` bytes, however slowly the caller reads."""
 
     room: int
     answers: asyncio.Queue[Mapping[str, Any] | None] = field(default_factory=asyncio.Queue)

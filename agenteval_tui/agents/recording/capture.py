@@ -55,9 +55,10 @@ NOTHING_SEEN = Note(
 class CapturingAgent:
     """Another agent, whose requests to models go through a proxy.
 
-    A program gets the proxy's address in its environment, in each run another one. An agent that is a server has to be
-    started with the address of `capture_port`; its runs then go one after another, since nothing else tells which run
-    asks. Failures beside those of the agent are of the kind cassette: a request is not in it, or it can't be read.
+    A program gets the proxy's address in its environment; each run has its own address. If the agent is a server, start
+    it with the address of `capture_port`; its runs then run one after another, because nothing else shows which run
+    sends a request. This class adds failures of the kind cassette: a request is not in the cassette, or the cassette
+    can't be read.
     """
 
     def __init__(self, inner: Agent, setup: AgentSetup, options: AgentOptions) -> None:
@@ -76,7 +77,7 @@ class CapturingAgent:
         self._keeping = threading.Lock()
 
     async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
-        """The agent's events; before the end what its models were asked."""
+        """The agent's events; before the last one, the requests to its models."""
         async with AsyncExitStack() as stack:
             if self._port:
                 await stack.enter_async_context(self._alone)

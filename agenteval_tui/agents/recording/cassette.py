@@ -94,8 +94,7 @@ def read(path: Path) -> Cassette:
 
 
 def left_in(text: str) -> tuple[Exchange, ...]:
-    """The exchanges in what a process that was killed has left; a line that is no exchange, or was cut off, is passed
-    over."""
+    """The exchanges that a killed process left behind. Skips a line that is not an exchange, or that was cut off."""
     found = []
     for line in text.split("\n"):
         with suppress(ValueError, RecursionError):
@@ -109,8 +108,8 @@ def write(path: Path, cassette: Cassette) -> None:
 
 
 def append(path: Path, exchanges: Sequence[Exchange]) -> None:
-    """Add exchanges to the cassette in a file, which is made where it is not there: all of them, or none. What another
-    process adds at the same time stays. Raises `AgentevalError`."""
+    """Add all exchanges to the cassette in a file, or none. Creates the file if it doesn't exist, and keeps the
+    exchanges that another process adds at the same time. Raises `AgentevalError`."""
     try:
         with locked(path.parent, needed=False):
             if path.exists():
@@ -122,7 +121,7 @@ def append(path: Path, exchanges: Sequence[Exchange]) -> None:
 
 
 def _add(path: Path, data: bytes) -> None:
-    """Raises OSError; the file is as it was then."""
+    """Append to the file. Raises OSError, and then leaves the file unchanged."""
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
     try:
         size = os.fstat(descriptor).st_size

@@ -26,8 +26,8 @@ _Message = dict[str, Any]
 
 
 class Asked(Struct, frozen=True):
-    """A request of a model with its answer. Times are milliseconds since the run started; `first_ms`: when the answer
-    began."""
+    """A request to a model, with its answer. Times are milliseconds since the run started; `first_ms`: when
+    the answer started."""
 
     started_ms: float
     ended_ms: float
@@ -37,7 +37,7 @@ class Asked(Struct, frozen=True):
 
 
 class UsedTool(Struct, frozen=True):
-    """A call of a tool that no model made. `result`: None where it is not known; `took_ms` likewise."""
+    """A call of a tool that no model made. `result` and `took_ms` are None if they are not known."""
 
     started_ms: float
     id: str

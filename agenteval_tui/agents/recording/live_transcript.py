@@ -1,4 +1,4 @@
-"""What one run of a program did by now, while it goes on."""
+"""The transcript of a program's run while the program still runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHARE = 10  # a transcript is made whole each time: that may take a tenth of th
 
 
 async def transcripts(session: Session) -> AsyncIterator[Transcript]:
-    """The transcript whenever there is something new in it: a request came, or was answered. It does not end."""
+    """The transcript after each change: a new request, or a new answer. It does not end."""
     while True:
         await session.news.wait()
         session.news.clear()

@@ -34,7 +34,7 @@ class CassetteOptions(OptionGroup):
 
 
 def _known(name: str | None) -> str | None:
-    """Raises `ValueError` in words for a name that nobody offers."""
+    """The name, if a capture has it. Raises `ValueError` with a sentence otherwise."""
     try:
         if name is None or entry_points.find(CAPTURES, name) is not None:
             return name
@@ -47,7 +47,7 @@ def _known(name: str | None) -> str | None:
 
 
 def _list_names(schema: dict[str, Any]) -> None:
-    """For editors: the names that there are."""
+    """For editors: the existing names."""
     schema["anyOf"] = [{"type": "string", "enum": list(entry_points.names(CAPTURES))}, {"type": "null"}]
 
 

@@ -106,8 +106,8 @@ def read_reply(question: Question, answer: Answer) -> Reply:
 
 
 def used_by(question: Question, answer: Answer) -> tuple[str, Usage] | None:
-    """The model that a server's answer is from, and what it used; None where no model answered: an error costs nothing,
-    and what is no request of a model counts where the answer says what it used (embeddings do)."""
+    """The model that gave a server's answer, and its usage; None if no model answered. An error costs nothing. Other
+    requests than those to models count if the answer has a usage (embeddings do)."""
     if answer.status != 0 and not 200 <= answer.status < 300:
         return None
     body = question.body if isinstance(question.body, Mapping) else {}

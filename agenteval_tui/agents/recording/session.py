@@ -41,23 +41,23 @@ class Answers(Protocol):
 
 
 class Paid(Protocol):
-    """What servers answered before a recording was cut off."""
+    """The answers that servers gave before a recording was cut off."""
 
     def take(self, question: Question) -> Answer | None:
-        """The answer to a request without keys, each once; None: it was not paid for."""
+        """The paid answer to a request without keys, or None. Each answer is used once."""
         ...
 
 
 class Session:
-    """What one run of a program asks, in the order of its requests.
+    """The requests of one run of a program, in their order.
 
-    `answers`: a recording that answers; None: the servers do. `on_miss`: what happens to a request that is not in it:
-    "error", or "live": it and all that follow go to the servers. `max_cost`: US dollars that those may cost; `cost`
-    says what one did. Until the first is answered, no second one is sent; then each in flight counts as the mean.
-    `keys`: what must not be stored of what is known beforehand; those in requests are found. `pace`: recorded answers
-    come as fast as they did (1), or at once (0). `keep` gets each answer of a server as soon as it is there, without
-    keys. `paid` has the answers that servers gave before the recording was cut off: they count as theirs, and nobody is
-    asked again.
+    `answers`: a recording that answers; None: the servers answer. `on_miss`: for a request that is not in the
+    recording, "error" fails, and "live" sends it and all later requests to the servers. `max_cost`: the US dollars that
+    live requests may cost; `cost` gives the cost of one. The second request waits for the first answer; after that,
+    each request in flight counts as the mean cost. `keys`: secrets known in advance, which must not be stored; the
+    session finds the keys in requests itself. `pace`: recorded answers come as fast as recorded (1), or at once (0).
+    `keep` gets each answer of a server, without keys, as soon as it arrives. `paid` has the answers that servers gave
+    before the recording was cut off: they count as live answers, and no server is asked again.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Session:
         self.unpriced: set[str] = set()
         """Models whose price is not known."""
         self.uncounted: dict[str, int] = {}
-        """Models that answered without a count of tokens, and how often: what that cost is not known."""
+        """Models that answered without a count of tokens, and how often. The cost of these answers is not known."""
         self._answers = answers
         self._on_miss = on_miss
         self._keys = set(keys)
@@ -93,33 +93,33 @@ class Session:
         self._keep = keep
         self._paid = paid
         self.continued = 0
-        """How many answers were paid for before it was cut off."""
+        """The number of answers that were paid for before the recording was cut off."""
         self._max_cost = max_cost
         self._known_costs = 0
         self._freed = asyncio.Event()
         self._began = time.perf_counter()
         self._exchanges: list[OpenExchange] = []
         self.news = asyncio.Event()
-        """Set when a request came, or was answered."""
+        """Set by each new request and each new answer."""
         self._live = False
         self._looking = asyncio.Lock()  # equal requests at the same time get different answers
 
     def know(self, keys: Iterable[str]) -> None:
-        """Keys that a request had."""
+        """Hide these keys, which a request contained."""
         new = set(keys) - self._keys
         if new:
             self._keys |= new
             self._redactor = KeyRedactor(self._keys)
 
     def begin(self, question: Question) -> OpenExchange:
-        """A request came."""
+        """Add a new request."""
         exchange = OpenExchange(question, self.now_ms, len(self._exchanges))
         self._exchanges.append(exchange)
         self.news.set()
         return exchange
 
     def end(self, exchange: OpenExchange) -> None:
-        """It is answered, or nobody waits for the answer any more."""
+        """End a request: it has its answer, or the program no longer waits for one."""
         exchange.ended_ms = self.now_ms
         self.news.set()
         self._freed.set()
@@ -131,13 +131,13 @@ class Session:
                 self._keep(self._redactor.exchange(exchange.exchange(self.name, self.now_ms)))
 
     def open_exchange(self, number: int) -> OpenExchange | None:
-        """The request of that number, where it waits for its answer."""
+        """The request with that number, if it waits for its answer."""
         found = self._exchanges[number] if 0 <= number < len(self._exchanges) else None
         return found if found is not None and found.ended_ms is None else None
 
     @asynccontextmanager
     async def asking(self, question: Question) -> AsyncIterator[OpenExchange]:
-        """A request is being answered."""
+        """Add a request, and end it when the block ends."""
         exchange = self.begin(question)
         try:
             yield exchange
@@ -145,7 +145,7 @@ class Session:
             self.end(exchange)
 
     async def answer(self, exchange: OpenExchange) -> Answer | None:
-        """The answer where no server is to be asked: a recorded one, or the proxy's own error. None: ask one."""
+        """The recorded answer, or the proxy's own error; None: ask a server."""
         tool = is_mcp(exchange.question)
         if self._answers is not None and not self._live and not (tool and not self._answers.knows(exchange.question)):
             async with self._looking:
@@ -178,7 +178,8 @@ class Session:
         return answer
 
     async def _allowed(self) -> str:
-        """Why a server may not be asked, in words; "" where it may, once it may: what others in flight cost counts."""
+        """Why this request may not go to a server, in words; "" if it may. Waits while requests in flight may use up
+        the limit."""
         try:
             async with asyncio.timeout(_HELD_S):
                 while not (why := self._limit()) and not self._fits():
@@ -189,7 +190,7 @@ class Session:
             return f"agenteval: --max-cost may be reached: {count(self._in_flight, 'request')} before it did not end"
 
     def _limit(self) -> str:
-        """Why no server may be asked any more, in words; "" where one may."""
+        """Why no more requests may go to a server, in words; "" if they may."""
         if self._max_cost is None:
             return ""
         if self.unpriced:
@@ -217,7 +218,7 @@ class Session:
 
     @property
     def _in_flight(self) -> int:
-        """How many requests to models servers are answering."""
+        """The number of requests to models that servers are answering."""
         return sum(one.asks and one.ended_ms is None for one in self._exchanges)
 
     @property
@@ -227,31 +228,31 @@ class Session:
 
     @property
     def known_cost(self) -> float | None:
-        """What servers' answers cost; None where that is not known of one of them."""
+        """The cost of the servers' answers; None if the cost of one answer is not known."""
         if self.unpriced or self.uncounted or (self.live_requests and not self.priced):
             return None
         return self.spent
 
     @property
     def live_requests(self) -> int:
-        """How many of its requests to models servers answered."""
+        """The number of its requests to models that servers answered."""
         return sum(one.live and not is_mcp(one.question) for one in self._exchanges)
 
     @property
     def went_live(self) -> bool:
-        """Whether servers answered, those of tools included, from the first request on that was not recorded."""
+        """Whether a server of models or of tools answered a request after the recording no longer matched."""
         return self._live and any(one.live for one in self._exchanges[self.missed_at :])
 
     def exchanges(self, start: int = 0) -> tuple[Exchange, ...]:
-        """What was asked and answered, without keys: those after the first `start`."""
+        """The exchanges after the first `start`, without keys."""
         return tuple([self._clean(one) for one in self._exchanges[start:]])
 
     def ended(self, start: int = 0) -> list[tuple[int, Exchange]]:
-        """What has its answer by now, by its number, without keys: of those after the first `start`."""
+        """The exchanges after the first `start` that have an answer, each with its number, without keys."""
         return [(one.number, self._clean(one)) for one in self._exchanges[start:] if one.ended_ms is not None]
 
     def _clean(self, one: OpenExchange) -> Exchange:
-        """An exchange without keys. One that has ended is looked through once, for as long as no new key is known."""
+        """An exchange without keys. An ended exchange is searched again only if a new key is known."""
         if one.clean is not None and one.clean[0] is self._redactor:
             return one.clean[1]
         found = self._redactor.exchange(one.exchange(self.name, self.now_ms))
@@ -282,7 +283,7 @@ class Session:
 
 
 class OpenExchange:
-    """A request, with its answer once that is there. `number`: how many came before it."""
+    """A request, with its answer once it has one. `number`: the number of requests before it."""
 
     def __init__(self, question: Question, started_ms: float, number: int) -> None:
         self.number = number
@@ -293,22 +294,22 @@ class OpenExchange:
         self.live = False
         self.refused = False
         self.asks = False
-        """A server of models was asked for its answer."""
+        """Its answer comes from a server of models."""
         self.unreached = False
         """There was no server to ask."""
         self.so_far: Callable[[], Answer] | None = None
-        """What has come of an answer that a server streams."""
+        """The received part of an answer that a server streams."""
         self.paid = False
-        """A server had answered before the recording was cut off: its answer is kept already."""
+        """Its answer was paid for before the recording was cut off, and is stored already."""
         self.clean: tuple[KeyRedactor, Exchange] | None = None
-        """Without keys, and by whom."""
+        """The exchange without keys, and the redactor that made it."""
 
     def answered(self, answer: Answer, *, live: bool, refused: bool = False) -> None:
-        """This is its answer."""
+        """Set the answer."""
         self.answer, self.live, self.refused = answer, live, refused
 
     def exchange(self, session: str, now_ms: float) -> Exchange:
-        """As it is kept."""
+        """The exchange as it is stored."""
         answer = self.answer or (self.so_far() if self.so_far is not None else None)
         answer = answer or Answer(0, error="the program did not wait for the answer", whole=False)
         ended = now_ms if self.ended_ms is None else self.ended_ms

@@ -1,4 +1,4 @@
-"""Tools that we answer for a model: what it is told of them, and what a call gives."""
+"""Tools that agenteval answers for a model: their descriptions, and the results of calls."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class Toolbox(Struct):
         # A place was kept for a tool whose signature was not known yet.
         if not isinstance(self.tools.get(name, _NOT_YET), _NotYet):
             raise AgentevalError(
-                f"two tools are called {name!r}", mend="rename one of them; an MCP server's tools can have a `prefix`"
+                f"two tools are called {name!r}", mend="rename one; an MCP server's tools can have a `prefix`"
             )
         self.tools[name] = tool
 
@@ -237,7 +237,7 @@ class _Making:
             self._add_server(entry)
             return
         if entry.name in self.tools:
-            raise AgentevalError(f"two tools are called {entry.name!r}", mend="rename one of them")
+            raise AgentevalError(f"two tools are called {entry.name!r}", mend="rename one")
         if isinstance(entry, MockEntry):
             self.tools[entry.name] = mock_tool(entry)
             return
