@@ -71,9 +71,9 @@ def agreement(pairs: Iterable[tuple[bool, bool]]) -> Agreement:
 
 
 class JudgeFigures(Struct):
-    """One criterion of a suite. `labelled` runs have a person's label; `undecided` of them no verdict.
+    """One criterion of a suite. `labelled` runs have a person's label; `undecided` labelled runs have no verdict.
 
-    `by_judge`: a judge had a say in it; of others `judged` counts the runs that were decided without one.
+    `by_judge`: a judge took part in the verdicts. If not, `judged` counts the runs that were decided without a judge.
     """
 
     suite_key: str
@@ -92,7 +92,7 @@ class JudgeFigures(Struct):
 
 
 def _once_each(rows: Iterable[RunRow]) -> list[RunRow]:
-    """Of each recording one run: the newest grading, or the first listed of those that were asked for. No fork."""
+    """One run for each recording: the newest grading, or the first in `rows`. Leaves out forks."""
     found: dict[str, RunRow] = {}
     for row in rows:
         if row.fork_of:

@@ -231,7 +231,7 @@ def _alone(audit: TestAudit, checkers: Sequence[tuple[int, Checker]]) -> Iterato
 
 def _said(audit: TestAudit) -> str:
     runs = count(audit.runs, "stored run")
-    return f"{runs} ({audit.different} different) and {audit.mutants} mutations of them"
+    return f"{runs} ({audit.different} different) and {count(audit.mutants, 'mutation')}"
 
 
 def _kinds(audit: CriterionAudit) -> str:
@@ -242,7 +242,7 @@ def _kinds(audit: CriterionAudit) -> str:
 def _pairs(
     audit: TestAudit, checkers: Sequence[tuple[int, Checker]], table: Sequence[dict[int, Outcome]]
 ) -> Iterator[AuditFinding]:
-    """Criteria that fail only where another fails too."""
+    """Criteria that fail only if another criterion fails, too."""
     told: set[int] = set()
     for a, _ in checkers:
         for b, _ in checkers:

@@ -25,7 +25,7 @@ from agenteval_tui.transcripts.codec import to_openai_messages
 from agenteval_tui.transcripts.model import Message, Transcript
 
 NEW_SUITE = Path("recorded.suite.yaml")
-"""Where a test goes whose runs are of no suite's file."""
+"""The file for a test whose runs don't come from a suite's file."""
 CRITERIA = 3
 _NAME = 60
 _ID = 40
@@ -33,11 +33,11 @@ _PROMPTS = ("system", "developer")
 
 
 class GoodRuns(Struct, frozen=True):
-    """What a test is made of: runs that were asked the same.
+    """The runs that a test is made from. All were asked the same question.
 
-    `given` are the messages that they began with, where those are known; else the first that the user wrote is taken,
-    without a system prompt: that is the agent's. `failed`: those that did not pass. `suite`: the file they are
-    of. `origin` says where they are from.
+    `given`: the first messages of the runs, if they are known; otherwise the test gets the first message that the user
+    wrote, without a system prompt, because the prompt belongs to the agent. `failed`: the runs that did not pass.
+    `suite`: the file of their suite. `origin` says where the runs come from.
     """
 
     transcripts: tuple[Transcript, ...]
@@ -50,13 +50,13 @@ class GoodRuns(Struct, frozen=True):
 
     @property
     def question(self) -> str:
-        """What the user wrote first."""
+        """The user's first message."""
         return questions_of(self.transcripts[0])[0]
 
 
 class MadeTest(Struct, frozen=True):
-    """A test (keys as a suite has them) in the suite of `path`; `suite` is that as it then is, None where the test was
-    not written. `agentless`: nothing says which agent it asks."""
+    """A test (with the keys of a suite) for the suite at `path`. `suite` is the suite with the new test, or None if the
+    test was not written. `agentless`: the suite doesn't say which agent the test asks."""
 
     test: Mapping[str, Any]
     path: Path
@@ -105,7 +105,7 @@ def stored_runs(store: Store, rows: Sequence[RunRow]) -> GoodRuns:
 
 
 def questions_of(transcript: Transcript, *, where: str = "") -> list[str]:
-    """What the user wrote and the agent answered. Raises `AgentevalError` where that is nothing."""
+    """The user's messages up to the last answer. Raises `AgentevalError` if there is no question or no answer."""
     answers = [number for number, one in enumerate(transcript.messages) if one.role == "assistant"]
     last = answers[-1] if answers else -1
     said = [one.content for one in transcript.messages[: last + 1] if one.role == "user"]
@@ -117,10 +117,10 @@ def questions_of(transcript: Transcript, *, where: str = "") -> list[str]:
 
 
 def drafted_test(runs: GoodRuns, test_id: str = "", name: str = "") -> dict[str, Any]:
-    """A test, with the keys of a suite: it asks the same, and each of the runs passes it. Its criteria are suggested
-    (`suggest.criteria_of_good_runs`): a start, for a person to make sharper.
+    """A test with the keys of a suite. It asks the same question, and each of the runs passes it. Its criteria are
+    suggestions (`suggest.criteria_of_good_runs`), which a person should make stricter.
 
-    What was asked is text: braces in it are no template. Raises `AgentevalError` when there is no answer yet.
+    The question is plain text: its braces are not a template. Raises `AgentevalError` if there is no answer yet.
     """
     first = runs.transcripts[0]
     asked = questions_of(first)

@@ -84,7 +84,7 @@ class Overview(Struct, frozen=True):
         )
 
     def with_known_problems(self, before: Overview) -> Overview:
-        """The same suites with the problems that are known from before, where their files have not changed since."""
+        """The same suites with the problems from `before`, for suites whose files have not changed since."""
         known = {suite.loaded.key: suite for suite in before.suites if suite.checked}
         return Overview(
             tuple(
@@ -96,20 +96,20 @@ class Overview(Struct, frozen=True):
         )
 
     def read_summaries(self, store: Store) -> dict[str, Mapping[str, TestSummary]]:
-        """What the history says now of the tests of each suite (by its key); no file is read."""
+        """The newest summaries of the tests of each suite, by the suite's key. Reads the history, but no file."""
         return {suite.loaded.key: store.test_summaries(suite.loaded.key) for suite in self.suites}
 
     def with_summaries(self, summaries: Mapping[str, Mapping[str, TestSummary]]) -> Overview:
-        """The same suites with what the history says of them now."""
+        """The same suites with these summaries from the history."""
         return Overview(
             tuple(replace(suite, summaries=summaries.get(suite.loaded.key, suite.summaries)) for suite in self.suites)
         )
 
 
 def overview(paths: Sequence[Path], store: Store) -> Overview:
-    """Load every suite below `paths`, and look up its tests in the history. A file that can't be read is among them,
-    with that as its problem. Nothing is checked: that takes several times as long (`analysis.lint.check_loaded`,
-    `Overview.with_problems`). Raises `AgentevalError` when a path does not exist."""
+    """Load every suite below `paths`, and look up its tests in the history. The result also has the files that can't be
+    read, each with that as its problem. Doesn't check the suites, because that takes several times as long (use
+    `analysis.lint.check_loaded` and `Overview.with_problems`). Raises `AgentevalError` if a path does not exist."""
     held = list(quarantines.active(store))
     suites = []
     for suite in load_suites(paths, keep_unreadable=True):

@@ -25,7 +25,7 @@ from agenteval_tui.suites.row_keys import row_label
 
 
 class TestKey(Struct, frozen=True):
-    """What counts as one test: the runs of one suite, test, variation and row are repetitions of each other."""
+    """The key of one test: the runs of one suite, test, variation and row are repetitions of each other."""
 
     __test__ = False  # not a test class, whatever its name says to pytest
 
@@ -45,17 +45,17 @@ def execution_stats(
 ) -> dict[str, Any]:
     """`{"tests": [...], "overall": {...}}` over the runs of an execution, in the order of its plan.
 
-    `n` counts the runs that passed or failed. Errors are counted apart and left out of `n`, unless `count_errors`
-    is set: then they count as not passed. Runs without a verdict (queued, cancelled, skipped, waiting for a person)
-    are in `undecided`. `checks_not_made` counts the criteria in error of the runs that have a verdict. A rate, and a
-    mean of nothing, is null. Overall figures are means over the tests that have a decided run; pass@k and pass^k over
-    those with at least k of them, whose number is `tests_at_k`. `steps` is the number of tool calls of each run by its
-    id; without it, the figures of steps are null.
+    `n` counts the runs that passed or failed. Errors are counted separately and are not in `n`; with `count_errors`,
+    they are in `n` and count as not passed. Runs without a verdict (queued, cancelled, skipped, waiting for a person)
+    are in `undecided`. `checks_not_made` counts the criteria in error of the runs that have a verdict. A rate or a mean
+    of no runs is null. Overall figures are means over the tests that have a decided run; pass@k and pass^k are means
+    over the tests with at least k decided runs, and `tests_at_k` is the number of these tests. `steps` is the number of
+    tool calls of each run by its id; without it, the figures of steps are null.
 
-    Repetitions that early stopping left out are `skipped`: such a test is `stopped_early`, and its interval is the
-    confidence sequence's (`runs.confidence_sequence`), because Wilson's promises too much once the answers decide when
+    Early stopping leaves repetitions out as `skipped`. Such a test is `stopped_early`, and its interval is the
+    confidence sequence (`runs.confidence_sequence`), because Wilson's interval is too narrow if the answers decide when
     to stop.
-    `imported`: the execution was imported, and a skipped run is one that is not graded yet.
+    `imported`: the execution was imported, and its skipped runs are not graded yet.
     """
     groups: dict[TestKey, list[RunRow]] = {}
     for row in rows:

@@ -27,17 +27,18 @@ from agenteval_tui.history.trends import ExecutionTime, Group, Measure, Selected
 
 MEASURES: tuple[Measure, ...] = ("latency", "tokens", "cost", "steps")
 Names = Callable[[Any], Sequence[tuple[str, str]]]
-"""From the key of a tally to its groups, each with a name."""
+"""Maps the key of a tally to its groups, each with a name."""
 _ALIKE = 0.9
-"""Pieces of time are compared where at least this share of their tests is in both."""
+"""Two periods are comparable if at least this share of their tests is in both."""
 _UNKNOWN = "\0"  # no agent, tag or test has this name
 
 
 class TrendQuery(Struct, frozen=True):
-    """Which runs, and how they are laid out. `by` None: chosen by the span of time; `paths`: suites' files or folders
-    of them; `suites`: names or files; `tests`: ids; of several the runs of any count, but a test must have all `tags`.
+    """Which runs to read, and how to group them. `by` None: the span of time decides; `paths`: files of suites, or
+    folders with suites; `suites`: names or files; `tests`: ids. A run counts if it matches any value of a list, but a
+    test must have all `tags`.
 
-    `since_ms` None: from the first run on. `count_errors`: an error counts as not passed.
+    `since_ms` None: from the first run. `count_errors`: an error counts as not passed.
     """
 
     since_ms: int | None
@@ -51,14 +52,14 @@ class TrendQuery(Struct, frozen=True):
     agents: tuple[str, ...] = ()
     count_errors: bool = False
     only: tuple[int, ...] | None = None
-    """Row numbers of tests, beside what else says which; None: all."""
+    """Row numbers of tests, in addition to the other conditions; None: all tests."""
     projects: tuple[str, ...] = ()
-    """Only of these projects (`suites.projects`); none: of all."""
+    """Only runs of these projects (`suites.projects`); (): runs of all projects."""
 
 
 class OutcomeRates(Struct, frozen=True):
-    """Runs by how they ended. `rate` is the mean of the tests' pass rates, as `agenteval stats` has it, and `interval`
-    its 95 % interval, clustered by test; a variation or a row of a test is a test of its own."""
+    """Runs by outcome. `rate` is the mean of the tests' pass rates, as in `agenteval stats`, and `interval` its 95 %
+    interval, clustered by test. Each variation and each row of a test counts as a separate test."""
 
     tests: int
     n: int
@@ -76,7 +77,7 @@ class OutcomeRates(Struct, frozen=True):
 
 
 class MeasureStats(Struct, frozen=True):
-    """Of what was measured of `n` runs: median, 95 % point, mean and sum."""
+    """The median, 95th percentile, mean and sum of a measure over `n` runs."""
 
     n: int
     p50: float
@@ -86,9 +87,9 @@ class MeasureStats(Struct, frozen=True):
 
 
 class OtherTests(Struct, frozen=True):
-    """A piece of time has mostly other tests than the one before that has any: their rates can't be compared.
+    """A period has mostly other tests than the last period that has runs, so their rates can't be compared.
 
-    How many tests each has, and how many are in both."""
+    The number of tests in each period, and in both."""
 
     before: int
     now: int
@@ -96,8 +97,8 @@ class OtherTests(Struct, frozen=True):
 
 
 class Series(Struct, frozen=True):
-    """One group over time: its figures for each bin (None: no run), and over all. `other_tests`: by the bins
-    that are not to be compared with those before them."""
+    """One group over time: its figures for each bin (None: no run), and over all bins. `other_tests`: by bin, for the
+    bins that can't be compared with the bin before."""
 
     key: str
     name: str
@@ -350,7 +351,8 @@ def _points(tallies: Iterable[Tally], place: Mapping[int, int], count_errors: bo
 
 
 def _other_tests(tallies: Iterable[Tally], place: Mapping[int, int]) -> dict[int, OtherTests]:
-    """Who runs again what failed last runs the worst tests alone: their rate is no fall of the rate of all."""
+    """The bins with mostly other tests than the bin before. If somebody runs only failed tests again, the rate is low,
+    but the rate of all tests has not fallen."""
     at: list[set[tuple[int, str, int]]] = [set() for _ in place]
     for one in tallies:
         if one.at in place:

@@ -168,13 +168,13 @@ def _named(tests: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
 
 
 def context_of(group: CauseGroup) -> Context:
-    """What holds of a cause now. Its newest runs are kept as examples, and its oldest."""
+    """The present state of a cause, with its newest runs and its oldest run as examples."""
     examples = dict.fromkeys((*group.run_ids[: _EXAMPLES - 1], *group.run_ids[-1:]))
     return Context(group.versions, group.tests, group.count, group.ended, tuple(examples))
 
 
 class DecisionResult(Struct, frozen=True):
-    """What a decision did beside being written down, in a sentence."""
+    """A stored decision, and a sentence on what it did."""
 
     decision: Decision
     said: str
@@ -194,9 +194,9 @@ def decide(
     """Decide about a cause, and carry it out. Blocks.
 
     accept: the runs of `execution_id` ("": of each test's newest execution with the cause) become the baseline of its
-    tests. quarantine: its tests (of a criterion's cause:
-    that criterion of them) are in quarantine until `until_ms` (14 days). label: its unlabelled runs are labelled
-    failed, or passed with `passed`. Raises AgentevalError when that is impossible; then nothing is written.
+    tests. quarantine: its tests are in quarantine until `until_ms` (14 days); if the cause is a criterion's, only that
+    criterion of each test. label: its unlabelled runs get the label failed, or passed if `passed` is true. Raises
+    AgentevalError if that is impossible, and then writes nothing.
     """
     if group.trend == "gone" and decision in ("accept", "quarantine", "label"):
         raise AgentevalError("this cause is gone: there is nothing to decide", mend="choose one that has runs")

@@ -22,7 +22,7 @@ from agenteval_tui.suites.row_keys import row_label
 KS = (1, 2, 3, 5, 10)
 """The k for which pass@k and pass^k are given, if there are that many runs."""
 ENOUGH = 5
-"""Runs that it takes before a quarantine is suggested: of fewer, one bad run may have been bad luck."""
+"""The fewest runs for which a quarantine is suggested. With fewer runs, one bad run may be bad luck."""
 _JUDGED_RUNS = 60
 
 Whose = Literal["agent", "judge", "both", "unknown", "nobody"]
@@ -32,8 +32,9 @@ Step = Literal["", "regression", "improvement"]
 
 
 class Part(NamedTuple):
-    """The runs of one configuration of an agent (`version`; "": not known, then the name says which) that one version
-    of the criteria judged (`criteria`: a text or number of it). `last_ms`: when the last one started."""
+    """The runs of one configuration of an agent that were judged by one version of the criteria. `version` identifies
+    the configuration ("": not known, then `agent` does); `criteria` identifies the version of the criteria. `last_ms`:
+    when the last run started."""
 
     agent: str
     passed: int
@@ -46,8 +47,8 @@ class Part(NamedTuple):
 class VarianceComponent(Struct, frozen=True):
     """A test (with its variation and row), or one criterion of it (`criterion`: its name; "": the whole test).
 
-    `n` are the runs with a verdict. `variance` is that of a single verdict: p(1-p), without bias. `split`: what part
-    of it the judge has; None where that can't be told, see `whose`.
+    `n` are the runs with a verdict. `variance` is the variance of a single verdict: p(1-p), without bias. `split`: the
+    judge's share of it; None if it is not known (see `whose`).
     """
 
     suite_key: str
@@ -66,9 +67,9 @@ class VarianceComponent(Struct, frozen=True):
     whose: Whose = "unknown"
     quarantine: Quarantine | None = None
     parts: tuple[Part, ...] = ()
-    """By configuration of the agent and version of the criteria; the one that ran last is the last."""
+    """By configuration of the agent and version of the criteria. The newest part is the last."""
     row_key: str = ""
-    """What the dataset's row is (`suites.row_keys`); `row` is where it stood last."""
+    """The key of the dataset's row (`suites.row_keys`); `row` is its last position."""
     by_criteria: bool = False
     """Whether one of its criteria is flaky: other criteria may have been edited from run to run."""
 
@@ -298,14 +299,14 @@ def _parts_of(listed: Iterable[Part]) -> tuple[Part, ...]:
 
 
 def _with_criteria(test: VarianceComponent, criteria: Sequence[VarianceComponent]) -> VarianceComponent:
-    """The test, with what its criteria say of it."""
+    """The test, with the findings of its criteria."""
     by_criteria = any(criterion.flaky for criterion in criteria)
     whose = _of_criteria(criteria) if by_criteria or test.flaky else "nobody"
     return replace(test, by_criteria=by_criteria, whose=whose)
 
 
 def _of_criteria(criteria: Sequence[VarianceComponent]) -> Whose:
-    """Whose doing a flaky test is: what its flaky criteria say, if they say one thing."""
+    """The cause of a flaky test: the cause of its flaky criteria, or "both" if they have different ones."""
     said = _distinct(criterion.whose for criterion in criteria if criterion.flaky)
     if not said or "unknown" in said:
         return "unknown"

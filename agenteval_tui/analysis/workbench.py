@@ -79,10 +79,10 @@ class WorkCriterion(Struct, frozen=True):
 
 
 class Impact(Struct):
-    """What saving an edited config would do to the stored runs: counted as far as it was graded.
+    """The effect of saving an edited config on the stored runs, for the runs that are graded so far.
 
-    `now` and `then` count outcomes under the saved and the edited config. `flips` holds (run id, outcome now,
-    outcome then) of the runs whose outcome differs. `total` runs of `tests` tests; `done` of them graded.
+    `now` and `then` count outcomes under the saved and the edited config. `flips` has (run id, outcome now, outcome
+    then) of the runs whose outcome differs. `total`: all runs, of `tests` tests; `done`: the runs graded so far.
     """
 
     total: int
@@ -154,7 +154,7 @@ class Workbench:
         return cls(store, run, transcript, stored, criteria, loaded, note)
 
     def with_changes(self, *, run_id: str = "", criteria: tuple[WorkCriterion, ...] = ()) -> Workbench:
-        """The same stored runs, with another run open or with other criteria; what was read of them is kept."""
+        """The same stored runs, with another open run or other criteria. Keeps everything that was read already."""
         run = self.store.run(run_id) if run_id else self.run
         transcript = self.store.transcript(run.id) if run_id else self.transcript
         stored = self.store.results(run.id) if run_id else self.stored
@@ -165,8 +165,8 @@ class Workbench:
         return other
 
     def judge(self, criterion: int, text: str | CriterionSpec | None = None) -> CriterionResult:
-        """What criterion number `criterion` says of this run, with evidence; with `text` as its config when given (or
-        with all that a spec says)."""
+        """The result of criterion number `criterion` on this run, with evidence. `text` replaces its config, or, if
+        it is a spec, the whole criterion."""
         spec = self.spec(criterion, text)
         if self.transcript.error is not None:
             # The agent failed: there is no answer to judge, and an empty one is not a wrong one (page 3, section 1).

@@ -104,7 +104,7 @@ def recorded(
             graded, kept = plan, recording
             run_in_thread(lambda: programs.store_graded(store, graded, kept, started.max_cost))
             execution = plan.execution_id
-        # What was paid for is stored first: whatever can't be made of it is said then.
+        # Paid answers are stored first; only then errors are raised.
         if failed is not None:
             raise failed
         return execution_of(store, store.execution(execution), place)
@@ -119,11 +119,12 @@ def replay(
     trust: bool = False,
     db: File | None = None,
 ) -> Execution:
-    """Run a program on the recording of a run (or of what names one), up to the first request that is another one;
-    servers are asked from there, until `max_cost` US dollars are spent, judges included.
+    """Run a program on the recording of a run (`run` can be a name or an id). The recording answers until the first
+    request that differs; from there, requests go to the servers, until `max_cost` US dollars are spent (judges
+    included).
 
-    The result is a fork of the run: graded by the same criteria, and counted nowhere. Raises `AgentevalError`: there is
-    no such run, or its requests were not kept.
+    The result is a fork of the run: it is graded by the same criteria, and no statistics count it. Raises
+    `AgentevalError` if there is no such run, or if its requests were not kept.
     """
     started = _program(program, max_cost, mcp_config)
     place = run.db if isinstance(run, Run) else directories.history_file(db)
@@ -133,7 +134,7 @@ def replay(
 def replayed(
     run: Run | str, started: programs.Program, permission: Permission, *, place: Path, trust: bool = False
 ) -> Execution:
-    """As `replay`, of a program that was permitted. `place`: the history's file."""
+    """Like `replay`, for a program that has its permission already. `place`: the history's file."""
     with Store.open(place) as store:
         row = store.run(run.id) if isinstance(run, Run) else References(store, projects_open()).run(run)
         tape = programs.tape_of(store, row)

@@ -32,7 +32,7 @@ def suggestions_view(found: Suggestions, given: TestExamples, checked: Check | N
 
 
 def check_text(checked: Check) -> Text:
-    """What the suggestions are worth: `Made without a label, the first criterion agrees with it 11 of 15 times; …`."""
+    """How good the suggestions are: `When a label is held out, the first criterion predicts it 11 of 15 times; …`."""
     first = f"when a label is held out, the first criterion predicts it {checked.right} of {checked.labels} times"
     always = f"always saying “{'good' if checked.mostly else 'bad'}” would {checked.usual} times"
     if checked.better:
@@ -41,7 +41,7 @@ def check_text(checked: Check) -> Text:
         rarer = "bad" if checked.mostly else "good"
         return text(
             ("! ", "warn"),
-            f"It is too early to tell how good this is: only one run is labelled {rarer}. Label another one.",
+            f"It is too early to tell how good this is: only one run is labelled {rarer}. Label a second {rarer} run.",
         )
     return text(("! ", "warn"), f"No better than a guess: {first}; {always}. More labels may help.")
 

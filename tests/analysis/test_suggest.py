@@ -309,7 +309,7 @@ def test_labels_that_a_criterion_was_not_made_of_tell_a_rule_from_chance() -> No
     assert "always saying “good” would 5 times. More labels may help." in words_of
     assert check(Examples(coin[:4])) is None, "too few to tell"
     lone = plain(check_text(Check(4, 5, 4, mostly=True)))
-    assert lone == "! It is too early to tell how good this is: only one run is labelled bad. Label another one."
+    assert lone == "! It is too early to tell how good this is: only one run is labelled bad. Label a second bad run."
 
 
 @pytest.mark.parametrize(

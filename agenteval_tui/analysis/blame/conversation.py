@@ -67,7 +67,7 @@ def _lost(messages: tuple[Message, ...], turns: list[int], request: str) -> Iter
 
 
 def _executions(messages: tuple[Message, ...], turns: list[int]) -> Iterator[Clue]:
-    """The author of code that failed: who wrote the last code before the report of it."""
+    """The author of code that failed: the agent that wrote the last code before the report of the failure."""
     for place, index in enumerate(turns):
         if place and _is_report(messages[index]) and _FAILED.search(messages[index].content):
             author = next((one for one in reversed(turns[:place]) if _CODE in messages[one].content), turns[place - 1])
@@ -76,7 +76,7 @@ def _executions(messages: tuple[Message, ...], turns: list[int]) -> Iterator[Clu
 
 
 def _seen_in_part(messages: tuple[Message, ...], turns: list[int]) -> Iterator[Clue]:
-    """The first time that a coordinator goes on to another task while the last result was seen in part only."""
+    """The first time that a coordinator starts another task although it saw only a part of the last result."""
     task: set[str] | None = None
     result = -1
     for index in turns:

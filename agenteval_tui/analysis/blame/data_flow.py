@@ -85,13 +85,13 @@ def has_value(text: str, value: str) -> bool:
 
 
 def words_of(value: Any) -> set[str]:
-    """The words in a text, or in the texts within a JSON value, in small letters."""
+    """The words in a text, or in the texts within a JSON value, in lower case."""
     return {word for text in atoms(value) for word in _WORD.findall(text.casefold())}
 
 
 def record_of(value: str, transcript: Transcript, before: int) -> Mapping[str, Any] | None:
-    """What the newest result before step `before` says of an id: the smallest object that has it as a value, or that
-    stands under it as a key. None: no result does."""
+    """The newest record of an id in the results before step `before`: the smallest object that has the id as a value,
+    or whose key is the id. None if no result has one."""
     for index in range(min(before, len(transcript.messages)) - 1, -1, -1):
         message = transcript.messages[index]
         if message.role == "tool" and value in message.content:
@@ -102,7 +102,8 @@ def record_of(value: str, transcript: Transcript, before: int) -> Mapping[str, A
 
 
 def telling_words(one: Mapping[str, Any], other: Mapping[str, Any] | None) -> set[str]:
-    """The words by which a record is told from another one, ids and numbers aside; of one alone all its words."""
+    """The words that distinguish a record from the other record, without ids and numbers. Without another record, all
+    its words."""
     words = {word for word in words_of(one) if not word.isdecimal() and len(word) > 1}
     return words if other is None else words - words_of(other)
 

@@ -109,7 +109,7 @@ def suspects_of(clues: Iterable[Clue]) -> tuple[Suspect, ...]:
 
 
 class Given(Struct, frozen=True):
-    """What is there already of a run, and is not read again: None where it is to be read."""
+    """The parts of a run that the caller has read already. None: read this part from the history."""
 
     transcript: Transcript | None = None
     results: Sequence[CriterionResult] | None = None
@@ -120,8 +120,8 @@ NOTHING = Given()
 
 
 class RepetitionReader:
-    """Reads the repetitions of runs; for several runs of one test and agent only once, so that of very many runs the
-    older ones are not among their own repetitions."""
+    """Reads the repetitions of runs, once for each test and agent. If there are very many runs, the older runs are not
+    among their own repetitions."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -137,9 +137,9 @@ class RepetitionReader:
 
 
 def blame_of(store: Store, row: RunRow, given: Given = NOTHING) -> Blame:
-    """The free answer on a stored run. Reads its repetitions, the newest `BESIDE` of them.
+    """The free answer for a stored run. Reads its newest `BESIDE` repetitions.
 
-    Raises `NothingToBlameError` where the run passed, was not judged, or has no transcript.
+    Raises `NothingToBlameError` if the run passed, was not judged, or has no transcript.
     """
     if row.status not in ("failed", "error"):
         said = {"passed": "it passed", "needs_review": "it waits for a person"}

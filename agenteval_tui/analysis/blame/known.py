@@ -29,7 +29,7 @@ def known_blame(store: Store, row: RunRow, given: Given = NOTHING) -> Blame:
 
 
 def blame_beside(store: Store, row: RunRow, given: Given = NOTHING) -> Blame | None:
-    """What is known where it says more than an explanation does; None: it does not, or there is none."""
+    """What is known about a run's fault, if it says more than the explanation of the failure; else None."""
     try:
         blame = known_blame(store, row, given)
     except NothingToBlameError:
@@ -41,9 +41,9 @@ def blame_beside(store: Store, row: RunRow, given: Given = NOTHING) -> Blame | N
 
 
 def known_samples(store: Store, row: RunRow, transcript: Transcript) -> Sampled | None:
-    """What sampling has found of a run, by the continuations that are stored; None: nobody has sampled it.
+    """The result of sampling a run, from the stored continuations. None if the run was not sampled.
 
-    Of several versions of the agent or the criteria the one counts that was asked last.
+    If there are several versions of the agent or the criteria, only the newest continuations count.
     """
     forks = [
         (origin, one)

@@ -58,15 +58,15 @@ class ClueCode(StrEnum):
     """A coordinator (`name`) went on to another task, though of the result before, at step `seen_step`, only a part had
     been seen: up to `seen` of `whole` (`unit`: page, or percent)."""
     CALLED_DONE = "called_done"
-    """A coordinator (`name`) found the request satisfied here, and the run failed; with no sign of trouble before."""
+    """A coordinator (`name`) said here that the request is satisfied, and the run failed. No earlier trouble."""
     BROKE_OFF = "broke_off"
-    """The run ended here in an error, with no sign of trouble before: `kind` where it is known."""
+    """The run ended here in an error, with no earlier sign of trouble. `kind`, if it is known."""
     FIRST_RESULT = "first_result"
-    """The first thing that `name` brought in, on which all others rest. A weak clue: nothing stronger was found."""
+    """The first result of `name`, on which all others depend. A weak clue: there is no stronger one."""
     ANSWER = "answer"
-    """The answer itself: what failed is said of it, and nothing before it points to it."""
+    """The answer itself: the failed criteria are about the answer, and no earlier step has a clue."""
     WRONG_TEXT = "wrong_text"
-    """The step says what must not be said."""
+    """The step contains a forbidden text."""
 
 
 STRENGTH: tuple[tuple[ClueCode, ...], ...] = (
@@ -89,9 +89,9 @@ STRENGTH: tuple[tuple[ClueCode, ...], ...] = (
     (ClueCode.ANSWER,),
     (ClueCode.REPEATED,),
 )
-"""Clues from the strongest to the weakest; those of a group are alike, and of them the earliest step counts: what comes
-later follows from it. What was done explains what was said, so calls come before texts. Doing the same again is the
-last: it is how a lost run looks, and not where it was lost."""
+"""Clues from the strongest to the weakest. The clues of a group are equally strong; the earliest step of a group
+counts, because later steps follow from it. Actions explain words, so calls come before texts. Repetition is the last
+clue: it shows that a run was lost, and not where."""
 
 _RANK = {code: rank for rank, codes in enumerate(STRENGTH) for code in codes}
 

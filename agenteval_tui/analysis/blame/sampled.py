@@ -17,13 +17,13 @@ from agenteval_tui.runs.fork.plan import Question
 from agenteval_tui.transcripts.model import Transcript
 
 SAMPLES = 8
-"""The most continuations of one prefix, unless it is said otherwise."""
+"""The default for the most continuations of one prefix."""
 
 
 class Sampling:
-    """Sampling of one run. `oracle` continues it; `steps` are the messages that the agent can do anew.
+    """Sampling of one run. `oracle` continues it; `steps` are the messages that the agent can repeat.
 
-    Raises `AgentevalError` where the run has no step to go back to.
+    Raises `AgentevalError` if the run has no step that the agent can repeat.
     """
 
     def __init__(self, oracle: Oracle, transcript: Transcript, samples: int = SAMPLES) -> None:
@@ -40,14 +40,14 @@ class Sampling:
             )
         self._look = Search(len(self.steps), samples=samples)
         self.newest = self.steps[0]
-        """The step that was asked for last."""
+        """The step that was sampled last."""
         self._known = 0
         self._cost: float | None = None
         self._stopped = ""
 
     @property
     def first(self) -> list[Question]:
-        """Those that a binary search without errors asks: for the price, and for the question of trust."""
+        """The questions of a binary search without contradictions: for the price, and for the trust check."""
         places, middle = [0], len(self.questions)
         while middle > 1:
             middle //= 2
@@ -55,7 +55,8 @@ class Sampling:
         return [self.questions[place] for place in dict.fromkeys(places)]
 
     def price(self) -> tuple[Estimate, int]:
-        """What it takes at most, if no answer contradicts another one: `runs` are continuations; and the requests."""
+        """The highest price if no answers contradict each other (`runs` counts continuations), and the number of
+        requests."""
         questions = self.first
         takes = self.oracle.price(questions, self.samples)
         planned = self.oracle.plan(questions, self.samples)
@@ -66,7 +67,7 @@ class Sampling:
         return takes, left
 
     async def asking(self, tell: Callable[[Sampled], None] | None = None) -> Sampled:
-        """Ask until it is decided, or can't be; `tell` hears what is known after each answer."""
+        """Ask until the step is found, or can't be found. Calls `tell` with the result so far after each answer."""
         while not self._stopped and (question := self._look.next()) is not None:
             place, count = question
             (outcome,) = await self.oracle.asking([self.questions[place]], count)
@@ -77,7 +78,7 @@ class Sampling:
 
     @property
     def sampled(self) -> Sampled:
-        """What is known by now."""
+        """The result so far."""
         found = self._look.found()
         return sampled_of(
             found, self.steps, self.samples, known=min(self._known, found.asked), cost=self._cost,

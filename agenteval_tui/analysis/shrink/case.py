@@ -60,10 +60,10 @@ MESSAGES, CALLS, TOOLS, SENTENCES, JSON, WORDS = 1, 2, 3, 4, 5, 5 + DEEPEST
 
 
 class Case:
-    """A conversation and its parts. `keep_prompts`: something of each system prompt stays, because without any the
-    agent would be given its own again. `keep_calls`: calls stay, and only what they and their results say is taken
-    apart; a call that is taken out may be made again, with a result from its tool. `tools`: what the model is told of
-    its tools in the whole case; `keep_tools`: nothing of that is taken out."""
+    """A conversation and its parts. `keep_prompts`: a part of each system prompt stays, because an agent without a
+    prompt would get its own again. `keep_calls`: calls stay, and only their arguments and results are split; the agent
+    may repeat a call that is removed, and gets the result from its tool. `tools`: the descriptions of the tools in the
+    whole case; `keep_tools`: these descriptions stay whole."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Case:
         self.tools = [] if keep_tools else [self._tool(index, spec) for index, spec in enumerate(self.specs)]
 
     def level(self, level: int, removed: Collection[int]) -> list[Part]:
-        """The parts of a level that are there and could go, in order."""
+        """The remaining parts of a level that can be removed, in order."""
         called = self._called(removed) if level == TOOLS else ()
         return [
             part for part in self.parts if part.level == level and part.id not in removed and part.text not in called
@@ -96,14 +96,14 @@ class Case:
         return sorted({part.level for part in self.parts if part.level})
 
     def without(self, removed: Collection[int], more: Collection[int]) -> frozenset[int]:
-        """What is taken out when these parts go too: with all below them."""
+        """The ids that are removed if these parts are removed, too: the parts and everything below them."""
         gone = set(removed)
         for one in more:
             gone.update(part.id for part in self.parts[one].walk())
         return frozenset(gone)
 
     def conversation(self, removed: Collection[int]) -> Conversation | None:
-        """What is left; None: it can't be asked."""
+        """The rest of the conversation. None if an agent can't continue it."""
         gone = removed if isinstance(removed, frozenset | set) else set(removed)
         messages: list[Message] = []
         calls: list[ToolCall] = []
@@ -143,7 +143,7 @@ class Case:
             return None
 
     def size(self, removed: Collection[int]) -> int:
-        """Characters that are left: texts, arguments, results, and what is told of tools."""
+        """The number of characters in the rest: texts, arguments, results, and descriptions of tools."""
         found = self.conversation(removed)
         if found is None:
             return 0
@@ -151,18 +151,18 @@ class Case:
         return size_of(found) + sum(len(t.name) + len(t.description) + len(dumped(t.parameters)) for t in tools)
 
     def offered(self, removed: Collection[int]) -> list[ToolSpec]:
-        """What the model is told of the tools that are left."""
+        """The descriptions of the remaining tools, as the model gets them."""
         changes = self._changes(removed)
         return list(self.specs) if changes is None else changes.offered(self.specs)
 
     # Tools
 
     def _called(self, removed: Collection[int]) -> set[str]:
-        """The tools that calls which are there call."""
+        """The tools that the remaining calls call."""
         return {part.text for part in self.parts if part.kind == "call" and part.id not in removed}
 
     def _changes(self, gone: Collection[int]) -> ToolChanges | None:
-        """What is changed of the tools; as it was where nothing of them is gone."""
+        """The changes to the tools. Without removed parts of tools, the changes of the original conversation."""
         before = self.original.tools
         without, changed = [], {}
         for part, spec in zip(self.tools, self.specs, strict=False):  # there are no parts of tools that stay

@@ -1,10 +1,10 @@
-"""Conditions that a criterion may consist of, and families of them that can be fitted to labels again.
+"""Conditions that a criterion may consist of, in families that can be fitted to labels again.
 
-A condition is a metric with its properties, and the runs that pass it. A family knows what it needs of the runs, and
-says which of its conditions agree best with any labels: with all, or with all but one (leave-one-out).
+A condition is a metric with its properties, and the runs that pass it. A family reads the runs once, and finds which of
+its conditions agree best with any labels: with all labels, or with all but one (leave-one-out).
 
-What a condition costs is how much there is to say to tell it from the others that were possible, in bits (Rissanen
-1978, "Modeling by shortest data description"): log2 of how many of its kind were there, and more for what is longer.
+The cost of a condition is the length of its description in bits (Rissanen 1978, "Modeling by shortest data
+description"): log2 of the number of possible conditions of its kind, and more for longer conditions.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ TEXT, TOOLS, JSON = "TextResponse", "ToolResponse", "JsonResponse"
 
 
 class Condition(Struct, frozen=True):
-    """A metric that passes on the runs `passes`, and fails or can't be made on the others.
+    """A metric that passes on the runs `passes`, and fails or has an error on the others.
 
-    `title` says it in words. `margin` (0 to 1): how clearly good and bad are parted. `source`: the runs that it was
-    made of; without these runs it would not have been proposed. `whole`: the metric looks at the transcript, whatever
-    is extracted, so that it goes with any prototype class. `about`: what it speaks of; of several that are about the
-    same and hold of the same runs one is shown.
+    `title` describes it in words. `margin` (0 to 1): how clearly it separates good runs from bad ones. `source`: the
+    runs that it was made from; without these runs it would not exist. `whole`: the metric reads the whole transcript,
+    so it works with any prototype class. `about`: its subject; of several conditions with the same subject and the same
+    runs, only one is shown.
     """
 
     title: str
@@ -49,11 +49,12 @@ class Family(Protocol):
     """Conditions of one kind."""
 
     def fit(self, good: int, bad: int) -> Sequence[Condition]:
-        """Those that agree best with these labels, best first. `bad` may be empty: then what all of `good` share."""
+        """The conditions that agree best with these labels, best first. If `bad` is empty, the conditions that all of
+        `good` share."""
 
 
 def agreed(passes: int, good: int, bad: int) -> int:
-    """On how many labels a condition that holds of `passes` agrees."""
+    """The number of labels that agree with a condition that `passes` pass."""
     return (passes & good).bit_count() + (bad & ~passes).bit_count()
 
 
@@ -63,14 +64,14 @@ def rank(condition: Condition, good: int, bad: int) -> tuple[float, float, float
 
 
 class Pool:
-    """Conditions that are there or not: a text, a tool, a value."""
+    """Conditions that are either true or false of a run: it has a text, a tool, a value."""
 
     def __init__(self, most: int = 12) -> None:
         self.conditions: list[Condition] = []
         self.most = most
 
     def fit(self, good: int, bad: int) -> Sequence[Condition]:
-        """Those that somebody would have thought of without the runs that are left out."""
+        """The conditions that were made from at least one of these runs, best first."""
         known = good | bad
         found = [one for one in self.conditions if one.source & known]
         if not bad:
@@ -85,8 +86,8 @@ Worded = tuple[str, Mapping[str, Any]]
 class Measure:
     """A number of each run with a lower bound, an upper bound, or both.
 
-    `values`: None where it can't be measured. `say(least, most)` gives the title and the metric; None for a bound that
-    can't be written. `whole_numbers`: it counts.
+    `values`: None for a run without this number. `say(least, most)` returns the title and the metric, or None for a
+    bound that can't be written. `whole_numbers`: the numbers are counts.
     """
 
     def __init__(
@@ -271,7 +272,7 @@ def passing(examples: Examples, metric: Mapping[str, Any], prototype: str, extra
 
 
 def bits(count: int) -> float:
-    """What it takes to say which one of so many."""
+    """The bits that it takes to name one of `count` possibilities."""
     return math.log2(max(count, 1) + 1)
 
 

@@ -158,7 +158,7 @@ def suggest(examples: Examples, most: int = MOST, *, spent: bool = True) -> Sugg
 
 
 def _check_labels(examples: Examples) -> None:
-    """Raise AgentevalError where nothing can be learned of these labels."""
+    """Raise AgentevalError if these labels are not enough for a suggestion."""
     if not examples.good:
         words = "label two good runs and one bad run: agenteval label RUN passed, agenteval label RUN failed"
         if examples.bad:
@@ -178,7 +178,7 @@ def _check_labels(examples: Examples) -> None:
 
 
 def _contradictions(examples: Examples) -> tuple[tuple[str, str], ...]:
-    """Good and bad runs in which the same was said and done: (good, bad)."""
+    """Pairs of a good and a bad run with the same messages and calls: (good, bad)."""
     bad = {_said_and_done(examples.given[number]): number for number in reversed([*numbers(examples.bad)])}
     pairs = ((number, bad.get(_said_and_done(examples.given[number]))) for number in numbers(examples.good))
     return tuple((examples.given[one].run, examples.given[other].run) for one, other in pairs if other is not None)
@@ -191,12 +191,12 @@ def _said_and_done(one: Example) -> str:
 
 
 def check(examples: Examples) -> Check | None:
-    """What the suggestions are worth, told by labels that they were not made of (cross-validation: Stone 1974).
+    """How good the suggestions are, measured on labels that they were not made from (cross-validation: Stone 1974).
 
-    The labels are parted into `_FOLDS` folds, each with its share of good and bad; for each the whole search is made
-    without it. A criterion that was chosen among thousands agrees with a few labels by chance alone, and its own
-    leave-one-out does not see that: it was chosen with all. None with labels of one kind, or with fewer than
-    `_TOLD`; with more than `_CHECKED` so many labels are used. It takes about as long as `_FOLDS` searches.
+    The labels are split into `_FOLDS` folds, each with its share of good and bad; the whole search runs once without
+    each fold. A criterion that was chosen among thousands agrees with a few labels by chance alone, and its own
+    leave-one-out does not show that, because the criterion was chosen with all labels. None if all labels are of one
+    kind, or if there are fewer than `_TOLD`. Uses at most `_CHECKED` labels. Takes about as long as `_FOLDS` searches.
     """
     if not examples.good or not examples.bad or examples.labelled.bit_count() < _TOLD:
         return None
@@ -220,11 +220,12 @@ def check(examples: Examples) -> Check | None:
 def criteria_of_good_runs(
     transcripts: Sequence[Transcript], variables: Mapping[str, Any] | None = None, most: int = 3
 ) -> tuple[CriterionSpec, ...]:
-    """Criteria for a new test, of what these good runs share: their tool calls with arguments, then what they say of
-    what they were told, then their form. They all pass. One run will do; () where nothing can be said of it.
-    Time, money and tokens differ between good runs: no criterion is made of them.
+    """Criteria for a new test, made from what these good runs share: first their tool calls with arguments, then the
+    facts in their answers that they got from tools, then the form of the answers. All these runs pass the criteria.
+    One run is enough; () if no criterion can be made. There are no criteria for time, cost and tokens, because these
+    differ between good runs.
 
-    `variables`: the row that all are of.
+    `variables`: the dataset's row of all these runs.
     """
     examples = Examples(
         [Example(str(number), transcript, variables or {}, True) for number, transcript in enumerate(transcripts)]
@@ -236,13 +237,13 @@ def criteria_of_good_runs(
 
 
 def unseen_share(good: int) -> float:
-    """What all of `good` runs have, at most this share of such runs may lack, at 95 % confidence: 1 - 0.05 ** (1 / n),
-    about 3 / n ("rule of three": Hanley and Lippman-Hand 1983, JAMA 249:1743)."""
+    """The largest share of runs that may lack a property that all of `good` runs have, at 95 % confidence:
+    1 - 0.05 ** (1 / n), about 3 / n ("rule of three": Hanley and Lippman-Hand 1983, JAMA 249:1743)."""
     return 1.0 - math.pow(0.05, 1.0 / good)
 
 
 class _Choice(Struct, frozen=True):
-    """Conditions that must all hold, or (`any_of`) texts of which one must be there."""
+    """Conditions that must all hold, or (`any_of`) texts of which the answer must contain one."""
 
     parts: tuple[Condition, ...]
     any_of: bool = False
@@ -257,7 +258,7 @@ class _Choice(Struct, frozen=True):
 
     @property
     def cost(self) -> float:
-        """What it costs to say."""
+        """The cost of all parts together, in bits."""
         return sum(part.cost for part in self.parts) + _PART_COST * (len(self.parts) - 1)
 
     @property
@@ -293,7 +294,7 @@ class _Choice(Struct, frozen=True):
 
 
 def _pool(families: Sequence[Family], good: int, bad: int) -> list[Condition]:
-    """What could be a part of a criterion: it agrees with something that saying always the same would not."""
+    """The conditions that can be a part of a criterion: at least one good run passes each."""
     found = [one for family in families for one in family.fit(good, bad)]
     if (good | bad).bit_count() >= _SEVERAL:
         found = [_dearer(one) if one.source > 0 and (one.source & good).bit_count() == 1 else one for one in found]
@@ -301,7 +302,7 @@ def _pool(families: Sequence[Family], good: int, bad: int) -> list[Condition]:
 
 
 def _dearer(one: Condition) -> Condition:
-    """A condition that was made of a single good run, among several labelled ones: it says more of that run."""
+    """A higher cost for a condition that was made from only one of several labelled runs: it describes that run."""
     return replace(one, cost=one.cost + _ONCE)
 
 
@@ -309,7 +310,7 @@ def _dearer(one: Condition) -> Condition:
 
 
 def _together(pool: Sequence[Condition], good: int, bad: int) -> Iterator[_Choice]:
-    """Two or three conditions that agree with more labels than each of them alone."""
+    """Two or three conditions that together agree with more labels than each condition alone."""
     every = [one for one in pool if not good & ~one.passes and bad & ~one.passes]
     most = [one for one in pool if (good & ~one.passes).bit_count() <= max(1, good.bit_count() // 10)]
     parts = list(_distinct([*every[: _PARTS // 2], *most], good | bad))[:_PARTS]
@@ -341,7 +342,7 @@ def _together(pool: Sequence[Condition], good: int, bad: int) -> Iterator[_Choic
 
 
 def _alternatives(pool: Sequence[Condition], good: int, bad: int) -> Iterator[_Choice]:
-    """Texts of which no bad answer has one, and of which each good answer has one: chosen greedily."""
+    """Texts that no bad answer contains, chosen greedily so that each good answer contains at least one."""
     for key in ("contains", "starts_with", "ends_with"):
         usable = [one for one in pool if set(one.metric) == {"type", key} and not one.passes & bad]
         chosen: list[Condition] = []

@@ -1,4 +1,4 @@
-"""The runs of a test as examples: labelled by people, or by what a judge said of them."""
+"""The runs of a test as examples, labelled by people or by a judge's verdicts."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 
 MOST_RUNS = 200
-"""Runs that are looked at: all that are labelled, and the newest others."""
+"""The number of runs to read as examples: all labelled runs, and the newest other runs."""
 _CHARACTERS = 600_000
 _FEW = 20
-"""Where answers are long, as many runs without a label are enough that their answers have this many characters
-together; at least so few."""
+"""If answers are long, fewer runs without a label are read: until their answers have `_CHARACTERS` characters together,
+but at least `_FEW`."""
 _READ = 2_000
 _MOST_LABELLED = 400
 _ENDED = ("passed", "failed", "error", "needs_review", "skipped")
@@ -29,8 +29,8 @@ _ENDED = ("passed", "failed", "error", "needs_review", "skipped")
 class TestExamples(Struct, frozen=True):
     """The runs of a test (or of an execution: `test_id` is "" then), newest first.
 
-    `criterion`: the one that the labels are of; "": the run as a whole. `judge`: whether they are a judge's verdicts,
-    not what people said.
+    `criterion`: the criterion that the labels are about; "": the whole run. `judge`: the labels are a judge's verdicts,
+    and not people's labels.
     """
 
     __test__ = False
@@ -49,11 +49,11 @@ def examples_of_test(
     from_judge: bool = False,
     said: Mapping[str, bool] | None = None,
 ) -> TestExamples:
-    """The newest runs of a test with their labels: of the run as a whole, or of a criterion (a number from 1, a name or
-    its beginning); or with a judge's verdicts.
+    """The newest runs of a test with their labels: of the whole run, or of a criterion (a number from 1, a name or its
+    beginning); or with a judge's verdicts.
 
-    `said`: more labels, by run id, which are not stored and count before those that are.
-    Raises AgentevalError for a test without runs, and where it is not clear which judge is meant.
+    `said`: more labels, by run id. They are not stored, and override stored labels.
+    Raises AgentevalError if the test has no runs, or if it is not clear which judge is meant.
     """
     return _examples(store, store.runs_of_test(suite_key, test_id, _READ), test_id, criterion, from_judge, said or {})
 

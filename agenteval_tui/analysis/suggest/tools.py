@@ -90,7 +90,7 @@ def _check(name: str, arguments: Mapping[str, Any], *, others: bool = True, **mo
 
 
 def _arguments(examples: Examples, names: Sequence[str], cost: float) -> Family:
-    """Values of arguments, and matchers made of them."""
+    """Values of arguments, and matchers made from these values."""
     pool = Pool(20)
     tried: dict[str, tuple[str, dict[str, Any], float, int, str]] = {}
     for name in names:
