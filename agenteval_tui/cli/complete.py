@@ -1,11 +1,11 @@
-"""What a shell can complete: verbs, options and their values, and ids and names from the history and the suites.
+"""Completes words in a shell: verbs, options and their values, and ids and names from the history and the suites.
 
-The scripts in `completions/` call `agenteval __complete WORD...` with the words up to the cursor, the last one being
-the one that is completed ("" for a new one). The answer is a line a candidate, its description behind a tab, and a last
-line that says what else may follow: `:files`, `:folders` or `:none`.
+The scripts in `completions/` call `agenteval __complete WORD...` with the words up to the cursor. The last word is
+completed ("" for a new one). The answer has one line for each candidate (the word, a tab, and its description), and a
+last line that says what else may follow: `:files`, `:folders` or `:none`.
 
-Neither click nor a verb is imported: a shell waits for the answer at each press of a key. What the verbs take stands in
-`completion_table.json`, which `docs/make_command_line.py` makes of the verbs themselves.
+This module imports neither click nor a verb, because a shell waits for the answer after each key. The options and
+arguments of the verbs are in `completion_table.json`, which `docs/make_command_line.py` makes from the verbs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from agenteval_tui.suites.projects import projects_open, shows_all
 TABLE = Path(__file__).with_name("completion_table.json")
 FILES, FOLDERS, NONE = ":files", ":folders", ":none"
 _SAFE = re.compile(r"[\w@.:/+=,-]+")
-"""What a shell takes as one word that does nothing. Names come from anywhere: others are not offered."""
+"""Words that a shell doesn't split or expand. Names can contain anything; other names are not offered."""
 _LONGEST = 70  # characters of a description
 _EVERYWHERE = ("--all-projects",)
 
@@ -34,7 +34,7 @@ Candidate = tuple[str, str]
 
 
 def main(words: Sequence[str]) -> int:
-    """Print the answer for these words. Never raises: what goes wrong gives no candidates."""
+    """Print the answer for these words. Never raises: after an error, the answer has no candidates."""
     try:
         lines = answer(words)
     except Exception:  # a message would land in the middle of what somebody types
@@ -48,7 +48,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def answer(words: Sequence[str]) -> list[str]:
-    """The lines for these words, of which the last is completed."""
+    """The lines of the answer for these words. The last word is completed."""
     *before, current = words or [""]
     place = _Place(json.loads(TABLE.read_text("utf-8")), before)
     kind, start = place.expected(current)
@@ -67,7 +67,7 @@ def _described(about: str) -> str:
 
 
 class _Place:
-    """Where the cursor is: in which verb, behind which option, at which argument."""
+    """The position of the cursor: the verb, the option before it, and the argument."""
 
     def __init__(self, table: dict[str, Any], before: Sequence[str]) -> None:
         self.verb: dict[str, Any] = table

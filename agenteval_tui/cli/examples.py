@@ -185,7 +185,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     ),
     "docs": (
         ("agenteval docs", "the pages"),
-        ("agenteval docs keys", "one of them"),
+        ("agenteval docs keys", "one page"),
     ),
     "schema": (
         ("agenteval schema suite", "the JSON Schema of suites, for an editor"),

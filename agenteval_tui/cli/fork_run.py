@@ -56,7 +56,7 @@ class ForkOptions(Struct, frozen=True):
 
     @property
     def changes(self) -> dict[str, Any]:
-        """What is changed, by name (`edits.CHANGES`). Raises `AgentevalError`."""
+        """The changes by name (`edits.CHANGES`). Raises `AgentevalError`."""
         made: dict[str, Any] = dict(map(_assigned, self.sets))
         if self.system is not None:
             made["system"] = _said(self.system)
@@ -68,7 +68,7 @@ class ForkOptions(Struct, frozen=True):
 
 
 def fork_run(invocation: Invocation, reference: str, options: ForkOptions) -> int:
-    """Ask for the continuations and print what became of them; gives the exit code."""
+    """Run the continuations and print their outcomes. Returns the exit code."""
     with invocation.store() as store:
         row = invocation.references(store).run(reference)
         if options.at is None and not options.changes and options.sweep is None and not options.agent:

@@ -45,7 +45,8 @@ def gate_options(function: F) -> F:
 
 
 class BaselineOptions(Struct, frozen=True):
-    """What was asked for: `whole`: the whole comparison is printed; the gates; `set_it`: on success."""
+    """The baseline options: `whole` prints the whole comparison, two options are gates, and `set_it` sets the baseline
+    on success."""
 
     whole: bool = False
     no_regressions: bool = False
@@ -54,7 +55,7 @@ class BaselineOptions(Struct, frozen=True):
 
     @classmethod
     def taken(cls, options: dict[str, Any]) -> BaselineOptions:
-        """Those among a command's options, which are taken out of them. Raises `AgentevalError`."""
+        """Takes the baseline options out of a command's options. Raises `AgentevalError`."""
         drop = options.pop("max_drop")
         return cls(
             options.pop("baseline"),
@@ -65,12 +66,12 @@ class BaselineOptions(Struct, frozen=True):
 
     @property
     def gated(self) -> bool:
-        """Whether the exit code hangs on the baseline."""
+        """Whether the exit code depends on the baseline."""
         return self.no_regressions or self.max_drop is not None
 
     @property
     def first(self) -> str:
-        """The first of the options that was given; "" for none."""
+        """The first option that was given; "" for none."""
         given = (
             ("--no-regressions", self.no_regressions),
             ("--max-drop", self.max_drop is not None),

@@ -25,8 +25,8 @@ FILE = Path("recorded", "labelled-runs.jsonl")
 
 
 def label_samples(db: Path, samples: Path) -> None:
-    """Begin a new history with the labelled runs of the samples in this folder. One that is there stays as it is, and
-    nothing is done where a person changed the test or the file beyond use."""
+    """Create a history with the labelled runs of the samples in this folder. Does nothing if the history exists, or if
+    a person changed the suite or the file so that they no longer fit together."""
     file, suite = samples / FILE, samples / SUITE
     if db.exists() or not file.is_file() or not suite.is_file():
         return
@@ -55,7 +55,7 @@ def label_samples(db: Path, samples: Path) -> None:
 
 
 def _runs(lines: list[Mapping[str, Any]], suite: Suite, key: str) -> Iterator[tuple[PlannedRun, RunEnded]]:
-    """The runs of the lines, graded by the suite's criteria as they are now."""
+    """The runs of the lines, graded by the suite's present criteria."""
     execution, specs_of = new_id(), Specs()
     tests = {test.id: test for test in suite.tests}
     for position, line in enumerate(lines):

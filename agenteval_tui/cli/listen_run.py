@@ -43,11 +43,11 @@ class ListenArguments(Struct, frozen=True):
     title: str
     as_json: bool
     ready: int = -1
-    """The file descriptor on which whoever started this reads that it listens; -1: nobody does."""
+    """The file descriptor for the message that this process listens; -1: the process that started it waits for none."""
 
 
 def listen_run(invocation: Invocation, given: ListenArguments) -> int:
-    """Listen until the end is asked for; gives the exit code."""
+    """Listen until somebody stops it. Returns the exit code."""
     with handshake(given.ready) as started:
         require_otlp()
         if given.save_test is not None:

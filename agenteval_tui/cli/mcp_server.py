@@ -262,9 +262,7 @@ class _Tools(Struct, frozen=True):
             work = bench.criteria[number]
             errors = [one for one in diagnose(config, work.spec.prototype_class) if one.severity == "error"]
             if errors:
-                raise AgentevalError(
-                    f"this config has an error: {errors[0].message}", mend="try_edit lists all of them"
-                )
+                raise AgentevalError(f"this config has an error: {errors[0].message}", mend="try_edit lists all errors")
             if bench.loaded is None or work.index is None:
                 raise AgentevalError("this criterion is not in a suite file", mend="add it to a suite")
             self._within(str(bench.loaded.path))

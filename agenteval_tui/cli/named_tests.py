@@ -45,12 +45,12 @@ class Named(Struct, frozen=True):
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The files and folders as they were given, and each file of single tests once."""
+        """The given files and folders, and the file of each single test once."""
         return (*self.whole, *dict.fromkeys(one.file for one in self.tests if one.file not in self.whole))
 
     def chosen(self, loaded: Sequence[LoadedSuite]) -> tuple[str, ...]:
-        """The tests among these suites, each as `KEY::ID`; (): all of them. Raises `AgentevalError` where a suite that
-        can be read does not have a test."""
+        """The chosen tests of these suites, each as `KEY::ID`; (): all tests. Raises `AgentevalError` if a readable
+        suite doesn't have a named test."""
         if not self.tests:
             return ()
         by_key = {one.key: one for one in loaded}
@@ -62,7 +62,7 @@ class Named(Struct, frozen=True):
         )
 
     def takes(self, key: str, test_id: str) -> bool:
-        """Whether a test of the suite with this key is meant."""
+        """Whether this test of the suite with this key is chosen."""
         wanted = {one.test.casefold() for one in self.tests if one.key == key}
         return not wanted or test_id.casefold() in wanted or key in self._whole_keys
 
@@ -72,7 +72,8 @@ class Named(Struct, frozen=True):
 
 
 def named(paths: Sequence[Path]) -> Named:
-    """The paths, those of single tests apart. Raises `AgentevalError` for a test of what is not a file."""
+    """Separates the paths of single tests (`FILE::TEST`) from other paths. Raises `AgentevalError` if FILE is not a
+    file."""
     whole: list[Path] = []
     tests: list[TestAddress] = []
     for path in paths:

@@ -387,7 +387,7 @@ def _report(
 
 
 def _report_fork(out: Output, was: RunRow, run: RunRow, recording: Recording, recorded: int) -> None:
-    """Where a replay left its recording (of so many requests), and what became of the run."""
+    """Print the first request of a replay that is not in its recording (`recorded` requests), and the run's outcome."""
     made, served = recording.requests, sum(one.live for one in recording.exchanges)
     if recording.missed_at is None:
         if made and made < recorded:

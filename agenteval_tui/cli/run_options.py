@@ -92,14 +92,14 @@ def report_options(function: F) -> F:
 
 
 class ReportFiles(Struct, frozen=True):
-    """The reports that were asked for: (kind, file); `force`: files are overwritten without a question."""
+    """The reports to write: (kind, file). `force`: overwrite files without a question."""
 
     files: tuple[tuple[str, str], ...] = ()
     force: bool = False
 
     @classmethod
     def taken(cls, options: dict[str, Any]) -> ReportFiles:
-        """Those among a command's options, which are taken out of them."""
+        """Takes the report options out of a command's options."""
         files = tuple((kind, name) for kind in KINDS if (name := options.pop(f"{kind}_file")) is not None)
         return cls(files, bool(options.pop("force")))
 
@@ -110,8 +110,8 @@ class ReportFiles(Struct, frozen=True):
 
 
 class Limits(Struct, frozen=True):
-    """The limits of an execution, None where there is none, the gates that its pass rate and those of its tests must
-    reach, where it runs ("": as before, else on this machine), and what the baseline is for."""
+    """The limits of an execution (None: no limit), the gates for its pass rate and for those of its tests, where it
+    runs ("": where it ran before, or on this machine), and the baseline options."""
 
     concurrency: int | None
     max_cost: float | None
@@ -127,7 +127,7 @@ class Limits(Struct, frozen=True):
 
     @classmethod
     def taken(cls, options: dict[str, Any]) -> Limits:
-        """Those among a command's options, which are taken out of them. Raises `AgentevalError`."""
+        """Takes the limits out of a command's options. Raises `AgentevalError`."""
         given, gate, of_test = (options.pop(name) for name in ("max_time", "fail_under", "fail_under_test"))
         baseline = BaselineOptions.taken(options)
         return cls(
@@ -144,7 +144,7 @@ class Limits(Struct, frozen=True):
         )
 
     def check(self, reports: ReportFiles) -> None:
-        """Raise `AgentevalError` where options do not go together."""
+        """Raise `AgentevalError` if options contradict each other."""
         if not self.detach:
             return
         if reports.files:
@@ -166,8 +166,8 @@ class Limits(Struct, frozen=True):
 
 
 def execution_options(options: dict[str, Any]) -> tuple[Limits, ReportFiles]:
-    """What `run` and `resume` share of their options, which is taken out of them. Raises `AgentevalError`, also where
-    options do not go together."""
+    """Takes the options that `run` and `resume` share out of a command's options. Raises `AgentevalError`, also if
+    options contradict each other."""
     limits, reports = Limits.taken(options), ReportFiles.taken(options)
     limits.check(reports)
     return limits, reports

@@ -16,10 +16,10 @@ INFRASTRUCTURE = 3
 
 
 class AgentevalError(Exception):
-    """Anything that a person should read as one sentence, not as a traceback.
+    """An error that a person reads as one sentence, not as a traceback.
 
-    `what` says what is wrong, `where` the place (a file with line, a server, an id), `mend` what to do about it: a
-    few words, or a list, a line each. `exit_code` is what the command line ends with.
+    `what` says what is wrong, `where` is the place (a file with line, a server, an id), and `mend` says how to fix it:
+    a few words, or a list with one remedy a line. `exit_code` is the exit code of the command line.
     """
 
     exit_code = WRONG_USE
@@ -32,12 +32,12 @@ class AgentevalError(Exception):
 
     @property
     def remedies(self) -> list[str]:
-        """The lines of a remedy that is a list; empty for one of a few words, which the sentence holds."""
+        """The lines of a remedy that is a list. Empty for a short remedy, which is in the sentence."""
         return self.mend.splitlines() if "\n" in self.mend else []
 
     @property
     def sentence(self) -> str:
-        """Where, what, and a remedy of a few words."""
+        """The place, the problem, and a short remedy."""
         place = f"{self.where}: " if self.where else ""
         remedy = f" ({self.mend})" if self.mend and not self.remedies else ""
         return f"{place}{self.what}{remedy}"

@@ -335,7 +335,7 @@ def _extra_lsp() -> DoctorCheck:
 
 
 def _plug_ins() -> Iterator[DoctorCheck]:
-    """Which packages add metrics, kinds of agent and the like, and what of them is not used."""
+    """The packages that add metrics, kinds of agent and other parts, and the parts that are not used."""
     for sentence in entry_points.conflicts({COMMANDS: VERBS}):
         yield DoctorCheck("plug-ins", "warning", sentence, "ask the plug-in's author for another name, or uninstall it")
     if packages := entry_points.plugin_packages():
@@ -343,7 +343,7 @@ def _plug_ins() -> Iterator[DoctorCheck]:
 
 
 def _executions() -> DoctorCheck:
-    """Whether executions can be watched: where their sockets are, and which run."""
+    """Whether the app can watch executions: the folder of their sockets, and the executions that run."""
 
     try:
         folder = live_dir()
