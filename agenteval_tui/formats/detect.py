@@ -125,4 +125,4 @@ def _looked_for(broken: Mapping[str, str]) -> str:
     wide = max(map(len, (*known, *broken))) + 2
     lines = [f"  {name:<{wide}}{broken.get(name, one.looks_like)}" for name, one in known.items()]
     lines += [f"  {name:<{wide}}{said}" for name, said in broken.items() if name not in known]
-    return "\n".join(["These formats were tried (--format NAME reads it as one of them):", *lines])
+    return "\n".join(["These formats were tried (--format NAME chooses one):", *lines])

@@ -1,4 +1,4 @@
-"""The runs in an HTML file of `agenteval share`: between which words they lie, and how they are taken out."""
+"""The runs in an HTML file of `agenteval share`: the tags around them, and a function that extracts them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _HTML = re.compile(rb"\s*(<!--.*?-->\s*)*<(!doctype html|html)", re.IGNORECASE |
 
 
 def is_html(path: Path) -> bool:
-    """Whether a file begins as an HTML page does."""
+    """Whether a file starts like an HTML page."""
     with path.open("rb") as file:
         return _HTML.match(file.read(1_000).removeprefix(b"\xef\xbb\xbf")) is not None
 
 
 def take_out(path: Path, into: IO[bytes]) -> str:
-    """Write the JSON of the page's runs into a file; why it is not whole, "" when it is. Raises `AgentevalError`: there
-    are no runs in it."""
+    """Write the JSON of the page's runs into a file. Returns why it is not complete, or "". Raises `AgentevalError` if
+    the page contains no runs."""
     begin, end = BEGIN.encode(), END.encode()
     with path.open("rb") as file:
         kept = b""

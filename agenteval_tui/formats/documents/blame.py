@@ -33,7 +33,7 @@ class SuspectDocument(Document, frozen=True, kw_only=True):
 
 
 class PrefixDocument(Document, frozen=True, kw_only=True):
-    """How many stored runs did the same up to and with a step, and how many passed."""
+    """The number of stored runs that did the same up to and including a step, and how many of these runs passed."""
 
     step: Step
     runs: Count
@@ -41,7 +41,7 @@ class PrefixDocument(Document, frozen=True, kw_only=True):
 
 
 class RateDocument(Document, frozen=True, kw_only=True):
-    """How often it passed where the agent did a step anew; all before it was kept."""
+    """How often the run passed after the agent repeated a step. The earlier steps stay the same."""
 
     step: Step
     passed: Count
@@ -51,7 +51,7 @@ class RateDocument(Document, frozen=True, kw_only=True):
 
 
 class SampledDocument(Document, frozen=True, kw_only=True):
-    """What sampling found."""
+    """The result of sampling."""
 
     answer: Literal["step", "none", "undecided"]
     step: Step | None
@@ -85,11 +85,11 @@ class BlameDocument(Document, frozen=True, kw_only=True):
     decisive: SuspectDocument | None
     others: tuple[SuspectDocument, ...]
     prefixes: tuple[PrefixDocument, ...]
-    sampled: Annotated[SampledDocument | None, Meta(description="null if nobody has sampled the run")]
+    sampled: Annotated[SampledDocument | None, Meta(description="null if the run was not sampled")]
 
 
 def blame_document(blame: Blame) -> BlameDocument:
-    """The four answers with their evidence; texts are raw."""
+    """The document with the four answers and their evidence. Texts are raw."""
     return BlameDocument(
         run=blame.run,
         steps=blame.steps,

@@ -73,7 +73,7 @@ class TallyFigures(Document, frozen=True, kw_only=True):
 
 
 class Pairs(Document, frozen=True, kw_only=True):
-    """Pairs of runs, by who of them passed."""
+    """Pairs of runs, by which run passed."""
 
     both: Count
     only_a: Count
@@ -94,7 +94,7 @@ class OverallChange(Document, frozen=True, kw_only=True):
     p_value: Share | None
     detectable_drop: Annotated[
         Share | None,
-        Meta(description="the smallest drop that n shows four times in five; null: not even one of 1"),
+        Meta(description="smallest drop detectable with 80 % power; null: not even a drop of 1"),
     ]
     pairs: Pairs
     left_out: Annotated[Count, Meta(description="cases that were decided on one side only")]

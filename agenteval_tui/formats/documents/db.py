@@ -66,25 +66,23 @@ class HistoryPruning(Document, frozen=True, kw_only=True):
     """`agenteval db prune`."""
 
     version: Literal[1] = 1
-    runs: Annotated[Count, Meta(description="runs that go, or would")]
+    runs: Annotated[Count, Meta(description="runs that were removed, or would be")]
     of_runs: Count
     executions: Count
     of_executions: Count
-    bytes: Annotated[Count, Meta(description="about what they take in the file")]
-    kept: Annotated[dict[str, Count], Meta(description="runs that stay nevertheless, by reason")]
+    bytes: Annotated[Count, Meta(description="approximate size of these runs in the file")]
+    kept: Annotated[dict[str, Count], Meta(description="selected runs that stay, by reason")]
     removed: Annotated[Removed | None, Meta(description="null: nothing was removed")]
 
 
 class HistoryMerge(Document, frozen=True, kw_only=True):
-    """`agenteval db import`: what came out of one file."""
+    """`agenteval db import`: the result for one file."""
 
     file: str
     executions: Count
     runs: Count
-    completed: Annotated[Count, Meta(description="runs that were here and had not ended")]
+    completed: Annotated[Count, Meta(description="runs that had not ended in this history")]
     labels: Count
-    taken_back: Annotated[
-        Count, Meta(description="labels, decisions and baselines that are gone here, as they are there")
-    ]
+    taken_back: Annotated[Count, Meta(description="labels, decisions and baselines that were removed, as in the file")]
     already: Count
     left_out: tuple[str, ...]

@@ -52,7 +52,7 @@ class JudgeReport(Document, frozen=True, kw_only=True):
 
 
 class PersonsLabel(Document, frozen=True, kw_only=True):
-    """What a person said of the verdict."""
+    """A person's label for the verdict."""
 
     rating: Rating
     passed: bool | None
@@ -63,7 +63,7 @@ class PersonsLabel(Document, frozen=True, kw_only=True):
 
 
 class Question(Document, frozen=True, kw_only=True):
-    """What was asked of a server or a person."""
+    """A request to a server or a person."""
 
     kind: Annotated[str, one_of("chat", "embed", "call", "person")]
     target: str
@@ -71,11 +71,11 @@ class Question(Document, frozen=True, kw_only=True):
 
 
 class JudgeReply(Document, frozen=True, kw_only=True):
-    """A question, and what came back."""
+    """A request, and the reply."""
 
     request: Question
     raw: Annotated[str, Meta(description="the reply, unchanged")]
-    error: Annotated[str, Meta(description="why nothing came back")]
+    error: Annotated[str, Meta(description="why there is no reply")]
     model: str
     input_tokens: Count | None
     output_tokens: Count | None
@@ -83,7 +83,7 @@ class JudgeReply(Document, frozen=True, kw_only=True):
 
 
 class JudgeReplies(Document, frozen=True, kw_only=True):
-    """`agenteval judge-report RUN/CRITERION`: all that judges were asked for a verdict."""
+    """`agenteval judge-report RUN/CRITERION`: all requests to judges for a verdict."""
 
     version: Literal[1] = 1
     run: str

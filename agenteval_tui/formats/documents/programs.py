@@ -41,7 +41,7 @@ class ToolCallEvent(_Event, frozen=True, kw_only=True, tag="tool_call"):
 class ToolResultEvent(_Event, frozen=True, kw_only=True, tag="tool_result"):
     """The result of a call."""
 
-    id: Annotated[str | UnsetType, Meta(description="whose result it is; the oldest call without one if absent")] = (
+    id: Annotated[str | UnsetType, Meta(description="the call's id; if absent, the oldest call without a result")] = (
         UNSET
     )
     result: _Value = UNSET
@@ -50,26 +50,26 @@ class ToolResultEvent(_Event, frozen=True, kw_only=True, tag="tool_result"):
 
 
 class ReadyEvent(_Event, frozen=True, kw_only=True, tag="ready"):
-    """The program has started: what it did until now is not the agent's time. The first event."""
+    """The program has started. The time before this event is not the agent's time. The first event."""
 
 
 class RestartEvent(_Event, frozen=True, kw_only=True, tag="restart"):
-    """What was told so far does not count: it is told again, in another order or whole."""
+    """Discard the earlier events: the program sends them again, in another order or whole."""
 
 
 class NoteEvent(_Event, frozen=True, kw_only=True, tag="note"):
-    """Something that the run shall say."""
+    """A note for the run."""
 
     code: str
     what: str
 
 
 class MessageEndEvent(_Event, frozen=True, kw_only=True, tag="message_end"):
-    """The message is complete; what follows begins another one."""
+    """The message is complete. The next text starts a new message."""
 
 
 class UsageEvent(_Event, frozen=True, kw_only=True, tag="usage"):
-    """Tokens of one request to a model; several add up."""
+    """The tokens of one request to a model. Several events add up."""
 
     input_tokens: Count | UnsetType = UNSET
     output_tokens: Count | UnsetType = UNSET
@@ -79,7 +79,7 @@ class UsageEvent(_Event, frozen=True, kw_only=True, tag="usage"):
 
 
 class DoneEvent(_Event, frozen=True, kw_only=True, tag="done"):
-    """The agent has finished; what follows does not count."""
+    """The agent has finished. Later events don't count."""
 
     finish_reason: str | UnsetType = UNSET
     model: str | UnsetType = UNSET

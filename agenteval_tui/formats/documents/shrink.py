@@ -54,7 +54,7 @@ class ShrunkRun(Document, frozen=True, kw_only=True):
 def shrunk_document(
     question: ShrinkQuestion, shrunk: Shrunk, *, asked: int, execution: str, cost: float | None
 ) -> ShrunkRun:
-    """The document of what came of it."""
+    """The document of the result."""
     found = shrunk.conversation
     before, after = shrunk.sizes
     return ShrunkRun(

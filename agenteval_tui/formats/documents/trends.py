@@ -111,18 +111,18 @@ class CriterionScores(Document, frozen=True, kw_only=True):
 class FrequentCause(Document, frozen=True, kw_only=True):
     """A cause of failures."""
 
-    id: Annotated[str, Meta(description="as `agenteval causes` names it; empty for errors of agents")]
+    id: Annotated[str, Meta(description="the id in `agenteval causes`; empty for errors of agents")]
     cause: str
     runs: Count
     tests: Count
-    run: Annotated[str, Meta(description="the newest of them")]
+    run: Annotated[str, Meta(description="the newest run")]
 
 
 class TrendBreak(Document, frozen=True, kw_only=True):
-    """Where what comes before and what comes after is not of one kind."""
+    """A point in time: the runs before it can't be compared with the runs after it."""
 
     at: Annotated[Time, Meta(description="when the first execution with the new version started")]
-    bin: Annotated[Count | None, Meta(description="the number of its piece of time, from 0")]
+    bin: Annotated[Count | None, Meta(description="the number of its bin, from 0")]
     file: str
     suite: str
     test: str
@@ -134,7 +134,7 @@ class TrendBreak(Document, frozen=True, kw_only=True):
 
 
 class Regraded(Document, frozen=True, kw_only=True):
-    """What `--regrade` did."""
+    """The result of `--regrade`."""
 
     runs: Count
     changed: Annotated[Count, Meta(description="runs whose outcome changed")]

@@ -92,15 +92,15 @@ class ReportFigures(Struct, frozen=True):
     against: BaselineResult | None = None
     compared: tuple[tuple[str, str, str, str], ...] = ()
     gating: GatedRuns = field(default_factory=GatedRuns)
-    """What of it is in quarantine, and does not gate."""
+    """The tests and criteria in quarantine, which do not gate."""
     gates: TestGates = TestGates()
-    """How the tests that have a gate did."""
+    """The results of the tests that have a gate."""
     labels: tuple[tuple[RunRow, Label], ...] = ()
-    """What people said of its runs, each with its run, in the order of the runs."""
+    """People's labels for its runs, each with its run, in the order of the runs."""
 
     @property
     def date(self) -> str:
-        """The day it was started, in UTC; of what was imported also the days it was made on."""
+        """The day on which it started, in UTC. For an import, also the days on which its runs were made."""
         day = _day(self.execution.started_ms)
         if self.execution.kind != "import":
             return day
@@ -110,7 +110,7 @@ class ReportFigures(Struct, frozen=True):
 
     @property
     def dataset(self) -> str:
-        """The suites and how much was run of them."""
+        """The suites, with the number of tests and runs."""
         row = self.execution
         return f"{row.suites or row.title} ({count(len(self.tests), 'test')}, {count(row.runs, 'run')})"
 
@@ -122,7 +122,7 @@ class ReportFigures(Struct, frozen=True):
 
     @property
     def bad_runs(self) -> list[RunRow]:
-        """The runs that did not pass: errors first, then failures, then what waits for a person."""
+        """The runs that did not pass: errors first, then failures, then runs that wait for a person."""
         return sorted((run for run in self.runs if run.status in BAD), key=lambda run: BAD.index(run.status))
 
     @property

@@ -36,13 +36,13 @@ from agenteval_tui.views.terminal import plain_text
 
 MOST_FAILURES = 500
 MOST_CHANGES = 200  # tests that changed since the baseline
-MOST_ATTRIBUTED = 20  # tests of which it is found out who changed them: transcripts are read for that
+MOST_ATTRIBUTED = 20  # tests for which the report says who changed them, which needs their transcripts
 
 
 def report_html(store: Store, execution: ExecutionRow, *, most: int = MOST_FAILURES) -> str:
-    """The report as text. Runs that did not pass are explained, each with its transcript folded; of them `most`.
+    """The report as HTML. It explains the first `most` runs that did not pass, each with its transcript folded.
 
-    It works without JavaScript, and a policy in it forbids a browser to run or load anything, whatever it may hold.
+    The page works without JavaScript, and its content security policy forbids a browser to run or load anything.
     """
     figures = report_figures(store, execution)
     return "\n".join(

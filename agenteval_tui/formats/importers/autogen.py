@@ -28,7 +28,7 @@ _NOT_SAID = ("ModelClientStreamingChunkEvent", "UserInputRequestedEvent", "Selec
 
 
 def can_read(value: Any) -> bool:
-    """Whether a file's first value is a message, a list of them, or an object with them."""
+    """Whether a file's first value is a message, a list of messages, or an object with messages."""
     if isinstance(value, list):
         return bool(value) and _is_message(value[0])
     if not isinstance(value, Mapping):

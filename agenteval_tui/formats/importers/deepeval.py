@@ -111,7 +111,7 @@ def _of_turns(turns: list[Any]) -> list[dict[str, Any]]:
 
 
 def _of_calls(calls: Any, before: str) -> list[dict[str, Any]]:
-    """The calls as messages. DeepEval keeps what was called and what came back, and not what the agent said with it."""
+    """The calls as messages. DeepEval stores the calls and their results, but not the text that came with them."""
     messages: list[dict[str, Any]] = []
     for at, call in enumerate(calls if isinstance(calls, list) else ()):
         if not isinstance(call, Mapping):

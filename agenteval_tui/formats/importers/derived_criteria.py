@@ -24,14 +24,14 @@ from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.tool_verbs import changes_something
 
 MOST = 50
-"""Criteria of a run."""
+"""The most criteria for one run."""
 OF_RUN = "of_run"
-"""The key of a criterion that was made of what this one run did, too."""
-_LONGEST = 20_000  # characters of what was expected
+"""The key of a criterion that was made from this one run, and not only from its test."""
+_LONGEST = 20_000  # characters of an expected value
 
 
 class DerivedGrader:
-    """Grades recordings by what was expected of them. Criteria that are equal are compiled once."""
+    """Grades recordings by their expected values. Compiles equal criteria once."""
 
     def __init__(self) -> None:
         self._specs: dict[str, CriterionSpec] = {}
@@ -39,9 +39,10 @@ class DerivedGrader:
     def results(
         self, expected: Iterable[Mapping[str, Any]], transcript: Transcript, variables: Mapping[str, Any]
     ) -> tuple[CriterionResult, ...]:
-        """What the derived criteria say of a run: each of weight 0 and for information.
+        """The results of the derived criteria on a run. Each has weight 0 and severity info.
 
-        One that was made for this run alone has no hash: a criterion of a test is the same in all its runs.
+        A criterion that was made for this run alone has no hash, because a test's criterion is the same in all its
+        runs.
         """
         found = []
         for one in list(expected)[:MOST]:
@@ -51,7 +52,7 @@ class DerivedGrader:
         return tuple(found)
 
     def specs(self, expected: Iterable[Mapping[str, Any]]) -> tuple[CriterionSpec, ...]:
-        """Those of the criteria that are the test's."""
+        """The criteria that belong to the test, and not to a single run."""
         return tuple(self._spec(one) for one in list(expected)[:MOST] if not one.get(OF_RUN))
 
     def _spec(self, one: Mapping[str, Any]) -> CriterionSpec:

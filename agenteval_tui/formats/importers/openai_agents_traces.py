@@ -94,7 +94,7 @@ def _span(given: Mapping[str, Any], ids: set[str]) -> Span:
 
 FORMAT = Format(
     name=NAME,
-    looks_like="traces of openai-agents: objects with `object` (trace, trace.span), or `data` with a list of them",
+    looks_like="traces of openai-agents: objects with `object` (trace, trace.span), or a list of these in `data`",
     can_read=can_read,
     recordings=by_value(recordings),
     rank=62,

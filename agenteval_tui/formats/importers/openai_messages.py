@@ -1,6 +1,6 @@
-"""Chat messages: one conversation, a list of them, or one a line; also this project's own transcripts.
+"""Chat messages: one conversation, a list of conversations, or one conversation a line; also agenteval's transcripts.
 
-OpenAI's and those of other libraries (`message_formats`).
+Reads OpenAI's messages and those of other libraries (`message_formats`).
 """
 
 from __future__ import annotations

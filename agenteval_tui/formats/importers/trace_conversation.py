@@ -112,7 +112,7 @@ def _has_messages(span: Span) -> bool:
 
 
 class _Conversation:
-    """The messages so far, each once. Of a message that was said twice there are two."""
+    """The messages so far, without repetitions in later requests. A message that was sent twice is here twice."""
 
     def __init__(self, notes: list[str]) -> None:
         self.messages: list[dict[str, Any]] = []
@@ -138,7 +138,7 @@ class _Conversation:
             self._add(message, _key(message))
 
     def plain(self, root: Span) -> None:
-        """Of a trace without a model: what went in and what came out."""
+        """Add the input and the output of a trace without a model."""
         for role, value, read in (("user", root.asked, request_messages), ("assistant", root.answered, _answered)):
             made = read(value) or ([{"role": role, "content": text}] if (text := _text(value)) else [])
             for message in self._normal(made):
@@ -149,7 +149,7 @@ class _Conversation:
         self._known[key] += 1
         self._open += [(plain_text(one["id"]), one["function"]["name"]) for one in message.get("tool_calls") or ()]
         if message.get("role") == "tool":
-            # Where a tool gives no ids, each request numbers its calls anew.
+            # If a tool gives no ids, each request numbers its calls from the start.
             named = [one for one in self._open if one[0] == message.get("tool_call_id")]
             named = named or [one for one in self._open if one[1] == message.get("name")] or self._open[:1]
             if named:
@@ -158,7 +158,7 @@ class _Conversation:
         self.messages.append(message)
 
     def _normal(self, messages: Sequence[Any]) -> list[dict[str, Any]]:
-        """In one dialect, so that the same message is known again."""
+        """The messages in one format, so that equal messages are recognized."""
         if not messages:
             return []
         try:

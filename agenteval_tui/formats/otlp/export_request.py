@@ -86,8 +86,8 @@ def decoded(path: str, body: bytes, kind: str) -> dict[str, Any]:
 
 
 def reply(path: str, kind: str, unread: int) -> tuple[bytes, str]:
-    """What an exporter gets, in the form that it sent, and its content type: nothing where all was read, else OTLP's
-    "partial success" with how many of its spans or log records were not."""
+    """The reply to an exporter, in the format of its request, and its content type: empty if everything was read, else
+    OTLP's "partial success" with the number of unread spans or log records."""
     said = said_unread(unread) if unread else ""
     if kind.partition(";")[0].strip().lower() == JSON:
         rejected = {_REJECTED[path][0]: str(unread), "errorMessage": said}
@@ -96,12 +96,12 @@ def reply(path: str, kind: str, unread: int) -> tuple[bytes, str]:
 
 
 def said_unread(unread: int) -> str:
-    """Why so many parts of a request were not read."""
+    """A sentence on why `unread` parts of a request were not read."""
     return f"{count(unread, 'part')} of it could not be read: a span has a traceId and a spanId"
 
 
 def unread_in(path: str, request: Mapping[str, Any]) -> int:
-    """How many parts of a request as OTLP JSON are not what OTLP says, and are left out."""
+    """The number of parts of an OTLP JSON request that are left out, because they are not valid OTLP."""
     outer, inner, items = _LEVELS[path]
     resources, unread = _maps(request.get(outer))
     for resource in resources:
@@ -116,7 +116,7 @@ def unread_in(path: str, request: Mapping[str, Any]) -> int:
 
 
 def spans_of(request: Mapping[str, Any]) -> Iterator[SentSpan]:
-    """The spans in a request as OTLP JSON; what is none is left out, and counted by `unread_in`."""
+    """The spans in an OTLP JSON request. Leaves out invalid spans, which `unread_in` counts."""
     for resource, scope in _scopes(request, "resourceSpans", "scopeSpans"):
         for span in _list(scope.get("spans")):
             if isinstance(span, Mapping) and _is_id(span.get("traceId")) and _is_id(span.get("spanId")):

@@ -77,8 +77,8 @@ class HeardRun(Struct, frozen=True):
 
 
 class Listener:
-    """Stores what `take` is given. `on_run` is told of each run that is stored. `handshake`: with whoever started this
-    and is about to watch."""
+    """Stores the spans from `take` as runs. Calls `on_run` for each stored run. `handshake`: the connection to the
+    process that started this one and is about to watch."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Listener:
         self.execution = new_id()
         self.runs = 0
         self.skipped: Counter[str] = Counter()
-        """Why traces are no runs, and how many."""
+        """Why traces did not become runs, and how many."""
         self._store = store
         self._options = options
         self._on_run = on_run
@@ -108,26 +108,26 @@ class Listener:
 
     @property
     def late(self) -> int:
-        """Spans that came too late to be put into their runs."""
+        """The number of spans that arrived too late for their runs."""
         return self._traces.late
 
     @property
     def unwatchable(self) -> str:
-        """Why the app can't watch it; "" where it can."""
+        """Why the app can't watch it; "" if it can."""
         return self._socket.unwatchable
 
     def take(self, spans: Sequence[SentSpan], events: Sequence[SentEvent]) -> None:
-        """Spans that arrived. In the event loop's thread."""
+        """Take new spans and events. Call it in the event loop's thread."""
         self._changed.update(self._traces.add(spans, events, time.monotonic()))
         self._news.set()
 
     def stop(self) -> None:
-        """End it, with the traces as they are."""
+        """Stop listening. The open traces become runs as they are."""
         self._stopped = True
         self._news.set()
 
     async def run(self, source: str) -> None:
-        """Store what comes until `stop`. `source`: the address that is listened at."""
+        """Store new traces until `stop`. `source`: the address of the listener."""
         self._socket.reserve()
         began = now_ms()
         record = ExecutionRecord(
@@ -172,7 +172,7 @@ class Listener:
                 break
 
     async def _wait(self) -> None:
-        """Until something came, or a trace is complete; not more often than those who watch can see."""
+        """Wait for new spans, or until a trace is complete, but at least `SHOW_S` seconds."""
         due = self._traces.next_s()
         with suppress(TimeoutError):
             await asyncio.wait_for(self._news.wait(), None if due is None else max(0.0, due - time.monotonic()))
@@ -181,7 +181,7 @@ class Listener:
         self._news.clear()
 
     def _show_changed(self) -> None:
-        """A trace is read whole each time: what came in several requests meanwhile is shown once."""
+        """Show the changed traces. Each is read whole, so several requests in the meantime are shown once."""
         for trace in self._changed.values():
             self._show(trace)
         self._changed.clear()
@@ -191,7 +191,7 @@ class Listener:
             self.stop()
 
     def _show(self, trace: OpenTrace) -> None:
-        """Tell those who watch what a trace says by now."""
+        """Send the present state of a trace to the watchers."""
         recording = trace.recording()
         if isinstance(recording, Skipped):
             return
