@@ -175,7 +175,7 @@ _AGENT_WAYS: dict[tuple[str, str], str] = {
     (ErrorCode.CERTIFICATE, "other_host"): "the server's certificate was made for another host",
     (ErrorCode.CERTIFICATE, "self_signed"): "the server's certificate is self-signed",
     (ErrorCode.CERTIFICATE, "unknown_authority"): "the server's certificate was signed by an unknown authority",
-    (ErrorCode.USER_SILENT, "opening"): "it ended the conversation before it began",
+    (ErrorCode.USER_SILENT, "opening"): "it ended the conversation before its first message",
     **{(ErrorCode.ENDING, code): said for code, said in ENDINGS.items()},
 }
 

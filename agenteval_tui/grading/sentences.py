@@ -150,7 +150,7 @@ def _respondent(fields: Fields) -> str:
         return f"the judge {name!r}" if name else "the judge"
     if fields["kind"] == "call":
         return f"the function {name}" if name else "the function"
-    return {"embed": "the embedder", "person": "nobody"}[fields["kind"]]
+    return {"embed": "the embedder", "person": "the person"}[fields["kind"]]
 
 
 def _threshold(fields: Fields) -> str:

@@ -169,7 +169,7 @@ class SimulatedUser:
         if not text and not stop:
             return UserTurn(error=self._silent("said nothing", "answer"))
         if stop and not any(message.role == "user" for message in so_far.messages):
-            return UserTurn(error=self._silent("ended the conversation before it began", "opening"))
+            return UserTurn(error=self._silent("ended the conversation before its first message", "opening"))
         return UserTurn(text, bool(stop))
 
     def late(self, limit: str) -> RunError:

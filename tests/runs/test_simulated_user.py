@@ -209,7 +209,7 @@ async def test_it_speaks_at_most_max_turns_times_after_what_is_written(execution
     ("said", "code", "words"),
     [
         ("", "user_silent", "the simulated user (customer) said nothing"),
-        (STOP, "user_silent", "the simulated user (customer) ended the conversation before it began"),
+        (STOP, "user_silent", "the simulated user (customer) ended the conversation before its first message"),
     ],
 )
 async def test_a_silent_user_is_to_blame_and_not_the_agent(

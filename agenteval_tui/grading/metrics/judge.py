@@ -60,7 +60,7 @@ _DEFAULT_SCALE: ScaleName = "zero_to_one"
 
 
 def _scale_rule(scale: Scale) -> Rule:
-    """What the validator of `Judge` says of figures on this scale, for editors."""
+    """The rule of `Judge`'s validator for figures on this scale, as JSON Schema for editors."""
     chosen = {"properties": {"scale": {"const": scale.name}}}
     on_it = {"minimum": scale.low, "maximum": scale.high}
     return where(
@@ -95,7 +95,7 @@ class Judge(RemoteMetric):
     )
     asks: ClassVar[AskKind] = "chat"
     given_criteria: ClassVar[str] = ""
-    """What a preset asks for, before the criteria of its user."""
+    """The criteria of a preset. They come before the criteria of its user."""
 
     criteria: str = Field("", description="What makes a good answer, in words. The judge scores the value by this.")
     scale: ScaleName = Field(_DEFAULT_SCALE, description="The scale of the judge's score.")
@@ -109,7 +109,8 @@ class Judge(RemoteMetric):
         description="The lowest score that passes: 0..1, or, above 1, on the scale. Default 0.7 (one_to_five: 3.5).",
     )
     minimums: dict[str, float] | None = Field(
-        None, description="The lowest score for each dimension, on the scale itself; all of them must be reached."
+        None,
+        description="The lowest score for each dimension, on the scale itself. Each dimension must reach its minimum.",
     )
     reference: str | None = Field(
         None, description="The right answer for the judge to compare with. Default: the criterion's expected value."

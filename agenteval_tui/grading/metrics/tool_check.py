@@ -696,8 +696,8 @@ def _missing(expected: Expected, given: Mapping[str, Any], additional: list[str]
 class Nearest(Struct, frozen=True):
     """The expected call `slot` (from 0) of entry `tool`, and the actual call that it is paired with.
 
-    `call` is None when no call is left that comes near. `same_name` is False for a call of another tool;
-    `differences` are those of the arguments (() when they are right, or not looked at).
+    `call` is None if no remaining call is near enough. `same_name` is False for a call of another tool; `differences`
+    are the differences of the arguments (() if they are right, or not checked).
     """
 
     tool: int
@@ -708,10 +708,10 @@ class Nearest(Struct, frozen=True):
 
 
 def nearest_calls(tools: Sequence[Tool], calls: Sequence[ToolCall]) -> tuple[Nearest, ...]:
-    """Each expected call (an entry with `min_calls` k counts as k of them) with the nearest actual one.
+    """Each expected call with the nearest actual one. An entry with `min_calls` k counts as k expected calls.
 
-    Each actual call is used once, and the differences add up to the least there can be: a call that is just right
-    for one entry is not called the near miss of another.
+    Each actual call is used once, and the sum of the differences is the smallest possible: a call that matches one
+    entry exactly is never the near miss of another.
     """
     slots = _slots(tools, calls)
     chosen = _chosen(tools, calls)

@@ -53,8 +53,8 @@ class Trajectory(Metric):
     Modes as in LangChain's agentevals: `strict` (the same calls in the same order; calls of one message in any order),
     `unordered` (the same calls in any order), `subset` (only expected calls), `superset` (all expected calls, and
     perhaps others). Modes as in Umbraco, which ignore the case of names: `any` (at least one of the expected tools was
-    called), `all` (every one was called), `exact` (the same tools, each as often as expected), `none` (none of them was
-    called). The score is the share of calls that have a counterpart.
+    called), `all` (every expected tool was called), `exact` (the same tools, each as often as expected), `none` (no
+    expected tool was called). The score is the share of calls that have a counterpart.
     """
 
     any_json: ClassVar[frozenset[str]] = frozenset({"calls", "reference"})
