@@ -1,8 +1,8 @@
-"""Signatures of agents' errors of version 2, brought to version 3 (`grading.causes.VERSION`).
+"""Converts signatures of agents' errors from version 2 to version 3 (`grading.causes.VERSION`).
 
-Version 2 was the error's kind with its sentence, reduced. Where words of others stand in the sentence, version 3 makes
-the same signature: the reduced words are a field of the error now. Where the sentence was ours alone, it is a code with
-its fields; those sentences are here. They are as the older programs wrote them and never change.
+A signature of version 2 was the error's kind with its sentence, reduced. If the sentence contains foreign text, version
+3 has the same signature: the reduced text is now a field of the error. If the sentence was agenteval's own, version 3
+has a code with fields instead; this module lists these sentences. Older programs wrote them, so they never change.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class KeepCauses(Struct):
         """Nothing to encode."""
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
-        """Fill in what is still missing; a run that ended again in the meantime has its own."""
+        """Fill in the missing causes. A run that ended again in the meantime has its own."""
         write_rows(
             connection,
             "WITH new AS ({rows}) UPDATE criterion_results SET cause = new.column3 FROM new"
@@ -82,7 +82,7 @@ class KeepCauses(Struct):
 def _read_failures(
     connection: sqlite3.Connection, runs: Sequence[int] | None
 ) -> tuple[list[Failure], list[tuple[int, int, str]]]:
-    """The failures, and what `KeepCauses` should keep of them."""
+    """The failures, and the rows that `KeepCauses` should store."""
     chosen = " AND r.superseded = 0" if runs is None else " AND r.id IN (SELECT value FROM json_each(?))"
     values = [] if runs is None else [json.dumps(list(runs))]
     # The "+": runs that are named are looked up one by one, and not among all that failed.

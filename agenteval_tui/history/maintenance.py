@@ -63,7 +63,7 @@ _JSON = (
     ("plans", "variables", _MAPPING, "'{}'"),
     ("plans", "criteria", _LIST, "'[]'"),
 )
-"""Columns that hold JSON, what is wrong with them, and what stands for it instead; "": the row is needless without."""
+"""Columns with JSON: the condition for a wrong value, and the value that replaces it; "": the row is removed."""
 _NAMED = (
     ("runs", "execution", "executions"),
     ("runs", "test", "tests"),
@@ -90,18 +90,19 @@ _DECIDED = (
 
 
 class DiskUsage(Struct, frozen=True):
-    """What takes the space: (what, bytes), the largest first, with its indexes; "unused" is what deleted rows left."""
+    """The parts of the file: (name, bytes with indexes), the largest first. "unused" is the space of deleted rows."""
 
     parts: tuple[tuple[str, int], ...]
     total: int
 
 
 class CheckResult(Struct, frozen=True):
-    """What a check found. `damage`: SQLite can't read all of it. `wrong`: all can be read, and something does not fit.
+    """The result of a check. `damage`: SQLite can't read a part of the file. `wrong`: the file is readable, but its
+    contents contradict each other.
 
-    `wrong` can be put right (`mend`); damage needs the rescue. `lost`: runs whose transcript is gone for good, and
-    `lost_evidence`: whose evidence is. `shape`: what the tables lack; where they lack something nothing else is looked
-    at.
+    `repair` fixes what is `wrong`; damage needs `salvage`. `lost`: the number of runs whose transcript is lost, and
+    `lost_evidence`: the number of runs whose evidence is lost. `shape`: the missing parts of tables; if a part is
+    missing, the check does not look further.
     """
 
     damage: tuple[str, ...]

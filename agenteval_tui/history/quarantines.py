@@ -1,6 +1,6 @@
-"""Quarantines: tests (or single criteria of them) that run and are shown, and do not gate, until their end date.
+"""Quarantines: until its end date, a test (or a single criterion of a test) runs and is shown, but does not gate.
 
-What was in quarantine stays written down when it is over: its end is then in the past.
+A quarantine that is over stays in the history, with its end date in the past.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ DEFAULT_DAYS = 14
 
 
 class Quarantine(Struct, frozen=True):
-    """A test that does not gate; with `criterion` (its name) only that criterion of it doesn't.
+    """A test that does not gate. With `criterion` (its name), only that criterion of the test does not gate.
 
-    A criterion goes by its name and not by its hash: one that is edited while it is in quarantine stays in it.
-    `until_ms` is when it ends, `at_ms` when it was put (0: now). The names are for lists.
+    The quarantine has the criterion's name and not its hash, so a criterion that is edited stays in quarantine.
+    `until_ms` is when the quarantine ends, `at_ms` when it started (0: now). The names are for lists.
     """
 
     suite_key: str

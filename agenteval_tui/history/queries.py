@@ -227,7 +227,7 @@ def evidence_blob(connection: sqlite3.Connection, run_id: str) -> bytes | None:
 
 
 def criterion(connection: sqlite3.Connection, content_hash: str) -> dict[str, Any] | None:
-    """The criterion of that hash as it was stored; None: never seen, or only its hash, or it is no mapping any more."""
+    """The stored criterion with this hash. None if it is unknown, if only its hash is stored, or if it is damaged."""
     found = connection.execute("SELECT spec FROM criteria WHERE hash = ?", (clean(content_hash),)).fetchone()
     spec = json.loads(found[0]) if found is not None and found[0] is not None else None
     return spec if isinstance(spec, dict) else None

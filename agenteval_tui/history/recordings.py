@@ -1,11 +1,11 @@
-"""What an agent did is recorded once, however often it is graded: the newest grading of each recording counts.
+"""An agent's run is recorded once and can be graded many times. The newest grading of each recording counts.
 
-A run that was graded again names the run that was recorded (`runs.recording`, its id; "" for the recorded run itself).
-Of the runs of one recording all but the newest that ended are `superseded`: they are left out of the index that trends
-read, and of all that counts runs over the history. An execution that is named shows its own runs all the same.
+A run that only grades again names the recorded run (`runs.recording`, its id; "" for the recorded run itself). If a
+recording has several runs, all but the newest ended one are `superseded`: the index for trends and all statistics over
+the history leave them out. An execution that somebody opens by name shows its own runs anyway.
 
-A run that continues another one from a step of it (`runs.fork_of`) counts nowhere, from the moment it is planned: its
-`superseded` is `FORK`, whatever is graded again. So what leaves out superseded runs leaves out forks.
+A run that continues a step of another run (`runs.fork_of`) never counts, from the moment it is planned: its
+`superseded` is `FORK`, and grading does not change that. So queries without superseded runs are also without forks.
 """
 
 # ruff: noqa: S608 - statements are put together from words of ours; values are always bound
@@ -19,13 +19,13 @@ from collections.abc import Iterable, Sequence
 from agenteval_tui.history.blobs import clean
 
 FORK = 2
-"""`superseded` of a run that continues another one; 1: a newer grading takes its place, 0: it counts."""
+"""`superseded` of a run that continues another run; 1: a newer grading replaces the run, 0: the run counts."""
 COUNTED = "kind != 'fork'"
-"""Of an execution, in SQL: "last", the execution before and others like them may mean it."""
+"""SQL condition on an execution: "last", "the execution before" and similar names may refer to it."""
 UNGRADED = "recorded programs"
-"""The suite of programs that were recorded without a test: its tests are called as the programs."""
+"""The suite of programs that were recorded without a test. Its tests have the names of the programs."""
 ASKED = "cached OR recording != ''"
-"""Of a run, in SQL: nothing was asked of an agent for it, so nothing was paid."""
+"""SQL condition on a run: no agent was asked for it, so it cost nothing."""
 _ENDED = "status IN ('passed', 'failed', 'error', 'needs_review')"
 
 

@@ -68,20 +68,20 @@ class PlannedRun(Struct, frozen=True):
     """
     seed: int = 0
     row_key: str = ""
-    """What the dataset's row is (`suites.row_keys`), wherever it is; `row` is where it was. "" with a `row`: the
-    key is made of the variables."""
+    """The key of the dataset's row (`suites.row_keys`), which does not depend on its position; `row` is its position.
+    "" with a `row`: the key is made from the variables."""
     recording: str = ""
-    """The id of the run that was recorded, where this one only grades it again."""
+    """The id of the recorded run, if this run only grades it again."""
     agent_version: str = ""
-    """Which configuration of the agent answers (`agents.agent_version`); "": not known."""
+    """The configuration of the agent (`agents.agent_version`); "": not known."""
     fork_of: str = ""
-    """The id of the run that it continues; then it counts nowhere. `fork`: from where and how, as JSON
-    (`runs.fork.model.ForkOrigin`)."""
+    """The id of the run that this run continues; no statistics count such a run. `fork`: the step and the changes, as
+    JSON (`runs.fork.model.ForkOrigin`)."""
     fork: str = ""
 
 
 class FailedAttempt(Struct, frozen=True):
-    """An attempt of a run that ended in an error and was followed by another one."""
+    """An attempt of a run that ended in an error, before a further attempt."""
 
     number: int
     kind: str
@@ -94,7 +94,7 @@ class FailedAttempt(Struct, frozen=True):
 
 
 class RunEnded(Struct, frozen=True):
-    """How a run ended. `status` is an outcome or "cancelled"; `why` one line on what failed first."""
+    """The end of a run. `status` is an outcome or "cancelled"; `why` is one line on the first failure."""
 
     run_id: str
     status: str
@@ -236,21 +236,21 @@ class RunRow(Struct, frozen=True):
 
 
 class StoredTask(Struct, frozen=True):
-    """What a run was planned from (`runs.task_payload`), and the seed of this repetition."""
+    """The task of a run (`runs.task_payload`), and the seed of this repetition."""
 
     task: Mapping[str, Any]
     seed: int
 
 
 class CostRow(Struct, frozen=True):
-    """What one agent used for one test of an execution, or the judges asked by one criterion of it, or the agent that
+    """The usage for one test of an execution: of one agent, of the judges of one criterion, or of the agent that
     played the test's user.
 
-    `kind` is "agent", "judge" (embedders too) or "user". `agent`: the agent's name; of a judge the model that answered.
-    `criterion` is the hash and `criterion_name` the name of the criterion that asked, "" for agents, and where it is
-    not known. `count`: ended runs, or replies that were asked for. Failed attempts are in the tokens and the cost;
-    what came from the history (cached answers, known replies) is not in the figures: it cost nothing.
-    `cost` None: never measured.
+    `kind` is "agent", "judge" (embedders, too) or "user". `agent`: the agent's name, or the model that answered as the
+    judge. `criterion` is the hash and `criterion_name` the name of the criterion that asked; both are "" for agents,
+    and if the criterion is not known. `count`: ended runs, or requested replies. The tokens and the cost include
+    failed attempts, but not cached answers and known replies from the history, which cost nothing. `cost` None: never
+    measured.
     """
 
     kind: str

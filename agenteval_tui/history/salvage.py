@@ -74,14 +74,14 @@ _NAMES = {
 }
 _TOGETHER = 1_000  # rows a statement
 _NOT_OURS = ("sqlite_", "search")
-"""The prefix of the names of tables that are rebuilt."""
+"""Prefixes of the names of tables that are built again."""
 _REWRITTEN = 3
-"""The migration that rewrote all rows of `run_replies`: none is left with two numbers, as rows of indexes have."""
+"""The migration that rewrote all rows of `run_replies`: no row has two numbers any longer, as rows of indexes have."""
 _LATER = 1_000
-"""Versions that newer programs may have written; what is higher is damage."""
+"""The highest version that a newer program may have written. A higher number is damage."""
 _ENTRY = 5  # values of a row in the list of tables
 _OUTLINED = ("plans", "tasks", "transcripts", "evidence", "judge_replies", "tapes")
-"""Tables whose rows are of no use when a part of them is lost: they are known by a hash of all of it, or unreadable."""
+"""Tables whose rows are useless if a part is lost: the row's hash no longer fits, or the row can't be read."""
 _NEUTRAL: dict[str, Value] = {"INTEGER": 0, "REAL": 0.0, "TEXT": "", "BLOB": b""}
 _TYPES: dict[str, tuple[type, ...]] = {"INTEGER": (int,), "REAL": (int, float), "TEXT": (str,), "BLOB": (bytes,)}
 _CONTENT: dict[str, Callable[[Mapping[str, Any]], bool]] = {
@@ -91,12 +91,12 @@ _CONTENT: dict[str, Callable[[Mapping[str, Any]], bool]] = {
     "judge_replies": lambda row: import_validation.is_packed(row["data"]),
     "tapes": lambda row: import_validation.is_packed(row["data"]),
 }
-"""Whether the bytes of a row are what they should be."""
+"""For each table, whether the bytes of a row are valid."""
 
 
 class Loss(Struct, frozen=True):
-    """What is lost of a table: whole rows, and parts of rows (`cut`); `pages` that were destroyed where nothing says
-    how many rows were on them."""
+    """The losses of a table: whole rows, and parts of rows (`cut`). `pages`: destroyed pages with an unknown number of
+    rows."""
 
     table: str
     rows: int = 0

@@ -1,7 +1,7 @@
-"""What runs are made of, by content hash, so that what is missing of an execution can be run without its suites.
+"""The tasks of runs, by content hash, so that the missing runs of an execution can run without its suites.
 
-A task is JSON of `runs.task_payload`; nothing here looks into it. Tasks of an execution lie together: they are much
-alike, so that a thousand of them are compressed to a few kilobytes, in the time that single rows would take for fifty.
+A task is JSON of `runs.task_payload`; this module does not read it. The tasks of an execution are stored together,
+because they are similar: a thousand tasks compress to a few kilobytes, in the time that fifty single rows would take.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TOGETHER = 1_000  # tasks in a row
 
 
 class PackedTask(Struct, frozen=True):
-    """JSON data as it lies in the file: its hash (16 bytes) and its bytes."""
+    """JSON data as it is stored in the file: its hash (16 bytes) and its bytes."""
 
     hash: bytes
     data: bytes
@@ -41,14 +41,14 @@ class PackedTasks:
         self._numbers: dict[int, int] = {}  # by identity, as long as `_tasks` holds the objects
 
     def add(self, tasks: Iterable[Mapping[str, Any] | None]) -> None:
-        """Take in those that are new."""
+        """Add the new tasks."""
         for task in tasks:
             if task is not None and id(task) not in self._numbers:
                 self._numbers[id(task)] = len(self._tasks)
                 self._tasks.append(task)
 
     def pack(self) -> None:
-        """Encode all. Raises ValueError or TypeError where JSON can't hold one."""
+        """Encode all tasks. Raises ValueError or TypeError if a task can't be written as JSON."""
         self.packed = [pack(self._tasks[start : start + _TOGETHER]) for start in range(0, len(self._tasks), _TOGETHER)]
 
     def place_of(self, task: Mapping[str, Any] | None, ids: Mapping[bytes, int]) -> tuple[int | None, int]:

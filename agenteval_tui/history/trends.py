@@ -110,8 +110,8 @@ class TimeBucket(Struct, frozen=True):
 
 
 class SelectedRuns(Struct, frozen=True):
-    """Which runs: those from `since_ms` to before `until_ms`, of these tests (row numbers; None: all), with one of the
-    agents, and with all of the tags, of these projects (none: all). `but` are tests that are left out."""
+    """The runs from `since_ms` to before `until_ms`, of these tests (row numbers; None: all), of any of the agents,
+    with all of the tags, of these projects ((): all). `but`: tests that are left out."""
 
     since_ms: int
     until_ms: int
@@ -123,7 +123,7 @@ class SelectedRuns(Struct, frozen=True):
 
 
 class TestName(Struct, frozen=True):
-    """A test that the history knows. `row` is its row number here and in what else this module gives."""
+    """A test in the history. `row` is its row number here and in the other results of this module."""
 
     __test__ = False  # not a test class, whatever its name says to pytest
 
@@ -135,13 +135,13 @@ class TestName(Struct, frozen=True):
 
 
 class Tally(NamedTuple):
-    """How the runs of one test, variation and row of its dataset ended, in one place of time and one group. `row`: a
-    number of `history.dataset_rows`, 0 without a dataset.
+    """The outcomes of the runs of one test, variation and row of its dataset, in one place of time and one group.
+    `row`: a number of `history.dataset_rows`, 0 without a dataset.
 
-    `at`: the place's `row`. `key`: the test's row number, the agent's name, or the plan's row number (whose tags
-    `tags_of_plans` knows), as the grouping is; None without one.
+    `at`: the place's `row`. `key` depends on the grouping: the test's row number, the agent's name, or the plan's row
+    number (`tags_of_plans` gives its tags); None without a grouping.
 
-    A tuple, because there are tens of thousands of them: it is made and taken apart in a third of the time.
+    This is a tuple, because there are tens of thousands: making and unpacking a tuple takes a third of the time.
     """
 
     at: int
@@ -168,9 +168,9 @@ class ExecutionTime(Struct, frozen=True):
 ScoreCounts = dict[tuple[int, str], list[Any]]
 """The results of criteria. A criterion is its test (a row number, as in `TestName`) and its name.
 
-Of each: how many passed, failed, ended in an error and wait for a person; how many have a score that rounds down to
-0.0, 0.1 and so on to 0.9 (1.0 counts there, too); the sum of the scores; and how many of each tenth failed. That is one
-list, taken apart only where it is shown: there are thousands of criteria.
+The list for each criterion: how many results passed, failed, ended in an error and wait for a person; how many have a
+score that rounds down to 0.0, 0.1 and so on to 0.9 (1.0 counts there, too); the sum of the scores; and how many of each
+tenth failed. It is one flat list, because there are thousands of criteria; only the display splits it.
 """
 _NO_SCORES: list[Any] = [0] * 14 + [0.0] + [0] * 10
 
@@ -458,10 +458,10 @@ def not_passed_runs(connection: sqlite3.Connection, picked: SelectedRuns, most: 
 
 
 def newest_runs(connection: sqlite3.Connection, picked: SelectedRuns, most: int) -> tuple[int, bool]:
-    """From when on there are at most `most` of the picked runs, and whether that leaves any out.
+    """The time from which there are at most `most` of the picked runs, and whether that leaves any out.
 
-    Runs that started in the same millisecond stay together: where the newest of them alone are more, they are all in
-    it.
+    Runs that started in the same millisecond stay together. If the newest millisecond alone has more than `most` runs,
+    all of its runs are included.
     """
     arms = list(_arms(connection, picked))
     boundary, newest = _times_of_newest(connection, arms, most)
@@ -479,7 +479,7 @@ def newest_runs(connection: sqlite3.Connection, picked: SelectedRuns, most: int)
 def _times_of_newest(
     connection: sqlite3.Connection, arms: Sequence[tuple[str, str, list[Any]]], most: int
 ) -> tuple[int | None, int]:
-    """When the newest run but `most` started (None: there are no more), and the newest."""
+    """The start of the run after the `most` newest (None: there is no such run), and the start of the newest run."""
     if len(arms) == 1:
         ((source, at, values),) = arms
         ordered = f"SELECT {at} FROM {source} ORDER BY {at} DESC LIMIT 1 OFFSET ?"
