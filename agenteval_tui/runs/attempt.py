@@ -72,32 +72,32 @@ class RunAttempts:
         self.run = plan.ref.run
         self.attempt = 0
         self.noted = 0
-        """The last attempt that the store was told of."""
+        """The number of the last attempt that is stored."""
         self.started_ms = 0
         self.duration_ms = 0.0
         self.stop = ""
         """Empty, "timeout" or "cancelled"."""
         self.tape: tuple[Mapping[str, Any], ...] = ()
-        """What the agent's models were asked and answered in the last attempt, where that was captured."""
+        """The requests of the last attempt to the agent's models, with the answers, if they were captured."""
         self.refused: Failed | None = None
-        """The failure with which the server sent the run back into the line."""
+        """The server's refusal, after which the run waits in line again."""
         self.refusals = 0
-        """How often the server refused it, up to now; `refused_itself` of them while the server served others."""
+        """How often the server has refused the run. `refused_itself`: how often while the server served others."""
         self.refused_itself = 0
         self.refused_alone = False
-        """Whether it was refused again while nothing of its agent asked but what was refused like it."""
+        """Whether the server refused it again while only refused runs of its agent were asking."""
         self.finished = False
-        """True once the agent is done; what follows is grading, which the run's time does not count."""
+        """True once the agent is done. The run's time does not include the grading after that."""
         self.handed_to_store = False
-        """True once its end was given to the store."""
+        """True once the store has its end."""
         self.cached = False
-        """True when the answer was in the history already."""
+        """True if the answer was in the history already."""
         self.task: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
-        """Runs out when the agent does not end although it was stopped."""
+        """Ends the wait for an agent that was stopped and does not end."""
         self.usage = _NO_USAGE
         self.spent = _NO_USAGE
-        """What all attempts used together; `usage` is that of the current one."""
+        """The usage of all attempts together; `usage` is that of the current attempt."""
         self.failed_attempts: list[FailedAttempt] = []
         self.asked_at = 0.0
         """When the current attempt started, on the monotonic clock."""

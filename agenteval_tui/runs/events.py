@@ -186,9 +186,9 @@ class AttemptFailed(Event, frozen=True, omit_defaults=True):
 
 
 class AgentFinished(Event, frozen=True, omit_defaults=True):
-    """The agent is done (or failed: `error` says why, `mend` what to do) and grading starts. `cached`: the answer was
-    in the history already, no agent was asked. `ending` and `finish_reason`: why the answer ended
-    (`transcripts.finish_reason`); "" where it ended by itself."""
+    """The agent is done (or failed: `error` says why, `mend` how to fix it) and grading starts. `cached`: the answer
+    was in the history already, so no agent was asked. `ending` and `finish_reason`: why the answer ended
+    (`transcripts.finish_reason`); "" if it ended normally."""
 
     type: ClassVar[str] = "finished"
     run: str

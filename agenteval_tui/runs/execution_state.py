@@ -193,10 +193,10 @@ class ExecutionTotals:
 
 
 class ExecutionState(Struct):
-    """The state of one execution: data, and what can be asked of it.
+    """The state of one execution, as data with queries.
 
-    The engine begins runs, `RunCompletion` ends them, `Refusals` sends them back into the line: each is given the state
-    and changes it, all in the event loop's thread.
+    The engine starts runs, `RunCompletion` ends them, and `Refusals` puts refused runs back in line. Each of these
+    changes the state, always in the event loop's thread.
     """
 
     plan: Plan
@@ -210,10 +210,9 @@ class ExecutionState(Struct):
     """By run id; runs whose test does not stop early are not in it."""
     in_flight: dict[str, RunAttempts] = field(default_factory=dict)
     unfinished: dict[str, Unfinished] = field(default_factory=dict)
-    """What the continuations that began, and are not stored yet, paid for; by run."""
-    """By run id."""
+    """By run id: the paid answers of continuations that are not stored yet."""
     parked: dict[str, RunAttempts] = field(default_factory=dict)
-    """By run id: those that a busy server refused, and that wait in line again."""
+    """By run id: runs that a busy server refused, and that wait in line again."""
     workers: set[asyncio.Task[None]] = field(default_factory=set)
     dropped: list[RunPlan] = field(default_factory=list)
     """Runs that were in line when the execution was stopped."""
@@ -224,7 +223,7 @@ class ExecutionState(Struct):
     began: float = field(default_factory=time.monotonic)
     paused: bool = False
     stopping: str = ""
-    """Why no more runs are begun: cancelled, stopped or failed; "": more are."""
+    """Why no more runs start: cancelled, stopped or failed; "": more runs can start."""
     message: str = ""
 
     @property

@@ -1,4 +1,4 @@
-"""How a process that was just started says how that went: one line of JSON on a pipe, to whoever started it."""
+"""A new process reports its start to the process that started it, as one line of JSON on a pipe."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agenteval_tui.runs.live_registry import Live
 
 
 class Handshake:
-    """The pipe of a process that was started. Only the first thing that is said counts; -1: nobody listens."""
+    """The pipe of a new process. Sends only the first report. Descriptor -1: no process reads it."""
 
     def __init__(self, descriptor: int = -1) -> None:
         self._descriptor = -1
@@ -30,11 +30,11 @@ class Handshake:
         return self._descriptor >= 0
 
     def runs(self, live: Live) -> None:
-        """It runs, and can be watched."""
+        """Report that the process runs and can be watched."""
         self._say({"live": to_builtins(live)})
 
     def failed(self, error: AgentevalError) -> None:
-        """It can't begin, and why."""
+        """Report why the process can't start."""
         plain = {"what": error.what, "where": error.where, "mend": error.mend, "exit_code": error.exit_code}
         self._say({"error": plain})
 
@@ -50,7 +50,7 @@ class Handshake:
 
 @contextlib.contextmanager
 def handshake(descriptor: int) -> Iterator[Handshake]:
-    """With whoever started this process and reads at `descriptor`, if anybody: an `AgentevalError` is told."""
+    """The pipe to the process that started this one, if it reads at `descriptor`. Reports an `AgentevalError`."""
     made = Handshake(descriptor)
     try:
         yield made

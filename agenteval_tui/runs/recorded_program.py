@@ -174,13 +174,12 @@ class Recording(Struct, frozen=True):
 
 
 def permission_of(program: Program) -> Permission:
-    """That of a program which the user named on the command line."""
+    """The permission of a program that the user named on the command line."""
     return check_agents([Configured(program.name, agent_config(program), program.cwd / "-", 1)])
 
 
 def agent_config(program: Program) -> dict[str, object]:
-    """The agent that a suite would have for this program. It is not told of a conversation, so nobody can ask it to
-    continue one."""
+    """The agent that a suite would have for this program. It gets no conversation, so it can't continue one."""
     return {
         "kind": "command",
         "command": list(program.argv),
@@ -191,9 +190,10 @@ def agent_config(program: Program) -> dict[str, object]:
 
 
 def program_of(agent: Configured, arguments: Sequence[str], max_cost: float | None) -> tuple[Program, Permission]:
-    """The program that an agent of a suite is, with more `arguments`, for who has no terminal to give it; and its
-    permission, on the word of the suite's folder. Raises `NotTrustedError` where that is not trusted, or the arguments
-    name a file that is not, `AgentevalError` where the agent is no program, or only its arguments would say which."""
+    """The program of a suite's agent, with further `arguments`, and its permission from the trust of the suite's
+    folder. For callers without a terminal. Raises `NotTrustedError` if the folder is not trusted, or if the arguments
+    name a file that is not. Raises `AgentevalError` if the agent is not a program, or if its arguments choose the
+    program."""
     env = environment_for(agent.base_dir, os.environ)
     config = expand(dict(agent.config), env)
     if agent.kind != "command" or config.get("shell"):
@@ -285,8 +285,8 @@ async def record(
 
 
 async def _watched(running: Coroutine[Any, Any, int], session: Session, live: LiveRecording) -> int:
-    """The program's exit code, while what it does is shown; `STOPPED` where it was ended first, by who watches it or by
-    a signal to this process: nothing that was started is left behind."""
+    """Shows the program's run, and returns its exit code. Returns `STOPPED` if a watcher or a signal to this process
+    ended it first; then all processes that it started have ended, too."""
 
     async def show() -> None:
         async for transcript in transcripts(session):
@@ -316,14 +316,14 @@ async def _watched(running: Coroutine[Any, Any, int], session: Session, live: Li
 
 
 def _what(program: Program) -> list[object]:
-    """What two recordings have in common of which one goes on with the other."""
+    """The properties that a recording must share with an earlier one to continue it."""
     tape = None if program.cassette is None else list(documents(program.cassette))
     return [list(program.argv), str(program.cwd), dict(program.upstreams), program.system, tape]
 
 
 def _stored(recording: Recording) -> None:
-    """Its answers are in the history from now on: `replay` has them. Of one that was cut off, the same command asks
-    for the rest."""
+    """Note that the history has the recording's answers, so `replay` can use them. If the recording was cut off, the
+    same command asks for the rest."""
     if recording.unfinished is not None:
         if recording.cut_off:
             recording.unfinished.leave()
@@ -332,9 +332,9 @@ def _stored(recording: Recording) -> None:
 
 
 async def calibrated(program: Program, permission: Permission, first: Recording) -> Recording:
-    """The recording with what varies in it. The program is run again with the answers that it got the first time, and
-    what it asks otherwise is volatile; nobody is asked. Raises `AgentevalError` where it asks something else
-    altogether."""
+    """The recording with its volatile parts. Runs the program again with the recorded answers, without asking a server;
+    the parts of requests that differ are volatile. Raises `AgentevalError` if the program sends quite different
+    requests."""
     answers = OrderedPlayback(first.exchanges)
     again = await record(program, permission, answers=answers)
     if again.misses:
@@ -346,8 +346,8 @@ async def calibrated(program: Program, permission: Permission, first: Recording)
 
 
 def keep_cassette(path: Path, before: Cassette | None, recording: Recording) -> bool:
-    """Write what was recorded into a cassette; what servers answered is added to what was there `before`, and to what
-    others have added since. Whether there was anything to write. Raises `AgentevalError`."""
+    """Write a recording into a cassette. Adds the servers' answers to the exchanges from `before`, and to those that
+    other processes have added since. Returns whether there was anything to write. Raises `AgentevalError`."""
     new = tuple([one for one in recording.cassette.exchanges if one.live])
     if not new and (before is None or path.exists()):
         return False
@@ -586,14 +586,14 @@ def surroundings_of(store: Store, row: RunRow, user_agents: Mapping[str, AgentCo
 
 
 def _is_recorded(agent: AgentPlan) -> bool:
-    """Whether `agenteval record` made this agent of a program."""
+    """Whether `agenteval record` made this agent from a program."""
     command = argv_of(agent.config["command"])
     return agent.name == Program(tuple(command), Path(), {}, {}).name
 
 
 class ReplayPrice(Struct, frozen=True):
-    """What a replay asks of servers at most, by its recording: if the first request is another one already. `cost`: US
-    dollars; None: not known."""
+    """The most that a replay can ask of servers, from its recording: the case that already the first request differs.
+    `cost`: US dollars; None: not known."""
 
     requests: int
     tokens: int
@@ -601,7 +601,7 @@ class ReplayPrice(Struct, frozen=True):
 
 
 def replay_price(tape: Cassette, cost: Cost) -> ReplayPrice:
-    """What answering each request of a recording again takes."""
+    """The price of all requests of a recording, if servers answer them again."""
     requests = tokens = 0
     dollars: float | None = 0.0
     for one in tape.exchanges:

@@ -1,9 +1,9 @@
-"""How many runs of an agent may ask its server at once, as the server lets us know by refusing some (429).
+"""The number of an agent's runs that may ask its server at once, learned from the server's refusals (429).
 
-Additive increase, multiplicative decrease, as in TCP, with two differences. One refusal among many answers says
-something of that run and nothing of the server: only a second one soon after it cuts the number in half. And what was
-on its way at the cut and is answered was taken all at once: the number does not stay below that. A burst of refusals
-is one sign, not many: what was asked before the last cut does not cut again.
+Additive increase, multiplicative decrease, as in TCP, with two differences. One refusal among many answers is about
+that run, and not about the server: only a second refusal soon after it halves the limit. And requests that were in
+flight at the cut and get an answer show how many the server takes at once: the limit does not stay below that number. A
+burst of refusals counts once: requests from before the last cut do not cut again.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from agenteval_tui.runs.execution_state import ExecutionState
 from agenteval_tui.transcripts.model import RunError
 
 BARREN = 10
-"""This many bursts of refusals with no success between them: the server is not busy, it rejects us."""
+"""After this many bursts of refusals without a success between them, the server is not busy: it rejects all runs."""
 LONE = 2
-"""A refusal is a lone one when, since the one before, this many times the runs in flight were answered."""
+"""A refusal is lone if the answers since the last refusal are at least this many times the runs in flight."""
 LONGEST_HOLD_S = 600.0
 """A server that asks for a longer wait is not busy: a quota is used up. The run ends with the server's message."""
 REFUSED_ITSELF = 2
-"""So often may a run be refused that was refused before, while the server serves others, and once of these while
-nothing asks that was never refused: then it is given up."""
+"""A run is given up after this many further refusals while the server serves others, if one of these came while only
+refused runs were asking."""
 
 
 class Throttle:
-    """One agent's limit. Times are seconds of any one steady clock.
+    """One agent's limit. Times are seconds of one monotonic clock.
 
-    `limit` is the number of runs at once, None while nothing was refused (or all has been taken back); no run begins
-    before `until`.
+    `limit` is the number of runs at once, or None if nothing was refused (or if the limit has grown enough again). No
+    run starts before `until`.
     """
 
     def __init__(self) -> None:
@@ -44,37 +44,38 @@ class Throttle:
         self._cut_at = float("-inf")
         self._accepted = 0
         self._bursts = 0
-        self._most = 0  # on their way at the last cut, without the one that was refused
-        self._together = 0  # of them, answered
-        self._since: float = float("inf")  # answered since the last refusal; the first one is a lone one too
+        self._most = 0  # in flight at the last cut, without the refused run
+        self._together = 0  # how many of these were answered
+        self._since: float = float("inf")  # answers since the last refusal; the first refusal is a lone one, too
         self._over = 0  # lone refusals just before
 
-    def number(self, began: float) -> int:
-        """To which burst a refusal of what was asked at `began` belongs, counted since anything was accepted."""
-        return max(1, self._bursts) if began < self._cut_at else self._bursts + 1
+    def number(self, asked_at: float) -> int:
+        """The number of the burst that a refused run belongs to, which asked at `asked_at`. Counts from the last
+        success."""
+        return max(1, self._bursts) if asked_at < self._cut_at else self._bursts + 1
 
     @property
     def barren(self) -> bool:
-        """Whether it makes no sense to wait any longer."""
+        """Whether waiting no longer makes sense."""
         return self._bursts >= BARREN
 
     def lone(self, busy: int) -> bool:
-        """Whether a refusal now, with `busy` runs on their way, is one among many answers. It is to be told of by
-        `passed_over` then, and else by `refused`."""
+        """Whether a refusal now, with `busy` runs in flight, is one among many answers. Report such a refusal with
+        `passed_over`, and any other with `refused`."""
         return self._since >= LONE * max(busy, 1)
 
     def passed_over(self) -> None:
-        """A lone refusal: the next one is not, if it comes soon."""
+        """Report a lone refusal. The next refusal is not lone if it comes soon."""
         self._since, self._over = 0, 1
 
-    def refused(self, began: float, now: float, busy: int, wait_s: float) -> bool:
-        """A run that asked at `began` was refused, `busy` were on their way, it shall wait `wait_s`.
+    def refused(self, asked_at: float, now: float, busy: int, wait_s: float) -> bool:
+        """Report the refusal of a run that asked at `asked_at`, with `busy` runs in flight, and a wait of `wait_s`.
 
-        True when the limit was cut.
+        Returns True if that cut the limit.
         """
         self.until = max(self.until, now + wait_s)
         self._since = 0
-        if began < self._cut_at:
+        if asked_at < self._cut_at:
             return False
         self._cut_at = now
         self._accepted = self._together = 0
@@ -86,13 +87,16 @@ class Throttle:
         self.limit = max(1, at_once // 2)
         return True
 
-    def accepted(self, began: float, wanted: int) -> bool:
-        """A run that asked at `began` was served; `wanted` at once would be right. True when the limit was raised."""
+    def accepted(self, asked_at: float, wanted: int) -> bool:
+        """Report the answer to a run that asked at `asked_at`. `wanted`: the number of runs that could ask at once.
+
+        Returns True if that raised the limit.
+        """
         self._bursts = 0
         self._since += 1
         if self.limit is None:
             return False
-        if began < self._cut_at:
+        if asked_at < self._cut_at:
             self._together = min(self._together + 1, self._most)
             raised = self._together > self.limit
             self.limit = max(self.limit, self._together)
@@ -107,24 +111,24 @@ class Throttle:
         return True
 
 
-# Runs that a busy server refused (429): they go back into the line, and fewer of their agent's ask at once
+# Runs that a busy server refused (429) wait in line again, and fewer runs of their agent ask at once
 
 
 class Refusals:
     """The throttles of all agents, and the runs that wait in line.
 
-    A refused run keeps its attempts, with the attempts that it made, and goes to the end of its agent's line: the next
-    one shows whether the server is busy. Neither `max_attempts` nor the run's time-out count the wait. It is given up
+    A refused run keeps its record of attempts and goes to the end of its agent's line; the next run shows whether the
+    server is busy. Neither `max_attempts` nor the run's timeout counts the wait. A run is given up
 
-    - when the server serves others, and refuses this one even when it alone asks (`REFUSED_ITSELF`): the request
-      itself is refused, as one that is too large for the limit is, and no waiting helps it. Such runs ask together:
-      when all are refused, none was in the way of another;
-    - when the server refuses everybody again and again (`Throttle.barren`);
-    - when it asks for a longer wait than `LONGEST_HOLD_S`.
+    - if the server serves others, and refuses this run even if it asks alone (`REFUSED_ITSELF`): the server refuses the
+      request itself, for example because it is too large for the limit, and waiting doesn't help. Such runs ask
+      together: if all are refused, no run was in the way of another;
+    - if the server refuses all runs again and again (`Throttle.barren`);
+    - if the server asks for a longer wait than `LONGEST_HOLD_S`.
 
-    A run that was refused after others were served does not hold up the others: it rests by itself.
+    A run that is refused after others were served does not delay the others: it waits alone.
 
-    `wake_in` is told in how many seconds it makes sense to look whether more may begin.
+    Calls `wake_in` with the seconds until more runs may start.
     """
 
     def __init__(self, state: ExecutionState, tell: Tell, wake_in: Callable[[float], object]) -> None:

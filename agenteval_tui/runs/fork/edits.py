@@ -281,7 +281,8 @@ def check_step(transcript: Transcript, step: int) -> None:
 
 
 def end_of_step(transcript: Transcript, step: int) -> int:
-    """The last message that belongs to a step: with calls, or a result of one, the last result of them."""
+    """The last message that belongs to a step. For a message with calls, or a result of a call, that is the last result
+    of these calls."""
     check_step(transcript, step)
     messages = transcript.messages
     start = step
@@ -296,7 +297,7 @@ def end_of_step(transcript: Transcript, step: int) -> int:
 
 
 def _renumbered(messages: Sequence[Message], calls: Sequence[ToolCall]) -> Conversation:
-    """Without the calls that no message makes any more; without times, which were those of another run."""
+    """The conversation without calls that no message makes, and without times, which belong to a different run."""
     order = [call for message in messages for call in message.tool_calls if call < len(calls)]
     numbers = {call: number for number, call in enumerate(order)}
     at = {call: place for place, message in enumerate(messages) for call in message.tool_calls}

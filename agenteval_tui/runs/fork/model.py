@@ -63,13 +63,13 @@ class Insert(Edit, frozen=True):
 
 
 class Drop(Edit, frozen=True):
-    """Without a message: with a message its calls go and their results; with a result its call goes."""
+    """Removes a message: with its calls and their results, or, if the message is a result, with its call."""
 
     step: int
 
 
 class Tools(Edit, frozen=True):
-    """Other tools: without some that the agent has, or with other words about them."""
+    """Changes the tools: removes some of the agent's tools, or changes their descriptions."""
 
     changes: ToolChanges
 
@@ -79,10 +79,10 @@ EDITS: tuple[type[Edit], ...] = (System, Text, Arguments, Result, Insert, Drop, 
 
 
 class ForkOrigin(Struct, frozen=True, omit_defaults=True):
-    """Where a run comes from that continues another one.
+    """The origin of a run that continues another run.
 
-    `run` is the id of that run, `step` the last step of it that was told again. `question` is the same for all runs
-    that were asked the same: their answers are answers to one question.
+    `run` is the id of the other run, and `step` its last step that is kept. `question` is the same for all runs with
+    the same conversation: their answers are answers to one question.
     """
 
     run: str
@@ -91,13 +91,13 @@ class ForkOrigin(Struct, frozen=True, omit_defaults=True):
     purpose: Purpose = "fork"
     question: str = ""
     label: str = ""
-    """What a person calls this branch, of several that were tried; "": nothing."""
+    """A person's name for this branch; "": none."""
 
 
 class ForkRequest(Struct, frozen=True):
-    """What a person wants to be continued: a run (its id) from a step, which counts from 1, or from its beginning
-    (None), with these changes (`edits.CHANGES`), this many times. `sweep`: several changes, a branch each, which are
-    laid over `changes` and may have `at` and `label`. `agent`: another one than the run's continues it."""
+    """A person's request to continue a run (its id) `count` times, from a step (counted from 1) or from the start
+    (None), with these changes (`edits.CHANGES`). `sweep`: several changes, one branch for each; they override
+    `changes`, and may have `at` and `label`. `agent`: a different agent continues the run."""
 
     run: str
     at: int | None = None

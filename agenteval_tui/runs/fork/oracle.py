@@ -36,13 +36,14 @@ __all__ = ["Answer", "Oracle", "Outcomes", "Question"]
 
 
 class Oracle:
-    """Continues one stored run. All that one oracle asks is one execution of kind `fork`; nothing of it counts.
+    """Continues one stored run. All continuations of an oracle are one execution of kind `fork`, which no statistics
+    count.
 
-    `max_cost` (US dollars, judges included) is for all that this oracle asks together. `emit` gets the events of the
-    runs. `agent`: another one than the run's continues it. `trust`: programs of the suite's folder may run, whether
-    they were trusted before or not. `more` goes to the engine. Raises `AgentevalError`: the run came from elsewhere,
-    its agent can't continue a conversation (`fork.plan.CannotContinueError`), a key is missing; `NotTrustedError`
-    when it is asked.
+    `max_cost` (US dollars, judges included) is the limit for all continuations of this oracle together. `emit` gets the
+    events of the runs. `agent`: the name of a different agent that continues the run. `trust`: programs of the suite's
+    folder may run, even if the folder is not trusted. `more` goes to the engine. Raises `AgentevalError` if the run was
+    made elsewhere, if its agent can't continue a conversation (`fork.plan.CannotContinueError`), or if a key is
+    missing. Asking raises `NotTrustedError`.
     """
 
     def __init__(

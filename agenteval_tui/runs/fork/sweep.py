@@ -16,7 +16,7 @@ _PARTED = re.compile(r"^-{3,}[ \t]*$\n?", re.MULTILINE)
 
 
 def read_sweep(path: Path) -> list[Mapping[str, Any]]:
-    """The changes in a YAML or JSON file. Raises `AgentevalError` where that is no list of them."""
+    """The changes in a YAML or JSON file. Raises `AgentevalError` if the file is not a list of changes."""
     text = read_small(path, "the file of a sweep")
     if text is None:
         raise AgentevalError("there is no such file", where=str(path), mend="name a YAML or JSON file with a list")

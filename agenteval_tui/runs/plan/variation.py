@@ -25,12 +25,12 @@ def deep_merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, An
 
 
 def merged_context(test: Test, variation: Variation | None) -> dict[str, Any]:
-    """The test's context as an agent gets it, with the variation's laid over it by the same rules.
+    """The test's context as an agent gets it, with the variation's context merged by the same rules.
 
-    Mock tools are an object by name, also where the test lists them: a variation that writes an object changes or
-    adds the tools that it names; one that writes a list has these tools and no others, an empty list none. Canned
-    answers of a tool written as an object (request: response) merge by request, a list of them replaces. What the
-    variation sets to null, or to an empty list, stays in the result: there, absent means inherited from the agent.
+    Mock tools become an object by name, even if the test has a list. If the variation has an object, it changes or adds
+    the named tools; if it has a list, it replaces all tools, and an empty list removes them. Canned answers that are an
+    object (request: response) merge by request; a list replaces them. Values that the variation sets to null, or to an
+    empty list, stay in the result, because a missing value means that the agent's value is inherited.
     """
     base = test.context
     over = variation.context if variation is not None else None
@@ -46,7 +46,7 @@ def merged_context(test: Test, variation: Variation | None) -> dict[str, Any]:
 
 
 def _by_name(context: Context | None) -> dict[str, Any]:
-    """What was written in a context, its mock tools by name."""
+    """The written values of a context, with its mock tools by name."""
     if context is None:
         return {}
     written = context.model_dump(exclude_unset=True)
