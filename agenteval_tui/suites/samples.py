@@ -37,23 +37,23 @@ def copied_samples() -> Path:
 
 
 def copies_of_samples() -> Path:
-    """Where the copies are, or would be."""
+    """The folder of the copies. It may not exist."""
     return directories.demo_dir() / f"suites-{__version__}"
 
 
 def are_samples(path: Path) -> bool:
-    """Is this one of the sample suites, or a folder of them: as they came, or a copy? Walks no folder."""
+    """Whether this is a sample suite or a folder with samples, either the original or a copy. Reads no folder."""
     folders = (directories.bundled("sample_suites"), directories.demo_dir())
     return any(path.resolve().is_relative_to(folder.resolve()) for folder in folders)
 
 
 def _keep_in_git(folder: Path) -> None:
-    """Make the folder a repository with one commit. What git can't do is left: the samples work without."""
+    """Make the folder a repository with one commit. Ignores errors of git, because the samples work without it."""
     git = shutil.which("git")
     if git is None:
         return
-    # Nothing of the user's configuration is run or asked: no template, no hook, no filter, no signature. The variables
-    # that name a repository (in a hook of git's, for example) would make this one commit to another one.
+    # The user's configuration is not used: no template, no hook, no filter, no signature. Variables that name a
+    # repository (in a hook of git, for example) would make git commit to that repository.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     environment |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     us = ("-c", "user.name=agenteval", "-c", "user.email=agenteval@localhost", "-c", "core.hooksPath=/dev/null")

@@ -41,7 +41,7 @@ _BOOKKEEPING_FILES = frozenset(
 
 
 class FolderTrust(Struct, frozen=True):
-    """One folder that was trusted: its absolute path, when (ISO 8601, UTC), and the hash of each file that counts."""
+    """A trusted folder: its absolute path, when it was trusted (ISO 8601, UTC), and the hash of each checked file."""
 
     folder: str
     when: str
@@ -49,7 +49,7 @@ class FolderTrust(Struct, frozen=True):
 
 
 class Trust(Struct):
-    """The trusted folders. `problem` says why the file of them could not be read; then nothing is trusted."""
+    """The trusted folders. `problem` says why their file could not be read; then no folder is trusted."""
 
     path: Path
     problem: str = ""
@@ -64,11 +64,11 @@ class Trust(Struct):
         return made
 
     def is_trusted(self, folder: Path, files: Iterable[Path] = ()) -> bool:
-        """Whether this folder was trusted with exactly what is in it now. It is read whole for that."""
+        """Whether this folder was trusted with exactly its present files. Reads the whole folder."""
         return not self.why_not(folder, files)
 
     def why_not(self, folder: Path, files: Iterable[Path] = ()) -> str:
-        """Why this folder is not trusted, in one sentence; "" when it is. `files`: those that its commands name."""
+        """Why this folder is not trusted, in one sentence; "" if it is. `files`: the files that its commands name."""
         place = _absolute(folder)
         known = self._known.get(place)
         if known is None:

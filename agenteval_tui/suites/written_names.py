@@ -1,7 +1,6 @@
-"""Names that suites write, for completion: tests, agents, variations, tags. Read at once, and never an error.
+"""The names in suites, for completion: tests, agents, variations, tags. Reading them is fast, and never an error.
 
-The whole reading of a suite (`load`) takes five times as long, and says what is wrong; here what can't be read is left
-out.
+Loading a suite (`load`) takes five times as long, and reports problems; this module leaves out what it can't read.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ _ENDINGS = (".suite.yaml", ".suite.yml")
 _NAMES = ("suite.yaml", "suite.yml")
 _SKIPPED = {"node_modules", "__pycache__", "site-packages"}
 _FOLDERS = 400
-"""So many folders are looked through: the current one may be anything."""
+"""The most folders to search, because the current folder may be very large."""
 _BYTES = 150_000
-"""So much of suites is read: 60 ms of them."""
+"""The most bytes of suites to read, which takes 60 ms."""
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class WrittenNames:
-    """What the suites have below `folder`, and in the user's agents.yaml."""
+    """The names in the suites below `folder`, and in the user's agents.yaml."""
 
     def __init__(self, folder: Path, agents_file: Path | None = None) -> None:
         self._agents_file = agents_file

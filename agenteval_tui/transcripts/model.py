@@ -1,7 +1,7 @@
 """The transcript: what an agent did in one run.
 
-Plain frozen data, because thousands of them pass through grading on every keystroke. Nothing validates here;
-whoever builds a transcript (an agent's recorder, an importer, `codec.from_json`) makes it well formed.
+Transcripts are plain frozen data, because grading reads thousands on every keystroke. This module validates nothing:
+the code that builds a transcript (an agent's recorder, an importer, `codec.from_json`) makes it well formed.
 """
 
 from __future__ import annotations
