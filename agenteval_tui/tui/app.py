@@ -82,10 +82,10 @@ def _places() -> type[Provider]:
 
 
 class AgentevalApp(TerminalApp):
-    """The terminal program. `start` says what to open; everything else is found by the session.
+    """The terminal program. `start` says what to open; the session finds everything else.
 
-    It has the objects that do the work, offers screens what they need of them (`Services`), and hands Textual's events
-    and actions over.
+    The app has the objects that do the work, offers them to screens (`Services`), and passes Textual's events and
+    actions to them.
     """
 
     TITLE = "agenteval"

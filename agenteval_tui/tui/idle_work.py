@@ -1,11 +1,11 @@
-"""What the app does while the person does nothing: it imports screens, and collects garbage.
+"""The app's work while the person does nothing: it imports screens, and collects garbage.
 
-The Editor and Inspect bring 140 modules, which take a third of the time until they are there. The first screen does not
-wait for them: they come in a thread when it shows what it read and no key was pressed for a moment.
+The Editor and Inspect need 140 modules, and importing them takes a third of the time until these screens appear. The
+first screen does not wait for that: a thread imports them when the screen has its data and the person pauses.
 
-Python collects garbage when so many objects were made, which is while somebody types; one collection of what the first
-screens brought takes 60 to 100 ms. So what is there after the imports is left out from then on, and what came since is
-collected in each pause, before it is much.
+Python collects garbage after a number of new objects, and so while somebody types; one collection of the objects of the
+first screens takes 60 to 100 ms. Therefore later collections leave out the objects from the imports, and the app
+collects newer objects in each pause, while they are few.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from collections.abc import Callable
 from agenteval_tui.tui.screen_registry import read_screen
 
 AHEAD = ("inspect", "editor")
-"""The screens that nearly everybody opens. The others bring little beyond them."""
+"""The screens that nearly everybody opens. The other screens need few further modules."""
 QUIET_S = 0.4
-"""So long nothing was pressed, and is nothing read."""
+"""The length of a pause: seconds without a key, and without a screen that reads."""
 THRESHOLDS = (5_000, 20, 80)
-"""Many small collections while somebody types: one of 20,000 new objects holds a key up for 5 to 9 ms, one of 5,000 for
-2. What reads suites and executes them has the ones of `__main__`."""
+"""Many small collections while somebody types: a collection of 20,000 new objects delays a key by 5 to 9 ms, and one of
+5,000 objects by 2 ms. Processes that read suites and execute them use the thresholds of `__main__`."""
 REST_S = 10.0
-"""So long nothing was pressed: a collection of all garbage, of 100 ms, disturbs nobody."""
+"""After this many seconds without a key, a full collection of 100 ms disturbs no one."""
 MANY_PAUSES = 5
-"""So many collections of what is new, and then one of all."""
+"""The number of small collections before a full one."""
 
 
 class IdleWork:
     """Imports screens and collects garbage while nothing happens. The app says when something does (`touch`)."""
 
     def __init__(self, is_reading: Callable[[], bool]) -> None:
-        """`is_reading`: does a screen wait for something?"""
+        """`is_reading`: whether a screen waits for its data."""
         self._is_reading = is_reading
         self._touched = time.monotonic()
         self._again = asyncio.Event()
@@ -45,7 +45,7 @@ class IdleWork:
         self._again.set()
 
     async def run(self) -> None:
-        """Import them, one after the other, each when all is quiet; from then on collect garbage."""
+        """Import the screens one after the other, each in a pause; then collect garbage in pauses."""
         for name in AHEAD:
             await self._quiet()
             await asyncio.to_thread(read_screen, name)
@@ -62,7 +62,7 @@ class IdleWork:
                 await self._pressed(None)
 
     async def _pressed(self, within_s: float | None) -> bool:
-        """Wait for the next key; False: none came for so many seconds."""
+        """Wait for the next key. False if there was none within this many seconds."""
         self._again.clear()
         try:
             await asyncio.wait_for(self._again.wait(), within_s)

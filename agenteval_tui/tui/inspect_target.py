@@ -12,7 +12,7 @@ from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
 
 
 class RunToOpen(Struct, frozen=True):
-    """The run to open, the criterion to begin with ("" for the first that failed), and the runs beside it."""
+    """The run to open, the first criterion to show ("" for the first failed one), and the runs of the same list."""
 
     run: str
     criterion: str
@@ -20,14 +20,13 @@ class RunToOpen(Struct, frozen=True):
 
 
 class InspectTarget(TypedDict, total=False):
-    """All of it may be left out.
+    """Where to open Inspect. All fields are optional.
 
-    `criterion` names the one to begin with, else the first that failed. `runs` are those that next and previous go
-    through. `edit`: with the keys in its config. `at`: a place in the transcript. `config`: what that criterion's
-    config is to be, as an edit that is not saved. `new`: a criterion that is not in a file yet, to be tried beside the
-    others. `search`: what to search for in the transcript; the first hit is in view. `view`: what stands in the
-    transcript's place ("transcript", "difference", "branches"); `beside`: the run that the difference is with, else the
-    one that says most.
+    `criterion`: the criterion to show; default: the first failed one. `runs`: the runs for next and previous. `edit`:
+    focus the criterion's config. `at`: a place in the transcript. `config`: an unsaved edit of the criterion's config.
+    `new`: a criterion that is not in a file yet, to try beside the others. `search`: a text to search for in the
+    transcript; the first hit is in view. `view`: the tab to show ("transcript", "difference", "branches"); `beside`:
+    the run to compare with in the difference; default: the most useful one.
     """
 
     criterion: str

@@ -52,14 +52,14 @@ _SHEETS = {
     "tags": "new_test:TagsScreen",
     "theme": "theme:ThemeScreen",
 }
-"""Sheets that load more than the screens they lie over: nobody waits for them who does not open them."""
+"""Sheets that need further modules. Each is imported only when somebody opens it."""
 
 _QUESTIONS = {
     "label": "label:ask_label",
     "reopen": "triage_dialog:ask_to_reopen",
     "triage": "triage_dialog:ask_to_decide",
 }
-"""What is asked over a screen, by functions that show the sheet and do what was answered."""
+"""Questions over a screen. Each function shows a sheet and carries out the answer."""
 
 
 def _at(place: str) -> Any:

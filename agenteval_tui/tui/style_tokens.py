@@ -20,9 +20,9 @@ from agenteval_tui.tui.theme_tokens import legible_on
 _ATTRIBUTES = {"bold", "italic", "underline", "strike", "reverse", "dim"}
 _NO_COLOURS = frozenset({"", "text"})
 _PALE_ON_COLOURS = {number: f"color({number + 8})" for number in range(1, 7)} | {8: "color(7)"}
-"""Of the 16 colours of a terminal, those that can't be read on another of them, and what is shown instead."""
+"""The colours of a 16-colour terminal that are illegible on other colours, each with its replacement."""
 MOST_LAID = 1_000
-TINT = 0.22  # so much of the accent is in the title line of the focused pane
+TINT = 0.22  # the share of the accent in the title line of the focused pane
 
 
 class Palette:

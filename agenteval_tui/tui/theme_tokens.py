@@ -19,12 +19,12 @@ from textual.color import Color
 TEXT_CONTRAST = 4.5
 RULE_CONTRAST = 1.8
 APART = 0.045
-"""Two outcomes are as far from each other as this in OKLab, where black and white are 1 apart."""
+"""The smallest distance between two outcomes in OKLab, where the distance between black and white is 1."""
 
 ROLE_APART = 0.07
 ROLE_HUE = 25
-"""Who speaks is beside outcomes on every row: so far from bad news, and by so many degrees of hue from passed and
-failed."""
+"""Roles are beside outcomes in every row. Their colours have this distance from those of bad outcomes, and this
+difference in hue (degrees) from passed and failed."""
 
 DARK: dict[str, str] = {
     "background": "#14161b",

@@ -1,4 +1,4 @@
-"""The strip beside a transcript: a bar for each step, the decisive one and those named beside it marked."""
+"""The strip beside a transcript: a bar for each step, with marks at the decisive step and other suspects."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from agenteval_tui.tui.presenters.view_lines import cell
 from agenteval_tui.tui.styled_text import Cell
 from agenteval_tui.views.blame import bars, sign_of, suspects_in
 
-# Colour never says it alone: the more a step is suspected, the heavier is its line. By levels of `views.blame.bars`.
+# Not only the colour shows suspicion: a more suspect step has a heavier line. By levels of `views.blame.bars`.
 _LINES = {7: "┃", 4: "│", 1: "╎", 0: "┊"} if UNICODE else {7: "#", 4: "|", 1: ":", 0: "."}
 
 
 class BlameStrip(Struct, frozen=True):
-    """`heads`: what stands in the first row of a step that is named; `lines`: what stands in the others, by step."""
+    """By step: `heads` has the cell for the first row of a suspected step, `lines` the cell for other rows."""
 
     heads: Mapping[int, Cell]
     lines: Mapping[int, Cell]
 
     def cell(self, step: int, *, first: bool) -> Cell:
-        """What stands beside a row of a step; `first`: the step begins there."""
+        """The cell beside a row of a step; `first`: the row is the step's first."""
         plain = self.lines.get(step, (" ", ""))
         return self.heads.get(step, plain) if first else plain
 
@@ -39,7 +39,7 @@ def blame_strip(blame: Blame) -> BlameStrip:
 
 
 def decisive_cells(blame: Blame, key: str) -> tuple[Cell, ...]:
-    """Which step is named first, with its sign, and the `key` that goes there; () where no step is named."""
+    """The most suspect step with its sign, and the `key` that goes there; () if no step is suspected."""
     named = suspects_in(blame)
     if not named:
         return ()

@@ -55,7 +55,7 @@ def lay_out(
     ranges: Sequence[Range] = (),
     limit: int | None = None,
 ) -> list[Row]:
-    """The rows of the raw characters `start`..`end` of `text`, `width` cells wide, at most `limit` of them."""
+    """At most `limit` rows with the raw characters `start`..`end` of `text`, each `width` cells wide."""
     raw = text[start:end]
     shown, offsets = _show(raw)
     inside = [r for r in ranges if _touches(r, start, end, len(text))]

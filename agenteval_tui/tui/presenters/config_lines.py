@@ -41,14 +41,14 @@ _RANK: dict[Severity, int] = {"error": 2, "warning": 1, "info": 0}
 
 
 class HighlightedLines(Struct, frozen=True):
-    """Where the lines of a text begin. Offsets count the text's characters, `newline` of them between two lines."""
+    """The offsets where the lines of a text start, in characters. A line break has `newline` characters."""
 
     starts: tuple[int, ...]
     newline: int
 
     @classmethod
     def of(cls, lines: Sequence[str], newline: int) -> HighlightedLines:
-        """Of lines that are joined by `newline` characters."""
+        """The offsets for lines that are joined by `newline` characters."""
         starts = [0]
         for line in lines:
             starts.append(starts[-1] + len(line) + newline)

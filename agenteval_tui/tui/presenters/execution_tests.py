@@ -105,11 +105,11 @@ def _line(one: TestOutcome, names: int, strip: int, width: int) -> Line:
 
 
 UNLIKE = " ≠ " if UNICODE else " != "
-"""Between what was expected and what came, where there is no room for words."""
+"""Between the expected and the actual value, if there is no room for words."""
 
 
 def _why(failure: Failure) -> list[Line]:
-    """The reason, with the criterion and the place; where there is no room for all of it, the values alone."""
+    """The reason, with the criterion and the place, from the longest version to the shortest (the values alone)."""
     miss = failure.miss
     where: Line = ((f"{one_line(miss.criterion)}  ", "dim"),) if miss.criterion else ()
     if not miss.expected:

@@ -24,7 +24,7 @@ def banner(lines: Iterable[Line]) -> list[Line]:
 
 
 def key_entries(width: int, *keys: tuple[str, str]) -> list[Line]:
-    """Keys with what they do, in as many lines as they take."""
+    """Keys with their actions, in as many lines as they need."""
     lines: list[list[Cell]] = [[]]
     for key, what in keys:
         entry: list[Cell] = [(f"  {key}", "bold accent"), (f"  {what}", ""), ("  ", "")]
@@ -35,7 +35,7 @@ def key_entries(width: int, *keys: tuple[str, str]) -> list[Line]:
 
 
 def failure_lines(test: str, failure: Failure, width: int) -> list[Line]:
-    """The test, and what its runs miss: what was expected and what came, beside each other or one below the other."""
+    """The test and its failure: the expected and the actual value, on one line or on two."""
     miss = failure.miss
     where = " ".join(filter(None, (miss.criterion, miss.what)))
     often = f"   {failure.runs} of {failure.of}"

@@ -32,9 +32,9 @@ RULE = " │ " if UNICODE else " | "
 
 
 class ForkTree(Struct, frozen=True):
-    """What the tab shows. `shared`: how many messages of each continuation, and of the run itself (""), were told from
-    the run; `transcripts` by run id. `running`: continuations that have not ended; `here`: the run that is open;
-    `tried`: continuations of smaller inputs, which are no branches that a person asked for."""
+    """The contents of the tab. `shared`: how many messages each continuation, and the run itself (""), keeps from the
+    run; `transcripts` by run id. `running`: the number of continuations that have not ended; `here`: the open run;
+    `tried`: the number of continuations of smaller inputs. They are not branches, because no person asked for them."""
 
     forks: Forks
     transcripts: Mapping[str, Transcript]
@@ -45,7 +45,7 @@ class ForkTree(Struct, frozen=True):
 
     @property
     def newest(self) -> int:
-        """The row of what was asked for last: of a branch at work, else the best one of the last execution; 0: none."""
+        """The row of the newest branch: one that is running, else the best branch of the last execution; 0: none."""
         branches = self.forks.branches
         runs = [one.run for branch in branches for one in branch.answers]
         last = max(runs, key=lambda run: run.started_ms or 0).execution_id if runs else ""
@@ -68,7 +68,7 @@ class ForkRows:
         return 1 + len(self._tree.forks.branches)
 
     def key(self, index: int) -> str:
-        """What names a row, wherever it stands: the best branch is the first, and another one may become that."""
+        """The name of a row, which does not depend on its position: the branches are sorted, and may change places."""
         return self._keys[index]
 
     def index_of(self, key: str) -> int | None:

@@ -318,8 +318,8 @@ def _signs(note: Note | None, width: int) -> list[Cell]:
 
 
 def status_cell(row: ExecutionRow) -> str:
-    """The state of an execution, in a word that has a glyph: how its runs ended, or why there are no more of them.
-    Finished does not mean success: a check mark beside failures would claim that.
+    """The state of an execution, as a word that has a glyph: the outcome of its runs, or why there are no more runs.
+    A finished execution has the glyph of its worst outcome, because a check mark beside failures would be wrong.
     """
     if row.status != "finished":
         return row.status

@@ -114,7 +114,7 @@ class BlameScreen(Sheet[int | None]):
             self._paint()
 
     def action_next_pane(self) -> None:
-        """Between the steps and the evidence, which may be long."""
+        """Move between the steps and the evidence, which may be long."""
         steps, evidence = self.query_one("#steps"), self.query_one("#evidence")
         (evidence if steps.has_focus else steps).focus()
 
@@ -123,7 +123,7 @@ class BlameScreen(Sheet[int | None]):
         self.dismiss(step)
 
     def on_unmount(self) -> None:
-        """However it goes: nobody sees any more what is asked."""
+        """Stop sampling when the sheet closes, for whatever reason."""
         if self.controller is not None:
             self.controller.stop()
 
@@ -132,7 +132,7 @@ class BlameScreen(Sheet[int | None]):
         self._show_evidence(keep_place=False)
 
     def action_go(self) -> None:
-        """Go to the step whose evidence is read."""
+        """Go to the step whose evidence is shown."""
         if self.controller is not None and self.controller.blame is not None:
             self.action_leave(self.query_one("#steps", VirtualList).cursor)
 

@@ -112,11 +112,11 @@ class ShrinkScreen(Sheet[None]):
         self._paint()
 
     def action_leave(self) -> None:
-        """Close; what runs is stopped."""
+        """Close, and stop running continuations."""
         self.dismiss(None)
 
     def on_unmount(self) -> None:
-        """However it goes: nobody sees any more what is asked."""
+        """Stop asking when the sheet closes, for whatever reason."""
         if self.controller is not None:
             self.controller.stop()
 

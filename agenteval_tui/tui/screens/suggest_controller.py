@@ -1,4 +1,4 @@
-"""What the sheet of suggested criteria knows: the runs of a test, what was said of them, the criteria that agree."""
+"""The data of the sheet of suggested criteria: the runs of a test, their labels, and the criteria that agree."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agenteval_tui.history.store import Store
 
 
 class SuggestedState(Struct, frozen=True):
-    """What was read: the runs, and the criteria, or why there are none yet."""
+    """The runs, and the criteria, or why there are no criteria yet."""
 
     given: TestExamples
     found: Suggestions | None
@@ -25,7 +25,7 @@ class SuggestedState(Struct, frozen=True):
 
 
 class SuggestController:
-    """Of one test. `read`, `check`, `say` and `take_back` block: they are called in a thread."""
+    """The controller for one test. `read`, `check`, `say` and `take_back` block, so call them in a thread."""
 
     def __init__(self, store: Store, suite_key: str, test_id: str, run_id: str = "") -> None:
         self._store = store
@@ -33,13 +33,13 @@ class SuggestController:
         self.state: SuggestedState | None = None
         self.said: list[LabelSaved] = []
         self._at = run_id
-        """The run that is shown to be labelled; "": the one that would tell most."""
+        """The run that the person is asked to label; "": the most useful one."""
 
     def read(self) -> SuggestedState:
         """The runs with their labels, and the criteria that agree with them. Raises AgentevalError without runs."""
         given = examples_of_test(self._store, self.suite_key, self.test_id)
         if self.state is None and any(one.run == self._at and one.good is not None for one in given.examples.given):
-            self._at = ""  # the open run was labelled before: another one tells more
+            self._at = ""  # the open run has a label already: a different run is more useful
         try:
             self.state = SuggestedState(given, suggest(given.examples))
         except AgentevalError as problem:
@@ -47,7 +47,7 @@ class SuggestController:
         return self.state
 
     def check(self) -> None:
-        """Find out what the criteria are worth; blocks, longer than to find them."""
+        """Find out how good the criteria are. Blocks, for longer than `read`."""
         state = self.state
         if state is not None and state.found is not None and state.found.suggestions:
             checked = check(state.given.examples)

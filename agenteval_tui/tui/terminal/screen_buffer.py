@@ -132,19 +132,20 @@ class _Row:
         self._at = -1
 
     def cost(self, wanted: Set[tuple[tuple[str, ...], str]]) -> int:
-        """Characters to write, without those that the next row is spared because one of the `wanted` styles is set."""
+        """The number of characters to write, less those that the next row saves because a `wanted` style is set."""
         attributes, colour, _ = self.look
         return sum(map(len, self.out)) - (len(colour) + 1 if (attributes, colour) in wanted else 0)
 
     def erase(self, ground: range, background: str, then: Look) -> None:
-        """Have these cells show nothing but the background. `then`: the style of what is written next; where it can be
-        set for both, it is."""
+        """Erase these cells to the background. `then`: the style of the next text, which is set already if the
+        background allows it."""
         self._go(ground.start)
         self._set(then if _takes(then, background) else _of_spaces(self.look, background))
         self.out.append(f"\x1b[{len(ground)}X")
 
     def write(self, stroke: _Stroke, *, is_erased: bool, is_followed: bool) -> None:
-        """Write this next. `is_erased`: its spaces are there already; `is_followed`: what is next stands behind it."""
+        """Write a stroke. `is_erased`: its spaces are on the screen already; `is_followed`: another stroke follows it
+        in the row."""
         if is_erased and not stroke.words:
             return
         if not is_erased:

@@ -42,11 +42,11 @@ STANDS_ON: dict[str, str] = {
     "textual.dom:DOMNode.get_component_styles": "b92de91553e1",
     "textual.dom:DOMNode.has_pseudo_classes": "087f5fe7f240",
 }
-"""What is replaced or relied on, with the first digits of the SHA-256 of its source."""
+"""Textual's functions that this module replaces or relies on, with the first digits of the SHA-256 of their source."""
 
 IS_KNOWN = is_known(STANDS_ON)
 MOST = 4_000
-"""So many places are remembered: a widget's and all that it is in. A screen of 200 widgets has a hundred."""
+"""The most places to remember. A place is a widget with all its ancestors; a screen of 200 widgets has a hundred."""
 
 _Simple = tuple[SelectorType, str]
 _NAMED = frozenset({SelectorType.TYPE, SelectorType.CLASS, SelectorType.ID})
@@ -56,9 +56,10 @@ _ORDER = frozenset({"first-of-type", "last-of-type", "first-child", "last-child"
 
 
 class _Kind:
-    """Widgets of one type with the same classes, and the same id where rules name it: what the rules ask of them.
+    """The properties that style rules use of a kind of widget: widgets of one type with the same classes, and the same
+    id if rules name it.
 
-    Compared by identity: there is one for each kind.
+    Compared by identity, because each kind has one object.
     """
 
     __slots__ = ("has_focus_within", "has_hover", "has_odd_or_even", "has_order", "outer", "states", "states_outside")
@@ -66,8 +67,9 @@ class _Kind:
     def __init__(
         self, states: set[str], outer: frozenset[_Simple], states_outside: set[str], of_rules: set[str]
     ) -> None:
-        """`states`: pseudo-classes that a rule may ask of such a widget; `outer` and `states_outside`: what rules ask
-        of it for the sake of what is in it; `of_rules`: the pseudo-classes in all rules that may hold for it."""
+        """`states`: the pseudo-classes that rules may use of such a widget; `outer` and `states_outside`: the selectors
+        and pseudo-classes that rules use of it to style its descendants; `of_rules`: the pseudo-classes in all rules
+        that may match it."""
         self.states = tuple(sorted(states))
         self.outer = outer
         self.states_outside = tuple(sorted(states_outside))

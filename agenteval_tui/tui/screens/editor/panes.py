@@ -75,11 +75,11 @@ TEST_FIELDS = (
     Field("messages", "messages", rows=1, placeholder="e.g. [{role: user, content: Hello}]"),
     Field("stop", "stop early", rows=1, placeholder="e.g. {when: decided}"),
 )
-"""Those of a test, in the order in which people think of them."""
+"""The fields of a test, the most used first."""
 
 
 def _criterion_fields() -> list[Field]:
-    """Those of a criterion, but for its config. The prototype classes are those that are installed now."""
+    """The fields of a criterion, without its config. Lists the prototype classes that are installed."""
     return [
         Field("name", "name"),
         Field("prototype_class", "looks at", choices=tuple((one, one) for one in prototype_names())),
@@ -341,11 +341,11 @@ class CriteriaPane(TitledPane[EditorController]):
         services(self).say("No problem in this config has an automatic fix.")
 
     def forget_facts(self) -> None:
-        """New runs may have come: read again what completions offer of them."""
+        """Read the facts for completions again, because there may be new runs."""
         self._assistant.forget()
 
     def on_config_editor_asked(self, event: ConfigEditor.Asked) -> None:
-        """What can be written at the cursor?"""
+        """Offer completions at the cursor."""
         event.stop()
         doc = self._controller.doc
         if doc is None or doc.chosen is None:

@@ -302,13 +302,13 @@ class EvidencePane(TitledPane[InspectController]):
 
 
 ROOMY = 36
-"""A screen of so many rows has room for blocks below the config that stay as high as they are."""
+"""A screen with at least this many rows has room for blocks of a fixed height below the config."""
 PROBLEM_ROWS = 7
-"""So high is the block of problems there: what is below and above it does not move when a key breaks the config."""
+"""The fixed height of the block of problems, so that nothing moves when a key breaks the config."""
 
 
 class ConfigPane(TitledPane[InspectController]):
-    """Every keystroke is judged, on the open run and then on all stored ones; a newer one wins."""
+    """Grades after every keystroke: first the open run, then all stored runs. A newer keystroke cancels the work."""
 
     NAME = "config"
 

@@ -156,12 +156,12 @@ class RunController:
 
     @property
     def awaits_offer(self) -> bool:
-        """Has what is shown ended with failures, of which the clearest is to be found?"""
+        """Whether the shown execution has ended with failures, and the clearest failure is not known yet."""
         view = self.view
         return view is not None and not self.running and self.offer is None and bool(view.failures)
 
     def take_offer(self, offer: Failure | None) -> str:
-        """The clearest failure of what ended. Gives the run to go to; "" where the person chose one."""
+        """Take the clearest failure of the ended execution. Returns the run to go to; "" if the person chose a run."""
         self.offer = offer if offer is not None and self.view is not None and offer.run in self.view.runs else None
         if self.offer is None or not self.follow:
             return ""
@@ -171,7 +171,7 @@ class RunController:
     # What changed
 
     def note(self, run: str) -> None:
-        """This run changed, "" the execution as a whole, or `ALL`."""
+        """Note a change of this run, of the whole execution (""), or of everything (`ALL`)."""
         self._changed.add(run)
 
     @property
@@ -269,22 +269,22 @@ class RunController:
         self._stored = {run: parts}
 
     def lacks_prompt(self, run: RunState) -> bool:
-        """Must what it is asked be read? No event says it to every watcher, the history knows it from the start. True
-        only once."""
+        """Whether the app must read the run's prompt. No event has it for every watcher, but the history has it from
+        the start. True only once."""
         if self._prompt[0] == run.ref.run:
             return False
         self._prompt = (run.ref.run, "")
         return True
 
     def take_prompt(self, run: str, prompt: str) -> bool:
-        """Take what a run is asked. False: a different run is shown by now."""
+        """Take the prompt of a run. False if the screen shows a different run by now."""
         if self._prompt[0] != run:
             return False
         self._prompt = (run, prompt)
         return True
 
     def stream_lines(self, run: RunState, width: int) -> list[Line]:
-        """What it was asked and has said so far."""
+        """The run's prompt, and its messages so far."""
         prompt = self._prompt[1] if self._prompt[0] == run.ref.run else ""
         return self._stream.lines(run, width, self._stored.get(run.ref.run, []), prompt=prompt)
 
@@ -339,7 +339,7 @@ class RunController:
         )
 
     def heading(self, width: int, narrow: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
-        """The left and right texts of the title; below `narrow` cells it says less."""
+        """The left and right texts of the title, which are shorter below `narrow` cells."""
         if self.view is None:
             return (), ()
         name: Line = ((f"{one_line(self.view.title, 40)}  ", ""),) if width >= 100 else ()
@@ -352,7 +352,7 @@ class RunController:
         return [bar(self.view, width)] if self.view is not None else [()]
 
     def fact_lines(self, width: int) -> list[Line]:
-        """What was planned and used, who is slowed down, and how it ended."""
+        """The plan, the usage, the slowed agents, and the end of the execution."""
         if self.view is None:
             return []
         slowed: Sequence[tuple[Throttled, float]] = ()
@@ -363,8 +363,8 @@ class RunController:
         return facts(self.view, self._agents, self.expected, slowed, width, lost=self.lost, resume_key=self.resume_key)
 
     def offer_lines(self, row: int, width: int, keymap: Mapping[str, str]) -> list[Line]:
-        """The clearest failure of what ended, with the key that opens it, or goes to it; () where the person looked at
-        it and went on."""
+        """The clearest failure of the ended execution, with the key that opens it or goes to it; () if the person has
+        looked at it and left it."""
         if self.offer is None or self.view is None:
             return []
         run, chosen = self.view.runs[self.offer.run], self.chosen(row)
@@ -377,12 +377,12 @@ class RunController:
         return banner([fit(head, width - 4), *failure_lines(run.ref.test, self.offer, width - 4)])[:-1]
 
     def legend_lines(self, width: int) -> list[Line]:
-        """The signs beside cells in words."""
+        """The meaning of the signs beside cells."""
         line = legend(self.grid, width) if self.grid is not None else ()
         return [line] if line else []
 
     def key_names(self, row: int) -> list[str]:
-        """What can be done now: names of actions, the most important first."""
+        """The names of the actions that are possible now, the most important first."""
         view = self.view
         if view is None or not view.total:
             return []
