@@ -1,1 +1,1 @@
-"""The figures of the project: a module each, side by side with what they are compared to."""
+"""The project's performance figures. Each module measures one subject, beside the comparison it needs."""

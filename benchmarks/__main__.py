@@ -1,9 +1,9 @@
-"""All figures of this folder, one table.
+"""Measures all figures of this folder, and prints one table.
 
     python -m benchmarks [--quick] [--only MODULE] [--json FILE] [--write]
 
-Every module with `run(quick) -> list[Row]` is run, each in a process of its own: none warms another's caches or leaves
-it its garbage. Exit code 1 when one of them could not be measured; a figure that is not reached is a ✗, not an error.
+Runs every module that has `run(quick) -> list[Row]`, each in a separate process, so that no module warms the caches of
+another or leaves garbage to it. Exit code 1 if a module could not be measured. A missed figure is a ✗, not an error.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from benchmarks.table import Row, markdown
 PAGE = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- figures: made by python -m benchmarks --write -->", "<!-- end of figures -->"
 _BUSY = (
-    " The machine was shared: the load is what other work took when measuring began, and figures are likely worse than"
+    " The machine was shared: the load is that of other work when measuring started, and figures are likely worse than"
     " on a quiet one, those of throughput most."
 )
 _NO_FIGURES = ("__main__", "accuracy", "machine", "table")
@@ -47,7 +47,7 @@ def measure_here(name: str, quick: bool) -> list[Row]:
 
 
 def measure_apart(name: str, quick: bool) -> list[Row]:
-    """The figures of one module, measured in a process of its own. Raises `subprocess.CalledProcessError`."""
+    """The figures of one module, measured in a separate process. Raises `subprocess.CalledProcessError`."""
     command = [sys.executable, "-m", "benchmarks", "--only", name, "--json", "-", *(["--quick"] if quick else [])]
     done = subprocess.run(command, cwd=PAGE.parents[1], stdout=subprocess.PIPE, text=True, check=True)
     return [Row(**one) for one in json.loads(done.stdout)["figures"]]
@@ -72,7 +72,7 @@ def measure_all(quick: bool) -> tuple[list[Row], list[str]]:
 
 
 def page_with(page: str, table: str, machine: Machine, quick: bool) -> str:
-    """The page with another table between its marks."""
+    """The page with a new table between its marks."""
     head, begin, rest = page.partition(BEGIN)
     _, end, tail = rest.partition(END)
     if not begin or not end:
@@ -83,15 +83,15 @@ def page_with(page: str, table: str, machine: Machine, quick: bool) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print the table, write it where asked."""
+    """Measure, print the table, and write it to the requested files."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="All figures of the project.")
     parser.add_argument("--quick", action="store_true", help="small rounds, to see that it works")
     parser.add_argument("--only", metavar="MODULE", choices=modules(), help="the figures of this module alone")
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON (- is the standard output)")
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.name} of this folder")
     given = parser.parse_args(arguments)
-    machine = this_machine()  # before its load is our own
-    # The histories that are measured are of no project that lies in this folder.
+    machine = this_machine()  # before the benchmarks add to the load
+    # The measured histories belong to no project in this folder.
     os.environ.setdefault("AGENTEVAL_SCOPE", "all")
     rows, broken = (measure_here(given.only, given.quick), []) if given.only else measure_all(given.quick)
     report: dict[str, Any] = {"version": 1, "machine": machine.as_json(), "quick": given.quick}

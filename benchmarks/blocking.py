@@ -2,8 +2,8 @@
 
     python -m benchmarks --only blocking [--quick]
 
-The real app at 120x40 without a terminal: keys come as fast as a quick person types, and beside them something asks
-every millisecond whether it can be its turn. Processor time: what else the machine does is not in it.
+The real app at 120x40 without a terminal. Keys come as fast as a quick person types, and a task asks for its turn every
+millisecond. The figures are processor time, so other work of the machine doesn't count.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ DUE_MS = 16
 TICK_S, KEY_S, QUIET_S = 0.001, 0.06, 1.5
 KINDS = (
     ("letters in a text", "a", "a"),
-    ("letters taken away", "backspace", None),
+    ("deleting letters", "backspace", None),
     ("a bracket that breaks the config, and its repair", "delete,ctrl+z", None),
 )  # fmt: skip
 
 
 def run(quick: bool = False) -> list[Row]:
-    """The longest times, and what is usual."""
+    """The longest times, and the usual ones."""
     gc.set_threshold(20_000, 20, 20)  # as the program does
     repeat, times = (20, 6) if quick else (200, 60)
     with tempfile.TemporaryDirectory() as folder:
@@ -77,15 +77,15 @@ async def _measured(suite: Path, db: Path, repeat: int, times: int) -> list[Row]
                     await asyncio.sleep(KEY_S)
                     longest.append(held[0] * 1e3)
             held[0] = 0.0
-            await asyncio.sleep(QUIET_S)  # the verdicts of all runs come when nothing is typed
+            await asyncio.sleep(QUIET_S)  # the verdicts of all runs come after the typing
             longest.append(held[0] * 1e3)
             watch.cancel()
             if character and editor.text == before:
                 raise SystemExit(f"nothing was typed: {editor.text}")
             worst = max(longest)
-            said = f"{worst:.1f} ms (of half of the keys at most {statistics.median(longest):.1f})"
+            said = f"{worst:.1f} ms (median {statistics.median(longest):.1f})"
             rows.append(Row(f"  {what}", said, f"< {DUE_MS} ms", worst < DUE_MS))
-    head = f"the longest that the config editor takes no key while one types, {repeat} stored runs, 120x40"
+    head = f"longest time without reading a key in the config editor, {repeat} stored runs, 120x40"
     return [Row(head, f"{max(float(row.measured.split()[0]) for row in rows):.1f} ms", f"< {DUE_MS} ms",
                 all(row.reached for row in rows)), *rows]  # fmt: skip
 

@@ -2,9 +2,8 @@
 
     python -m benchmarks.checking [--quick]
 
-A suite of 1,000 tests with a criterion of 5 checks each, with nothing wrong in it, in the three ways that configs are
-written: UXON in a block, YAML, and UXON in a block with a warning in each of them, so that places are looked up.
-Processor time.
+A suite without errors of 1,000 tests, each with a criterion of 5 checks, in three forms: UXON in a block, YAML, and
+UXON in a block with a warning in each config, so that places are looked up. Processor time.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from benchmarks.table import Row, markdown
 
 
 def in_blocks(tests: int, *, warned: bool = False) -> str:
-    """A suite whose configs are UXON in literal blocks; `warned`: with a variable that is not known."""
+    """A suite whose configs are UXON in literal blocks; `warned`: with an unknown variable."""
     lines = ["name: Blocks", "agent: shop", "agents: {shop: {kind: demo}}", "tests:"]
     for number in range(tests):
         asked = "{{unknown}}" if warned else f"order {number}"
@@ -34,21 +33,21 @@ def in_blocks(tests: int, *, warned: bool = False) -> str:
 
 
 def figures(text: str, rounds: int) -> tuple[float, float, int]:
-    """Milliseconds of reading and of checking (medians), and how many problems there are."""
+    """The milliseconds for reading and for checking (medians), and the number of problems."""
     reading, checking, problems = [], [], 0
     for number in range(rounds + 1):
         began = time.process_time()
         loaded = load_text(text, Path("bench.suite.yaml"))
         read = time.process_time()
         problems = len(check_suite(loaded, {}))
-        if number:  # imports and schemas are not what is measured
+        if number:  # imports and schemas are not measured
             reading.append((read - began) * 1e3)
             checking.append((time.process_time() - read) * 1e3)
     return statistics.median(reading), statistics.median(checking), problems
 
 
 def run(quick: bool = False) -> list[Row]:
-    """A row for each way of writing configs."""
+    """A row for each form of the configs."""
     tests, rounds = (100, 2) if quick else (1_000, 7)
     texts = {
         "UXON in blocks": in_blocks(tests),

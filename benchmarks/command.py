@@ -2,8 +2,8 @@
 
     python -m benchmarks.command [--quick]
 
-The agent is a Python function in a process of its own that is reused; every run is stored durably. The time on the
-clock, and the processor's of the command and of all processes that it started.
+The agent is a Python function in a separate process, which is reused; every run is stored durably. Measures the wall
+time, and the processor time of the command and of all processes that it started.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ CONFIG = "kind: python, callable: 'quick:f', reuse: true"
 
 
 def measure(folder: Path, number: int) -> tuple[float, float]:
-    """Seconds on the clock, and of the processor, of one command with a new history."""
+    """The wall time and the processor time of one command with a new history, in seconds."""
     (folder / "quick.py").write_text(AGENT, encoding="utf-8")
     suite = folder / "throughput.suite.yaml"
     suite.write_text(suite_text(number, False).replace("kind: echo", CONFIG), encoding="utf-8")
     own = {f"AGENTEVAL_{one}_DIR": str(folder / "own") for one in ("DATA", "CONFIG", "RUNTIME", "CACHE")}
     database = folder / f"{time.monotonic_ns()}.db"
     command = [sys.executable, "-m", "agenteval_tui", "run", "--trust", "--db", str(database), str(suite)]
-    # Without bytecode the agent's process would compile what it imports each time.
+    # Without bytecode, the agent's process would compile its imports each time.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | own
     before, began = os.times(), time.perf_counter()
     subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
@@ -42,14 +42,14 @@ def measure(folder: Path, number: int) -> tuple[float, float]:
 
 
 def run(quick: bool = False) -> list[Row]:
-    """The medians of several commands; the first one is not counted."""
+    """The medians of several commands. The first command doesn't count."""
     number, rounds = (100, 1) if quick else (1_000, 7)
     with tempfile.TemporaryDirectory() as name:
         measure(Path(name), 10)
         clock, processor = zip(*(measure(Path(name), number) for _ in range(rounds)), strict=True)
     took = statistics.median(clock)
-    what = f"agenteval run: {number:,} tests, 5 checks, a Python function in a process of its own, stored durably"
-    measured = f"{took:.2f} s ({statistics.median(processor):.2f} s of the processor)"
+    what = f"agenteval run: {number:,} tests, 5 checks, a Python function in a separate process, stored durably"
+    measured = f"{took:.2f} s ({statistics.median(processor):.2f} s of processor time)"
     return [Row(what, measured, f"< {DUE_S} s", took < DUE_S)]
 
 

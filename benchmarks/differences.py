@@ -1,4 +1,4 @@
-"""Two transcripts side by side and the tree of a test's repetitions: what a person waits for."""
+"""How long a person waits for two transcripts side by side, and for the tree of a test's repetitions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCREEN = 43  # rows of the view at 140x45
 
 
 def transcript(differs: Callable[[int], bool], steps: int = STEPS) -> Transcript:
-    """Turns of four steps (a prompt, a call, its result, an answer); those that `differs` names say other words."""
+    """Turns of four steps (a prompt, a call, its result, an answer). The turns in `differs` have different words."""
     messages: list[Message] = []
     calls: list[ToolCall] = []
     for turn in range(steps // 4):
@@ -32,7 +32,7 @@ def transcript(differs: Callable[[int], bool], steps: int = STEPS) -> Transcript
 
 
 def opened(left: Transcript, right: Transcript) -> DifferenceDocument:
-    """The difference as the screen opens it: aligned, with the first screenful laid out."""
+    """The difference, aligned, with the layout of its first screenful, as when the screen opens."""
     document = DifferenceDocument(align(left, right), 138)
     document.settle(0, SCREEN)
     for row in range(SCREEN):

@@ -1,4 +1,4 @@
-"""What the config editor asks on a keystroke: what is wrong, what can be written here, what this is."""
+"""The config editor's work on a keystroke: diagnostics, completions, and the description at the cursor."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Seen:
 
 
 def milliseconds(text: str, ask: Callable[[str, int], object], places: int) -> list[float]:
-    """How long a question takes at so many places of the text; every second time nothing is written behind it yet."""
+    """How long an answer takes at many places of the text. Every second time, the text ends at the place."""
     took = []
     for place in range(places):
         offset = len(text) * place // places

@@ -1,11 +1,12 @@
-"""The end of an execution beside the history's length: the last lines of `agenteval run`.
+"""The end of an execution with histories of different lengths: the last lines of `agenteval run`.
 
     python -m benchmarks.ending [--quick]
 
-A suite of 50 tests with 5 criteria, of which every third run fails, was executed 0, 10, 100 and 1,000 times before.
-Measured is the processor time from the end of the last run to the last line (`cli.run_finish.finish`): reading the
-runs, their statistics, the causes of failures, what each test did before, and what was used. The histories take
-turns, so that each ratio is of one time. Once without a baseline, once with the first execution as the baseline.
+A suite of 50 tests with 5 criteria was executed 0, 10, 100 and 1,000 times before, and every third run failed. The
+figure is the processor time from the end of the last run to the last line (`cli.run_finish.finish`): reading the runs,
+their statistics, the causes of failures, the earlier results of each test, and the usage. The histories take turns, so
+that both figures of a ratio are from the same time. Measured once without a baseline, and once with the first execution
+as the baseline.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ DUE = 1.1
 
 
 def with_executions(path: Path, number: int) -> Store:
-    """A history with so many executions of the suite, and the one that ends now ("NOW")."""
+    """A history with this number of executions of the suite, and the execution that ends now ("NOW")."""
     store = Store.open(path)
     names = [*(f"E{one:06}" for one in range(number)), "NOW"]
     record, runs = execution("any", TESTS, 0)
@@ -50,7 +51,7 @@ def with_executions(path: Path, number: int) -> Store:
 
 
 def seconds_of_end(store: Store) -> float:
-    """Processor seconds of the end of "NOW"."""
+    """The processor time for the end of "NOW", in seconds."""
     out = Output(io.StringIO(), {})
     progress = RunProgress(out, ProgressState.of(store))
     began = time.process_time()
@@ -59,10 +60,10 @@ def seconds_of_end(store: Store) -> float:
 
 
 def rows_of(stores: Mapping[int, Store], rounds: int, title: str) -> list[Row]:
-    """A figure for each history (by its length); the first is what the others are measured against."""
+    """A figure for each history, by its length. The others are compared with the first."""
     took: dict[int, list[float]] = {number: [] for number in stores}
     for store in stores.values():
-        seconds_of_end(store)  # imports and caches are not what is measured
+        seconds_of_end(store)  # imports and caches are not measured
     for _ in range(rounds):
         for number, store in stores.items():
             took[number].append(seconds_of_end(store))

@@ -1,8 +1,8 @@
-"""The history: runs stored durably a second, and how long lists and searches of 100,000 runs take.
+"""The history: how many runs it stores durably per second, and how long lists and searches of 100,000 runs take.
 
     python -m benchmarks.history [--quick] [--json FILE]
 
-A run is 10 messages, 2 tool calls and 5 criteria with a metric each; a figure is the median, with the worst behind it.
+A run has 10 messages, 2 tool calls and 5 criteria with one metric each. A figure is the median, followed by the worst.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TESTS = 50
 SUITES = 10
 IN_FLIGHT = 256  # runs that wait for the disk at a time
 HISTORIES = "BENCHMARKS_HISTORIES"
-"""The variable that names the folder of the histories that were filled in this round."""
+"""The environment variable with the folder of the histories that this round has filled."""
 
 _dice = random.Random(1)
 _WORDS = ["".join(_dice.choices("abcdefghiklmnoprstuvw", k=_dice.randint(3, 9))) for _ in range(5_000)]
@@ -42,7 +42,7 @@ def _words(number: int) -> str:
 
 
 def transcript(number: int) -> Transcript:
-    """Ten messages, two tool calls; no two are equal."""
+    """A transcript of ten messages and two tool calls. No two transcripts are equal."""
     answer = f"Your order {number} is on its way. {_words(30)}"
     messages = (
         Message("system", "You help customers of a shop."),
@@ -78,7 +78,7 @@ def results(number: int) -> tuple[CriterionResult, ...]:
 
 
 def execution(name: str, number: int, first: int) -> tuple[ExecutionRecord, list[tuple[PlannedRun, RunEnded]]]:
-    """An execution of so many runs."""
+    """An execution with this number of runs."""
     suite = f"/suites/{first % SUITES}.suite.yaml"
     hashes = tuple(f"hash-{one}" for one in range(5))
     runs = []
@@ -99,13 +99,13 @@ def execution(name: str, number: int, first: int) -> tuple[ExecutionRecord, list
 
 
 def stored_per_second(folder: Path, number: int, round_: int) -> float:
-    """Start and end runs one by one, as an execution does; the time until the last is on the disk."""
+    """Start and end runs one by one, as an execution does. Returns the time until the last run is on the disk."""
     record, runs = execution(f"RATE{round_}", number, 0)
     with Store.open(folder / f"rate-{round_}.db") as store:
         store.begin_execution(record, [run for run, _ in runs]).result()
         waiting: deque[Future[None]] = deque()
         gc.collect()
-        gc.freeze()  # what the benchmark made beforehand is not to be looked through again and again
+        gc.freeze()  # the garbage collector leaves out the benchmark's own objects
         began = time.perf_counter()
         for run, ended in runs:
             store.run_started(run.id, 1, 5_000)
@@ -122,7 +122,7 @@ def stored_per_second(folder: Path, number: int, round_: int) -> float:
 
 
 def filled(path: Path, number: int) -> Store:
-    """A history of so many runs in executions of 500; a copy where another module of the same round has filled one."""
+    """A history with this number of runs, in executions of 500. A copy, if a module of this round has made one."""
     made = Path(os.environ[HISTORIES], f"{number}.db") if HISTORIES in os.environ else None
     if made is not None and made.is_file():
         shutil.copyfile(made, path)
@@ -137,7 +137,7 @@ def filled(path: Path, number: int) -> Store:
 
 
 def readings(store: Store) -> Iterator[tuple[str, float, Callable[[], object]]]:
-    """What people do in the history: a name, the milliseconds that are due (0: none), what to measure."""
+    """Actions in the history: a name, the target in milliseconds (0: none), and the function to measure."""
 
     def first_page() -> object:
         return store.run_rows(store.run_ids()[:200])
@@ -148,8 +148,8 @@ def readings(store: Store) -> Iterator[tuple[str, float, Callable[[], object]]]:
     yield "first page of runs (ids of all, 200 rows)", 100, first_page
     yield "next page (200 rows anywhere)", 16, lambda: store.run_rows(ids[(at := next(places)) : at + 200])
     yield "first page of executions (200 rows)", 100, store.executions
-    yield "search: a word that few runs have", 100, lambda: store.run_ids(RunFilter(text=f"#W{next(orders)}"))
-    yield "search: two words that all runs have", 100, lambda: store.run_ids(RunFilter(text="order number "))
+    yield "search: a word in few runs", 100, lambda: store.run_ids(RunFilter(text=f"#W{next(orders)}"))
+    yield "search: two words in all runs", 100, lambda: store.run_ids(RunFilter(text="order number "))
     yield "search: the start of a word", 100, lambda: store.run_ids(RunFilter(text="ab"))
     yield "search: a phrase in failed runs", 100, lambda: store.run_ids(RunFilter('"is on its way"', ("failed",)))
     yield "filter: failed runs", 100, lambda: store.run_ids(RunFilter(outcomes=("failed", "error")))
@@ -164,7 +164,7 @@ def _one(store: Store, run: str) -> None:
 
 
 def measure(what: Callable[[], object], times: int) -> list[float]:
-    """Milliseconds of each time."""
+    """The milliseconds of each call."""
     took = []
     for _ in range(times):
         began = time.perf_counter()
@@ -196,7 +196,7 @@ def run(quick: bool = False) -> list[Row]:
 
 
 def main() -> None:
-    """Measure, print the table, write JSON where asked."""
+    """Measure, print the table, and with --json write a file."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--quick", action="store_true", help="5,000 runs, to see that it works")
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON (- is the standard output)")

@@ -1,5 +1,5 @@
-"""How much memory and time it takes to import a large Inspect log (25 MB packed by zstd, many times that as JSON), and
-conversations in lines of JSON.
+"""The memory and time for importing a large Inspect log (25 MB compressed by zstd, many times that as JSON), and
+conversations as lines of JSON.
 
 python -m benchmarks.importing [--quick] [--json FILE]
 """
@@ -28,12 +28,12 @@ LINES_MB, LINES_PER_S = 93, 1_700
 
 
 def _message(rng: random.Random, role: str, number: int, **more: Any) -> dict[str, Any]:
-    text = " ".join(f"{rng.getrandbits(32):x}" for _ in range(330))  # 3 kB that pack to a half
+    text = " ".join(f"{rng.getrandbits(32):x}" for _ in range(330))  # 3 kB that compress to a half
     return {"id": f"m{number}", "role": role, "content": text, **more}
 
 
 def sample(number: int, turns: int) -> dict[str, Any]:
-    """A sample as Inspect writes it: the messages, the same in a pool, and again in the events' outputs."""
+    """A sample as Inspect writes it: the messages are in the sample, in a pool, and in the events' outputs."""
     rng = random.Random(number)
     messages = [_message(rng, "user", 0)]
     events: list[dict[str, Any]] = []
@@ -63,7 +63,7 @@ def sample(number: int, turns: int) -> dict[str, Any]:
 
 
 def make_log(path: Path, samples: int) -> int:
-    """Write a log; the bytes of JSON in it."""
+    """Write a log. Returns the number of bytes of its JSON."""
     if sys.version_info >= (3, 14):
         import zipfile
     else:
@@ -82,7 +82,7 @@ def make_log(path: Path, samples: int) -> int:
 
 
 def make_lines(path: Path, number: int) -> int:
-    """Write conversations of 16 messages, 5 KB and one a line, as OpenAI's API has them; the bytes of JSON in it."""
+    """Write conversations in OpenAI's format, one a line, each with 16 messages and 5 KB. Returns the bytes of JSON."""
     rng = random.Random(1)
     with path.open("w", encoding="utf-8") as file:
         for one in range(number):
@@ -99,7 +99,7 @@ def make_lines(path: Path, number: int) -> int:
 
 
 def import_into(path: Path, db: Path) -> dict[str, float]:
-    """Import it in this process: seconds, and the most memory that the whole process had, in megabytes."""
+    """Import it in this process. Returns the seconds, and the peak memory of the whole process in megabytes."""
     from agenteval_tui.formats.import_file import import_file
     from agenteval_tui.history.store import Store
 
@@ -124,7 +124,7 @@ def _memory(what: str, megabytes: float, due: int) -> Row:
 
 
 def run(quick: bool) -> list[Row]:
-    """The figures of this module. Making a file and importing it are processes of their own."""
+    """The figures of this module. Separate processes make the file and import it."""
     samples, number = (SAMPLES // 10, CONVERSATIONS // 10) if quick else (SAMPLES, CONVERSATIONS)
     with tempfile.TemporaryDirectory() as folder:
         path, lines = Path(folder, "log.eval"), Path(folder, "conversations.jsonl")

@@ -1,4 +1,4 @@
-"""A transcript of 5 MB in the real Inspect screen: until it is painted, from step to step, searched."""
+"""A transcript of 5 MB in the real Inspect screen: opening it, going from step to step, and searching it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SIZE = (140, 45)
 
 
 def transcript(seed: int, steps: int = STEPS, characters: int = CHARACTERS) -> Transcript:
-    """Turns of four steps (a prompt, a call, its long result, an answer), no two texts alike."""
+    """Turns of four steps (a prompt, a call, its long result, an answer). No two texts are equal."""
     messages: list[Message] = []
     calls: list[ToolCall] = []
     turns = steps // 4
@@ -42,7 +42,7 @@ def transcript(seed: int, steps: int = STEPS, characters: int = CHARACTERS) -> T
 
 
 def run(quick: bool = False) -> list[Row]:
-    """Medians over a few rounds; a repaint is part of each figure but those of searching."""
+    """Medians over a few rounds. Each figure includes a repaint, except the figures for searching."""
     gc.set_threshold(20_000, 20, 20)  # as the program does
     with tempfile.TemporaryDirectory() as folder:
         db = Path(folder) / "history.db"
@@ -79,7 +79,7 @@ async def _measured(folder: Path, db: Path, quick: bool) -> list[Row]:
             app.inspect(run)
             await _shown(app, run)
             opened.append((time.perf_counter() - began) * 1e3)
-            # What is found out beside the run is not waited for, but it must not be counted into the next round.
+            # No figure includes the background work on a run, but it must not run into the next round.
             await pilot.pause(RESTING_SECONDS + 0.1)
             screen = app.screen
             assert isinstance(screen, InspectScreen)
@@ -93,28 +93,28 @@ async def _measured(folder: Path, db: Path, quick: bool) -> list[Row]:
             _row("  to the next step", steps, 10),
             _row("  to its end, and back", ends, None),
         ]
-        for words, about in (("needle", "a word that it has 15 times"), ("customer", "one that it has 10,000 times")):
+        for words, about in (("needle", "a word with 15 hits"), ("customer", "a word with 10,000 hits")):
             whole, held = await _searched(view, words)
             rows.append(_row(f"  search for {about}: all found", [whole], None))
-            rows.append(_row("    the longest that a key waits", [held], 16))
+            rows.append(_row("    longest wait of a key", [held], 16))
         return rows
 
 
 async def _shown(app: AgentevalApp, run: str) -> None:
-    """Wait until the run is open and its transcript painted."""
+    """Wait until the run is open and its transcript is painted."""
     while True:
         screen = app.screen
         if isinstance(screen, InspectScreen) and screen.shown_run == run:
             view = screen.query_one("#transcript", TranscriptView)
             await _painted(view, lambda: None)
             return
-        # Not at once again: who asks all the time takes the interpreter from the thread that reads.
+        # Wait a moment: constant asking would take the interpreter from the thread that reads.
         await asyncio.sleep(0.002)
 
 
 async def _painted(view: TranscriptView, work: Callable[[], object]) -> float:
-    """Do something, wait for the repaint; milliseconds of work. The toolkit paints on a clock of 60 a second, and what
-    it waits for that clock is not counted."""
+    """Do something and wait for the repaint. Returns the milliseconds of work, without the time that the toolkit waits
+    for its clock (60 frames a second)."""
     done = asyncio.Event()
     began = time.process_time()
     work()
@@ -124,7 +124,7 @@ async def _painted(view: TranscriptView, work: Callable[[], object]) -> float:
 
 
 async def _searched(view: TranscriptView, words: str) -> tuple[float, float]:
-    """How long a search takes as the screen does it, and the longest time in it that nothing else could be done."""
+    """How long a search of the screen takes, and the longest time in which it blocks everything else."""
     began = last = time.perf_counter()
     held = 0.0
     for _ in view.searching(words):

@@ -1,4 +1,4 @@
-"""Living with a large history: the History screen, checking the file, pruning half of it, copying it.
+"""Work with a large history: the History screen, and checking, pruning (half of it) and copying the file.
 
 python -m benchmarks --only keeping [--quick]
 """
@@ -21,12 +21,12 @@ from agenteval_tui.history.store import Store
 from benchmarks.history import filled
 from benchmarks.table import Row
 
-STEP_S = 0.0005  # how exactly a moment is known
-QUIET_S = 0.15  # without a painting: the screen is as it should be
+STEP_S = 0.0005  # the resolution of a moment
+QUIET_S = 0.15  # without painting: the screen has its final state
 
 
 def run(quick: bool = False) -> list[Row]:
-    """All figures, with a history of its own."""
+    """All figures, with a separate history."""
     number = 5_000 if quick else 100_000
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -39,7 +39,7 @@ def run(quick: bool = False) -> list[Row]:
 
 
 async def _on_the_screen(folder: Path, path: Path, number: int, times: int) -> list[Row]:
-    """In the real app, without a terminal: from the key to the moment at which the rows are there and painted."""
+    """In the real app, without a terminal: the time from the key until the rows are painted."""
     from textual.widgets import Input
 
     from agenteval_tui.cli.start import AppStart
@@ -68,7 +68,7 @@ async def _on_the_screen(folder: Path, path: Path, number: int, times: int) -> l
         view = screen.query_one("#list", VirtualList)
 
         def complete() -> bool:
-            """Is every row that is seen here?"""
+            """Whether every visible row is read."""
             source, top = screen.controller.rows, view.scroll_offset.y
             seen = range(top, min(top + view.size.height, view.count))
             return source is not None and view.source is source and all(source.has(one // PAGE) for one in seen)
@@ -78,7 +78,7 @@ async def _on_the_screen(folder: Path, path: Path, number: int, times: int) -> l
             done = act()
             await _until(lambda: done() and complete())
             there = time.perf_counter()
-            # The last painting counts: it is over when nothing was painted for a while.
+            # The last painting counts. It has happened if nothing was painted for a while.
             await _until(lambda: time.perf_counter() - max(painted[0], there) > QUIET_S)
             return (max(painted[0], there) - began) * 1e3
 
@@ -111,7 +111,7 @@ async def _on_the_screen(folder: Path, path: Path, number: int, times: int) -> l
             ("first page of all runs", 40.0, first),
             ("next page", 16.0, next_page),
             ("a page anywhere", 0.0, anywhere),
-            ("search or filter, as typed", 60.0, search),
+            ("search or filter while typing", 60.0, search),
         ):
             figures = [await took(act) for _ in range(times)]
             middle = statistics.median(figures)
@@ -156,11 +156,11 @@ def _looking_after(path: Path, number: int) -> list[Row]:
         done = prune(store, found, told)
         took = time.perf_counter() - began
         said = f"{took:.1f} s ({done.runs / took:,.0f} runs a second; others wait {longest * 1e3:.0f} ms at most)"
-        rows.append(Row(f"pruning: looking what would go, {number:,} runs", f"{looked:.2f} s", "", None))
+        rows.append(Row(f"pruning: dry run, {number:,} runs", f"{looked:.2f} s", "", None))
         rows.append(Row(f"pruning {done.runs:,} of {number:,} runs", said, "", None))
         began = time.perf_counter()
         freed = vacuum(store)
         took = time.perf_counter() - began
         said = f"{took:.1f} s ({freed.before / 1e6:,.0f} → {freed.after / 1e6:,.0f} MB)"
-        rows.append(Row("giving the space back (vacuum)", said, "", None))
+        rows.append(Row("freeing the space (vacuum)", said, "", None))
     return rows

@@ -1,9 +1,9 @@
-"""A key in the config editor, in a terminal: lines that are wrapped, and 200 stored runs whose verdicts follow it.
+"""A key in the config editor, in a terminal, with wrapped lines and the verdicts of 200 stored runs.
 
     python -m benchmarks.keystrokes [--quick]
 
-A real pseudo-terminal of 120x40. A key is on the screen with the first bytes of its answer; the last ones bring the
-verdicts of the open run and of all others.
+A real pseudo-terminal of 120x40. The first bytes of the answer show the key; the last bytes show the verdicts of the
+open run and of all other runs.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ tests:
 
 
 def suite_with(repeat: int) -> str:
-    """A suite of one test that runs so many times, whose config has a line that is wrapped."""
+    """A suite with one test that runs this number of times, and whose config has a wrapped line."""
     words = ", ".join(f'"{word}"' for word in (_WORDS + " " + _WORDS.upper()).split())
     return SUITE.format(repeat=repeat, words=words)
 
 
 def run(quick: bool = False) -> list[Row]:
-    """Medians over keys that are typed at the end of a long line."""
+    """Medians over keys at the end of a long line."""
     repeat, times = (20, 5) if quick else (200, 40)
     with tempfile.TemporaryDirectory() as folder:
         suite, db = Path(folder, "keystrokes.suite.yaml"), Path(folder, "history.db")
@@ -72,7 +72,7 @@ def run(quick: bool = False) -> list[Row]:
             answers = app.answers(list("abcdefghij" * 4)[:times])
             if app.text == before or "Editor" in app.text.split("\n")[1]:
                 raise SystemExit(f"nothing was typed:\n{app.text}")
-    what = f"key in the config editor, a line that is wrapped, {repeat} stored runs, 120x40"
+    what = f"key in the config editor, a wrapped line, {repeat} stored runs, 120x40"
     sizes, first, last = zip(*answers, strict=True)
     size, painted = statistics.median(sizes), statistics.median(first)
     return [

@@ -1,4 +1,4 @@
-"""What a figure was measured on, and how busy that was."""
+"""The machine of a figure, and how busy it was."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Processor, its cores, memory in GB (0: not known), the system, Python, and the load of the last minute."""
+    """The processor, its cores, memory in GB (0: not known), the system, Python, and the load of the last minute."""
 
     processor: str
     cores: int
@@ -30,7 +30,7 @@ class Machine:
 
 
 def this_machine() -> Machine:
-    """The facts of where this runs, now."""
+    """The facts of this machine, now."""
     usable = getattr(os, "sched_getaffinity", None)
     cores = len(usable(0)) if usable else os.cpu_count() or 1
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0

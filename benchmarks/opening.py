@@ -2,8 +2,8 @@
 
     python -m benchmarks.opening [--quick]
 
-A real pseudo-terminal of 120x40; from the key until what it asked for can be read, and to the last byte that follows.
-Each round is an app of its own: nothing was opened before.
+A real pseudo-terminal of 120x40. Measures the time from the key until the screen's text is there, and until the last
+byte. Each round starts a new app, in which no screen was open before.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from benchmarks.terminal import SAMPLES, Terminal, environment_in
 
 QUIET_S = 1.0
 KEYS = (
-    # what, key, what can be read then, milliseconds due to the last byte (0: none)
+    # name, key, the text that appears, target in milliseconds until the last byte (0: none)
     ("command palette", "\x10", "Plan a run", 100),
-    ("esc: leave the palette", "\x1b", "customers-austria", 0),
+    ("esc: close the palette", "\x1b", "customers-austria", 0),
     ("help", "?", "Used most", 100),
-    ("esc: leave the help", "\x1b", "customers-austria", 0),
+    ("esc: close the help", "\x1b", "customers-austria", 0),
     ("Compare", "6", "test-", 200),
     ("Editor", "2", "prompt", 100),
     ("Compare again", "6", "test-", 100),
@@ -33,8 +33,8 @@ KEYS = (
 
 
 def round_of(db: Path, folder: str) -> list[tuple[float, float]]:
-    """Milliseconds of each key until it can be read, and to the last byte, in one app."""
-    # In a checkout with git the samples are a project of their own, which has no run stored.
+    """The milliseconds from each key until the text is there, and until the last byte, in one app."""
+    # In a git checkout, the samples are a separate project, which has no stored run.
     environment = {**environment_in(folder), SCOPE: "all"}
     with Terminal([sys.executable, "-m", "agenteval_tui", "--db", str(db), str(SAMPLES)], environment) as app:
         app.until("customers-austria")
@@ -43,11 +43,11 @@ def round_of(db: Path, folder: str) -> list[tuple[float, float]]:
 
 def run(quick: bool = False) -> list[Row]:
     """The medians of several apps."""
-    number, rounds = (6_000, 1) if quick else (100_000, 7)  # two executions of a suite at least
+    number, rounds = (6_000, 1) if quick else (100_000, 7)  # at least two executions of a suite
     with tempfile.TemporaryDirectory() as folder:
         db = Path(folder, "history.db")
         filled(db, number).close()
-        # An app begins where the last one was left: each has folders of its own.
+        # An app starts on the last app's screen, so each app has separate folders.
         took = [round_of(db, tempfile.mkdtemp(dir=folder)) for _ in range(rounds)]
     rows = []
     for (what, _, _, due), each in zip(KEYS, zip(*took, strict=True), strict=True):

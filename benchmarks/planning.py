@@ -1,4 +1,4 @@
-"""How long it takes to plan 100,000 rows of a dataset, and to estimate what a plan will take from 100,000 runs.
+"""How long it takes to plan 100,000 rows of a dataset, and to estimate the usage of a plan from 100,000 stored runs.
 
 python -m benchmarks.planning [--quick] [--json FILE]
 """
@@ -33,7 +33,7 @@ _CRITERIA = '[{name: c, prototype_class: TextResponse, config_uxon: {metrics: [{
 
 
 def planned_rows(folder: Path, rows: int) -> tuple[Plan, float, float]:
-    """A plan with a run for each row; the seconds it took, and the megabytes that the process grew by."""
+    """Make a plan with a run for each row. Returns the seconds, and the growth of the process in megabytes."""
     with (folder / "rows.csv").open("w", encoding="utf-8") as stream:
         stream.write("question,expected,customer\n")
         for number in range(rows):
@@ -68,7 +68,7 @@ def _history(suite_key: str, runs: int) -> Iterator[tuple[PlannedRun, RunEnded]]
 
 
 def estimate_ms(folder: Path, runs: int) -> dict[str, float]:
-    """Milliseconds for the estimate of a plan: of an agent that ran all of them, and of one that never ran."""
+    """The milliseconds to estimate a plan, for an agent that made all stored runs, and for an agent without runs."""
     loaded = _suite(folder)
     found = {}
     with Store.open(folder / "history.db") as store:
@@ -110,7 +110,7 @@ def run(quick: bool = False) -> list[Row]:
 
 
 def main() -> int:
-    """Measure and print; exit code 1 when something due is not reached."""
+    """Measure and print. Exit code 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", type=Path)

@@ -1,9 +1,9 @@
-"""Requests that a server always refuses (429), among others: how much longer the execution takes.
+"""How much longer an execution takes if a server always refuses some of its requests (429).
 
     python -m benchmarks.refusing [--quick]
 
-The server is on loopback. It takes as long to refuse as to answer, and asks to wait for a second. Where the refused
-ones stand among the others is what differs.
+The server is on loopback. It refuses as slowly as it answers, and asks to wait for a second. The rows differ in the
+positions of the refused requests among the others.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def suite_text(port: int, tests: int) -> str:
 
 
 async def execute(tests: int, refused: Collection[int], folder: Path) -> float:
-    """Seconds for an execution, 16 at once."""
+    """The seconds for an execution, with 16 runs at once."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -75,7 +75,7 @@ async def execute(tests: int, refused: Collection[int], folder: Path) -> float:
 
 
 def run(quick: bool = False) -> list[Row]:
-    """One row for each place of the refused ones."""
+    """One row for each position of the refused requests."""
     tests = 32 if quick else 200
     third = tests // 4
     places = {
@@ -88,7 +88,7 @@ def run(quick: bool = False) -> list[Row]:
         took = [asyncio.run(execute(tests, refused, Path(folder))) for refused in ((), *places.values(), ())]
         without = min(took[0], took[-1])
         for place, ratio in zip(places, [one / without for one in took[1:-1]], strict=True):
-            what = f"{tests} runs, 3 of them always refused by a slow server ({place}), over none"
+            what = f"{tests} runs, 3 of them always refused by a slow server ({place}), compared with none"
             rows.append(Row(what, f"{ratio:.2f} times", f"<= {DUE} times", None if quick else ratio <= DUE))
     return rows
 

@@ -1,4 +1,4 @@
-"""Grading stored runs again: what happens on every keystroke in the config editor, and for 2,000 stored samples."""
+"""Grading stored runs again, as on every keystroke in the config editor, and 2,000 stored samples."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def transcripts(number: int) -> list[Transcript]:
 
 
 def keystroke(pool: list[Transcript], edits: int) -> list[float]:
-    """Seconds from an edited config to the verdicts of the whole pool; every edit is new, so nothing is cached."""
+    """The seconds from an edited config to the verdicts of all runs. Every edit is new, so nothing is cached."""
     took = []
     for edit in range(edits):
         text = CONFIG.replace("refund", f"refund{edit}" if edit % 2 else f"refun{'d' * (edit % 3 + 1)}")

@@ -1,4 +1,4 @@
-"""Smallest relaxations of a failing criterion, and mutations of a test's runs: what a person waits for."""
+"""How long a person waits for the smallest relaxations of a failing criterion, and for mutations of a test's runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOOLS: dict[str, Any] = {
     "tools": [{"name": "get_order", "max_calls": 2, "arguments": {"order_id": "#w0"}}, {"name": "refund_order"}],
 }
 CASES: tuple[tuple[str, list[dict[str, Any]]], ...] = (
-    ("one text in the other case", [{"type": "TextMatch", "contains": "the REFUND"}]),
+    ("one text in upper case", [{"type": "TextMatch", "contains": "the REFUND"}]),
     ("three of four texts missing", [TEXT]),
     ("too many calls, wrong arguments, a tool missing", [TOOLS]),
     ("both at once", [TEXT, TOOLS]),

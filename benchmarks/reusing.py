@@ -1,9 +1,9 @@
-"""A `python` agent with `reuse`: what 8 requests at once cost beside one after the other.
+"""The cost of 8 requests at once and one after the other, for a `python` agent with `reuse`.
 
     python -m benchmarks.reusing [--quick]
 
-The function is quick. Processor time of this process and of all processes that it started, to their ends; and how many
-those were. Where the machine is busy, a call takes more than `reused.BUSY_S`, and more processes are started.
+The function is quick. Measures the processor time of this process and of all processes that it started, until their
+ends, and counts these processes. On a busy machine, a call takes more than `reused.BUSY_S`, and more processes start.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchmarks.table import Row, markdown
 
 
 async def calls(folder: Path, number: int, at_once: int) -> int:
-    """So many calls; gives how many processes answered them."""
+    """Make this number of calls. Returns the number of processes that answered."""
     config = {"kind": "python", "callable": "quick:f", "reuse": True}
     agent = make_agent("quick", config, base_dir=folder, env={}, permission=permission_for((), everything=True))
     left, answered = iter(range(number)), set()
@@ -40,7 +40,7 @@ async def calls(folder: Path, number: int, at_once: int) -> int:
 
 
 def measure(folder: Path, number: int, at_once: int) -> tuple[float, int]:
-    """Seconds of the processor, and processes."""
+    """The processor time in seconds, and the number of processes."""
     before = os.times()
     processes = asyncio.run(calls(folder, number, at_once))
     after = os.times()

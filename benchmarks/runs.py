@@ -1,9 +1,9 @@
-"""How many runs a second: 1,000 tests with 5 checks each, an agent in the process, every result durably stored.
+"""Runs per second: 1,000 tests with 5 checks each, an agent in the process, and every result stored durably.
 
     python -m benchmarks.runs [--quick] [--tests N] [--rounds N] [--json FILE]
 
-Measured from the start of the execution until its end is on the disk: planning rows, running, grading, recording,
-committing, and an event for each step to one watcher that keeps its view. Loading the suite is measured apart.
+The time is from the start of the execution until its end is on the disk: planning rows, running, grading, recording,
+committing, and an event for each step to one watcher that keeps its view. Loading the suite is a separate figure.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ CHECKS: list[dict[str, object]] = [
 
 
 class EchoAgent:
-    """Answers at once, in two pieces, with the number that it was asked for."""
+    """Answers at once, in two pieces, with the number in the question."""
 
     def __init__(self, setup: AgentSetup) -> None:
         del setup
@@ -58,15 +58,15 @@ class EchoAgent:
         yield Done()
 
     async def check(self, thorough: bool = False) -> CheckReport:
-        """It is always there."""
+        """It is always reachable."""
         return CheckReport(True, "in this process")
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Closes nothing."""
 
 
 def suite_text(tests: int, distinct: bool) -> str:
-    """A suite with so many tests, all with prompts of their own; `distinct`: with checks of their own as well."""
+    """A suite with this number of tests, each with a different prompt; `distinct`: also with different checks."""
     lines = ["name: Throughput", "agent: echo", "agents: {echo: {kind: echo}}", "tests:"]
     for number in range(tests):
         checks = [{**CHECKS[0], "contains": f"order {number}"}, *CHECKS[1:]] if distinct else CHECKS
@@ -77,7 +77,7 @@ def suite_text(tests: int, distinct: bool) -> str:
 
 
 def measure(tests: int, distinct: bool = False, concurrency: int = 8) -> dict[str, float]:
-    """One round in a new history; seconds, and runs a second."""
+    """One round in a new history. Returns the seconds, and the runs per second."""
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
         loaded = load_text(suite_text(tests, distinct), Path(folder) / "throughput.suite.yaml")
@@ -118,9 +118,9 @@ def measured(quick: bool, distinct: bool = False, tests: int = 1_000, rounds: in
     """Several rounds; the median, the best and the worst."""
     sys.modules["benchmark_agents"] = SimpleNamespace(EchoAgent=EchoAgent)  # type: ignore[assignment]
     entry_points.own(AGENTS)["echo"] = "benchmark_agents:EchoAgent"
-    gc.set_threshold(20_000, 20, 20)  # as the process of an execution has it
+    gc.set_threshold(20_000, 20, 20)  # as in the process of an execution
     tests, rounds = (100, 1) if quick else (tests, rounds)
-    measure(min(tests, 50))  # imports and caches are not what is measured
+    measure(min(tests, 50))  # imports and caches are not measured
     results = [measure(tests, distinct) for _ in range(rounds)]
     rates = [one["runs_per_s"] for one in results]
     return {
@@ -146,7 +146,7 @@ def measured(quick: bool, distinct: bool = False, tests: int = 1_000, rounds: in
 
 
 def main() -> None:
-    """Measure, print a table, write JSON where asked."""
+    """Measure, print a table, and with --json write a file."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--quick", action="store_true", help="one small round, to see that it works")
     parser.add_argument("--tests", type=int, default=1_000)

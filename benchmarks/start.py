@@ -33,7 +33,7 @@ EMPTY_APP = (
 
 
 def until_seen(command: list[str], seen: bytes, environment: dict[str, str]) -> tuple[float, float]:
-    """Seconds from starting `command` to `seen` in what its terminal received: on the clock, and of the processor."""
+    """The seconds from the start of `command` until its terminal received `seen`: wall time and processor time."""
     master, slave = pty.openpty()
     ioctl(slave, TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
     began = time.perf_counter()
@@ -60,7 +60,7 @@ def until_seen(command: list[str], seen: bytes, environment: dict[str, str]) -> 
 
 
 def seconds(arguments: list[str], environment: dict[str, str]) -> float:
-    """How long a verb takes, from starting its process to its end."""
+    """How long a verb takes, from the start of its process to its end."""
     began = time.perf_counter()
     command = [sys.executable, "-m", "agenteval_tui", *arguments]
     subprocess.run(command, capture_output=True, check=True, env=environment)
@@ -68,7 +68,7 @@ def seconds(arguments: list[str], environment: dict[str, str]) -> float:
 
 
 def tree_of_big_suite(tests: int, rounds: int, environment: dict[str, str]) -> list[Row]:
-    """From start to the tree in a folder with a suite of so many tests."""
+    """From the start to the tree, in a folder with a suite of this number of tests."""
     with tempfile.TemporaryDirectory() as folder:
         text = suite_text(tests, False).replace("kind: echo", "kind: demo")
         Path(folder, "big.suite.yaml").write_text(text, encoding="utf-8")
@@ -76,25 +76,25 @@ def tree_of_big_suite(tests: int, rounds: int, environment: dict[str, str]) -> l
         clock, processor = zip(*(until_seen(command, b"test-0", environment) for _ in range(rounds)), strict=True)
     took = statistics.median(clock)
     what = f"app: start to the tree, a suite of {tests:,} tests"
-    measured = f"{took:.2f} s ({statistics.median(processor):.2f} s of the processor)"
+    measured = f"{took:.2f} s ({statistics.median(processor):.2f} s of processor time)"
     return [Row(what, measured, "< 1.3 s", took < 1.3)]
 
 
 def middle(measured: list[tuple[float, float]]) -> tuple[float, float]:
-    """The medians, in milliseconds, without the first round: on the clock, and of the processor."""
+    """The medians in milliseconds, without the first round: wall time and processor time."""
     clock, processor = zip(*measured[1:], strict=True)
     return statistics.median(clock) * 1000, statistics.median(processor) * 1000
 
 
 def over_empty(what: str, took: tuple[float, float], floor: tuple[float, float]) -> Row:
-    """How long it took, beside an empty app."""
+    """How long it took, compared with an empty app."""
     more = took[0] - floor[0]
-    measured = f"{took[0]:.0f} ms (+{more:.0f}; of the processor +{took[1] - floor[1]:.0f})"
+    measured = f"{took[0]:.0f} ms (+{more:.0f}; processor time +{took[1] - floor[1]:.0f})"
     return Row(what, measured, "<= empty app + 200 ms", more <= 200)
 
 
 def run(quick: bool = False) -> list[Row]:
-    """The medians, interleaved, so that a busy moment hits both."""
+    """The medians. The rounds take turns, so that a busy moment affects both."""
     rounds = 3 if quick else 11
     ours, in_folder, empty, version, validate = [], [], [], [], []
     samples = Path(__file__).parents[1] / "sample_suites"
@@ -121,7 +121,7 @@ def run(quick: bool = False) -> list[Row]:
     return [
         over_empty("app: start to first usable frame", middle(ours), floor),
         over_empty("app: start to first usable frame, a folder of suites", middle(in_folder), floor),
-        Row("  an empty Textual app, same machine", f"{floor[0]:.0f} ms ({floor[1]:.0f} of the processor)", "", None),
+        Row("  an empty Textual app, same machine", f"{floor[0]:.0f} ms ({floor[1]:.0f} of processor time)", "", None),
         *big,
         Row("agenteval --version", f"{quickest * 1000:.0f} ms", "< 50 ms", quickest < 0.05),
         Row("agenteval validate, a sample suite", f"{valid * 1000:.0f} ms", "< 250 ms", valid < 0.25),

@@ -1,7 +1,7 @@
-"""Agents over HTTP: what a run costs beside its requests, and 500 that stream 50 tokens a second each.
+"""Agents over HTTP: the cost of a run in addition to its requests, and 500 streams of 50 tokens a second each.
 
-The server is a process of its own, which writes ready-made pieces of a Chat Completions stream. The execution is a real
-one, in its own process, held on one core; the app watches it in a pseudo-terminal.
+The server is a separate process, which writes ready-made pieces of a Chat Completions stream. The execution is a real
+one, in its own process on one core; the app watches it in a pseudo-terminal.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from benchmarks.table import Row
 
 STREAMS = 500
 A_SECOND = 50
-SYNC = b"\x1b[?2026h"  # begins a frame: whoever draws asks the terminal to show it at once
+SYNC = b"\x1b[?2026h"  # starts a frame: the app asks the terminal to show it at once
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
@@ -55,7 +55,7 @@ LAST = _piece({}, "stop") + _chunked(b"data: [DONE]\n\n") + b"0\r\n\r\n"
 
 
 async def serve(listening: socket.socket) -> None:
-    """Answer each request with as many tokens as its `max_tokens` says, `A_SECOND` a second; `seed` 0: at once."""
+    """Answer each request with `max_tokens` tokens, `A_SECOND` tokens a second, or at once if `seed` is 0."""
     streams: dict[asyncio.StreamWriter, list[Any]] = {}
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -92,7 +92,7 @@ async def serve(listening: socket.socket) -> None:
 
 @contextmanager
 def server() -> Iterator[str]:
-    """The server in a process of its own; gives its address."""
+    """Run the server in a separate process. Yields its address."""
     listening = socket.create_server(("127.0.0.1", 0), backlog=1024)
     listening.set_inheritable(True)
     command = [sys.executable, "-m", "benchmarks.streams", "--serve", str(listening.fileno())]
@@ -124,11 +124,11 @@ def suite_file(folder: Path, url: str, runs: int, tokens: int, seed: int) -> Pat
     return path
 
 
-# What a run costs beside its request
+# The cost of a run in addition to its request
 
 
 def bare(url: str, runs: int, tokens: int, at_once: int) -> float:
-    """Seconds for the same requests in a plain loop of httpx that puts the answers together."""
+    """The seconds for the same requests in a plain httpx loop that joins the pieces of the answers."""
     import httpx
 
     async def all_of_them() -> None:
@@ -154,7 +154,7 @@ def bare(url: str, runs: int, tokens: int, at_once: int) -> float:
 
 
 def ours(url: str, runs: int, tokens: int, at_once: int) -> float:
-    """Seconds for an execution of the same requests: graded and on the disk."""
+    """The seconds for an execution of the same requests, until it is graded and on the disk."""
     from agenteval_tui.history.store import Store
     from agenteval_tui.runs.engine import Engine
     from agenteval_tui.runs.events import Event
@@ -185,7 +185,7 @@ def ours(url: str, runs: int, tokens: int, at_once: int) -> float:
 
 
 def streaming(url: str, streams: int, seconds: float) -> dict[str, float]:
-    """An execution of `streams` runs at once for so many seconds, watched by the app in a terminal."""
+    """An execution with `streams` runs at once for this number of seconds, which the app watches in a terminal."""
     tokens = int(seconds * A_SECOND)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -255,7 +255,7 @@ class _Frames:
             raise SystemExit("the app did not start")
 
     def watch(self) -> None:
-        """To the Run screen, which finds the execution that lives."""
+        """Go to the Run screen, which finds the running execution."""
         self._times.clear()
         os.write(self._master, b"3")
 
@@ -277,7 +277,7 @@ class _Frames:
             self._times += [time.perf_counter()] * data.count(SYNC)
 
     def stop(self) -> float:
-        """End the app; the most frames in one second."""
+        """End the app. Returns the most frames in one second."""
         self._ended.set()
         self._thread.join()
         os.killpg(self._process.pid, signal.SIGKILL)
@@ -301,7 +301,7 @@ def run(quick: bool = False) -> list[Row]:
     overhead = (whole - plain) / runs * 1000
     return [
         Row(
-            "a run over HTTP (20 tokens, graded, stored) beside a bare httpx loop",
+            "a run over HTTP (20 tokens, graded, stored), compared with a plain httpx loop",
             f"{whole / plain:.2f} times; {overhead:+.1f} ms a run",
             "",
             None,

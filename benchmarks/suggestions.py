@@ -1,4 +1,4 @@
-"""Criteria from examples: what a person waits for."""
+"""How long a person waits for criteria from examples."""
 
 from __future__ import annotations
 

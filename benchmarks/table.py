@@ -1,4 +1,4 @@
-"""A figure, what is due, and whether it is reached; printed as a table."""
+"""A figure with its target and whether it is reached, printed as a table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`reached` is None for figures that are only there for comparison."""
+    """`reached` is None for a figure that is only for comparison."""
 
     what: str
     measured: str
@@ -21,7 +21,7 @@ class Row:
 
 
 def markdown(rows: Iterable[Row]) -> str:
-    """The table as it stands in README.md of this folder."""
+    """The table for README.md of this folder."""
     lines = ["| what | measured | due | |", "|---|---|---|---|"]
     for row in rows:
         sign = "" if row.reached is None else "✓" if row.reached else "✗"

@@ -1,7 +1,7 @@
-"""What the app sends to the terminal for a key, what it sends for nothing, and its memory, with 100,000 runs stored.
+"""The bytes that the app sends to the terminal for a key and while idle, and its memory, with 100,000 stored runs.
 
-A real pseudo-terminal of 120x40, and one of 200x60. A figure of bytes is the median of the keys that were pressed one
-after the other, each after the last was answered and all was quiet again.
+Real pseudo-terminals of 120x40 and 200x60. A figure of bytes is the median over single keys; each key waits until the
+answer to the last key is complete.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOVE, EDIT, MEMORY = 500, 1_000, 120  # bytes, bytes, MB
 
 
 class Terminal:
-    """A program in a pseudo-terminal, and what it writes. Use as a context manager: it ends the program."""
+    """A program in a pseudo-terminal, with its output. Use it as a context manager, which ends the program."""
 
     def __init__(self, command: list[str], environment: Mapping[str, str], columns: int = 120, rows: int = 40) -> None:
         self._master, slave = pty.openpty()
@@ -60,7 +60,7 @@ class Terminal:
         os.close(self._master)
 
     def read(self, quiet: float) -> tuple[bytes, float]:
-        """What comes until nothing came for `quiet` seconds; and when the last of it came."""
+        """The output until there was none for `quiet` seconds, and the time of its last byte."""
         got, last = b"", time.perf_counter()
         while select.select([self._master], [], [], quiet)[0]:
             try:
@@ -75,7 +75,7 @@ class Terminal:
         return got, last
 
     def until(self, seen: str) -> None:
-        """Read until the screen shows this, and all is quiet again."""
+        """Read until the screen shows this text, and the output pauses."""
         end = time.monotonic() + 60
         while seen not in self.text:
             if time.monotonic() > end:
@@ -84,8 +84,8 @@ class Terminal:
         self.read(QUIET_S * 2)
 
     def opened(self, key: str, seen: str, quiet: float) -> tuple[float, float]:
-        """Milliseconds from a key until the screen shows this, and until the last of the answer: until nothing came for
-        `quiet` s."""
+        """The milliseconds from a key until the screen shows this text, and until the last byte of the answer. The
+        answer ends if there is no output for `quiet` seconds."""
         _ = self.text
         shown = last = 0.0
         began = time.perf_counter()
@@ -105,15 +105,15 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """What the screen shows now."""
-        # Not while something is timed: to make a screen of what was written takes longer than to write it.
+        """The present text of the screen."""
+        # Not while something is timed: making a screen from the output takes longer than writing it.
         for piece in self._unseen:
             self._stream.feed(piece)
         self._unseen.clear()
         return "\n".join(self.screen.display)
 
     def press(self, keys: str, seen: str = "") -> None:
-        """Type, and wait until the answer is there."""
+        """Type, and wait for the answer."""
         os.write(self._master, keys.encode())
         if seen:
             self.until(seen)
@@ -121,8 +121,8 @@ class Terminal:
             self.read(QUIET_S * 2)
 
     def answers(self, keys: list[str], quiet: float = QUIET_S) -> list[tuple[int, float, float]]:
-        """Of each key the bytes of its answer, and the milliseconds until the first and until the last of them: until
-        nothing came for `quiet` s."""
+        """For each key, the bytes of its answer, and the milliseconds until the first and the last byte. An answer ends
+        if there is no output for `quiet` seconds."""
         found = []
         for key in keys:
             began = time.perf_counter()
@@ -134,13 +134,13 @@ class Terminal:
         return found
 
     def cost(self, keys: list[str], quiet: float = QUIET_S) -> tuple[list[int], list[float]]:
-        """Bytes and milliseconds of each key: until the last of its answer was there, and nothing for `quiet` s."""
+        """For each key, the bytes and the milliseconds until the last byte of its answer, as in `answers`."""
         found = self.answers(keys, quiet)
         return [size for size, _, _ in found], [last for _, _, last in found]
 
     def held(self, keys: list[str]) -> float:
-        """Bytes a key while keys come as fast as a keyboard repeats them; the first and what follows the last are
-        moves like single ones, and not in it."""
+        """The bytes for each key while keys come as fast as a keyboard repeats them. The first key and the output after
+        the last key don't count, because they are like single keys."""
         total = 0
         os.write(self._master, b"j")
         self.read(REPEAT_S)
@@ -157,7 +157,7 @@ class Terminal:
 
 
 def environment_in(folder: str) -> dict[str, str]:
-    """The environment of a program whose own folders are all `folder`, in a terminal with true colour."""
+    """The environment for a program in a true-colour terminal, with all its folders in `folder`."""
     return {
         **{one: value for one, value in os.environ.items() if one not in ("COLUMNS", "LINES", "NO_COLOR")},
         "TERM": "xterm-256color",
@@ -167,7 +167,7 @@ def environment_in(folder: str) -> dict[str, str]:
 
 
 def memory_mb(pid: int) -> float:
-    """The most that a process ever had."""
+    """The peak memory of a process."""
     status = Path(f"/proc/{pid}/status").read_text("utf-8")
     return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM"))
 
@@ -183,12 +183,12 @@ def _held(what: str, app: Terminal, keys: int) -> Row:
 
 
 def beside(screen: str, app: Terminal, times: int) -> list[Row]:
-    """A list with something beside it that follows the cursor: when keys are held, and with all that follows."""
+    """A list beside a pane that follows the cursor: the bytes with a held key, and with single keys."""
     first = _held(f"cursor move, {screen}, a key held", app, HELD)
     sizes = app.cost((["j", "k"] * times)[:times])[0]
     return [
         first,
-        Row("  one move, with all that stands beside it", f"{statistics.median(sizes):,.0f} bytes", "", None),
+        Row("  one move, with the pane beside it", f"{statistics.median(sizes):,.0f} bytes", "", None),
     ]
 
 
@@ -229,7 +229,7 @@ def run(quick: bool = False) -> list[Row]:
             rows.append(_bytes("key in the config editor, 120x40", app.cost(list("abcdefghijklmno")[:times])[0], EDIT))
             app.read(6.0)  # until the last notification is gone
             sent = len(app.read(IDLE_S)[0])
-            rows.append(Row("nothing is pressed for 5 s", f"{sent} bytes", "0", sent == 0))
+            rows.append(Row("5 s without a key", f"{sent} bytes", "0", sent == 0))
             used = memory_mb(app.process.pid)
         with Terminal([*program, str(SAMPLES)], environment, 200, 60) as app:
             app.until("agents")

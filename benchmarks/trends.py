@@ -1,4 +1,4 @@
-"""Trends over 100,000 runs: how long each view of them takes.
+"""How long each view of the trends over 100,000 runs takes.
 
     python -m benchmarks.trends [--quick]
 
@@ -28,7 +28,7 @@ _DAYS = 90
 
 
 def spread_out(path: Path, number: int) -> None:
-    """Let the runs of a history have begun over 90 days, on two agents, with latencies that differ."""
+    """Spread the runs of a history over 90 days and two agents, with different latencies."""
     with sqlite3.connect(path) as connection:
         connection.execute(
             "UPDATE runs SET started_ms = ? - (? - id) * ?, duration_ms = 500 + abs(random() % 4000),"
@@ -38,7 +38,7 @@ def spread_out(path: Path, number: int) -> None:
 
 
 def views(store: Store) -> Iterator[tuple[str, Callable[[], object]]]:
-    """What a person looks at: a name, and what reads it."""
+    """The views: a name, and the function that reads each."""
     every = TrendQuery(_NOW - _DAYS * DAY_MS, _NOW + 1, "day")
     yield "pass rate by day, all runs", lambda: trend(store, every)
     for group in ("suite", "test", "agent", "tag"):

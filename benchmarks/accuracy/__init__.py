@@ -1,2 +1,2 @@
-"""How right answers are, measured on labelled data. The data is not part of the repository; what a page publishes is
-made here."""
+"""Measures on labelled data how often answers are right. The repository doesn't contain the data; these modules make
+the published tables."""

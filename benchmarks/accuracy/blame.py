@@ -4,10 +4,10 @@
 
 DATA is a folder with `agentrx/` (Barke et al.: failures of tau-bench retail and Magentic-One, with their root causes)
 and `who_and_when/` (Zhang et al.: failures of several agents, with the decisive step). `--write` puts the tables into
-docs/blame.md. The rules, and which of them counts more, are fixed in `analysis/blame`; the last column shows how the
-answer fares where that order is learned from all other cases and tried on the one left out.
+docs/blame.md. `analysis/blame` fixes the rules and their order; the last column shows the result if the order is
+learned from all other cases and tried on the case left out.
 
-Rules for the conversations of Magentic-One were decided on one part of them and confirmed on the other: `part_of`.
+The rules for conversations of Magentic-One were chosen on one part of the cases and confirmed on the other (`part_of`).
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ BY_HAND, GENERATED = "hand-crafted (Who&When)", "algorithm-generated (Who&When)"
 
 
 BESIDE = (ClueCode.SEEN_IN_PART, ClueCode.CALLED_DONE)
-"""Clues that name further steps, and never the decisive one where there is another clue."""
-_LATE = 10  # a message from which on a run that broke off had brought in something before
+"""Clues that name further steps, and the decisive step only if there is no other clue."""
+_LATE = 10  # the first step at which the end of a broken-off run is a late end
 
 
 class Case(Struct, frozen=True):
-    """A failed run with the step, from 0, that people named. `name` is the same where a run is in several data sets;
+    """A failed run with the step (from 0) that people named. A run in several data sets has the same `name` in each;
     `baselines`: the steps that simple rules name."""
 
     source: str
@@ -60,13 +60,13 @@ class Case(Struct, frozen=True):
 
     @property
     def answer(self) -> int:
-        """The step that the free answer names; the last one where nothing was found."""
+        """The step that the free answer names; the last step if it names none."""
         suspects = suspects_of(self.clues)
         return suspects[0].step if suspects else self.steps - 1
 
     @property
     def named(self) -> list[int]:
-        """All steps that the free answer names: the decisive one, and those beside it."""
+        """All steps that the free answer names: the decisive step and the others."""
         return named_by(self, self.clues)
 
 
@@ -79,7 +79,7 @@ class Score(Struct, frozen=True):
 
 
 def tau_cases(folder: Path) -> Iterator[Case]:
-    """The failures of tau-bench. Their root causes count steps from 1, the system prompt is the first."""
+    """The failures of tau-bench. Their root causes count steps from 1; step 1 is the system prompt."""
     causes = {one["trajectory_id"]: _root(one) for one in _read(folder / "tau_retail_root_causes.json")}
     failed = _read(folder / "tau_retail_failed.json")
     read = tau_bench.FORMAT.recordings
@@ -122,20 +122,20 @@ def cases_of(data: Path) -> list[Case]:
 
 
 def score(cases: Sequence[Case], answer: Callable[[Case], int]) -> Score:
-    """How right an answer is."""
+    """How often an answer is right."""
     off = [abs(answer(case) - case.truth) for case in cases]
     return Score(len(off), off.count(0), sum(one <= NEAR for one in off))
 
 
 def score_named(cases: Sequence[Case], named: Callable[[Case], list[int]] = lambda case: case.named) -> Score:
-    """How often one of the steps that are named is right."""
+    """How often one of the named steps is right."""
     off = [min(abs(step - case.truth) for step in named(case)) for case in cases]
     return Score(len(off), off.count(0), sum(one <= NEAR for one in off))
 
 
 def left_out(cases: Sequence[Case]) -> Score:
-    """The score where it is learned which clue counts more: for each case from all others, by how often the first clue
-    of a code names the right step (with a weight of two cases of one half)."""
+    """The score with a learned order of clues: for each case, all other cases show how often the first clue of a code
+    names the right step (with a prior of two cases at one half)."""
     names: Counter[ClueCode] = Counter()
     right: Counter[ClueCode] = Counter()
     for case in cases:
@@ -178,12 +178,12 @@ def table(cases: Sequence[Case]) -> str:
 
 
 def part_of(case: Case) -> str:
-    """The part that a case is in, by its name alone: rules are decided on the cases of "a", and tried on "b"."""
+    """The part of a case, from its name alone: rules are chosen on the cases of "a", and tried on those of "b"."""
     return "ab"[hashlib.sha256(case.name.encode()).digest()[0] & 1]
 
 
 def named_by(case: Case, clues: Iterable[Clue]) -> list[int]:
-    """The steps that the free answer would name with these clues; the last one where nothing was found."""
+    """The steps that the free answer would name with these clues; the last step if there is no clue."""
     return [one.step for one in suspects_of(clues)[: 1 + OTHERS]] or [case.steps - 1]
 
 
@@ -210,7 +210,7 @@ VARIANTS: dict[str, Callable[[Case], list[int]]] = {
 
 
 def held_out_table(cases: Sequence[Case]) -> str:
-    """What was tried for the conversations of Magentic-One: on the part where it was thought of, and on the other."""
+    """The rules that were tried for Magentic-One: on the part of the cases where they were found, and on the other."""
     group = [case for case in cases if case.source in (MAGENTIC, BY_HAND)]
     parts = {name: [case for case in group if part_of(case) == name] for name in "ab"}
     heads = [f"{said} ({len(parts[name])})" for name, said in (("a", "decided on"), ("b", "held out"))]
@@ -227,14 +227,14 @@ def held_out_table(cases: Sequence[Case]) -> str:
 
 
 def people(cases: Sequence[Case]) -> Score:
-    """How often those who named the steps of one data set named the step that those of the other did, of one run."""
+    """How often the people of two data sets named the same step for the same run."""
     by_hand = {case.name: case.truth for case in cases if case.source == BY_HAND}
     both = [case for case in cases if case.source == MAGENTIC and case.name in by_hand]
     return score(both, lambda case: by_hand[case.name])
 
 
 def main() -> None:
-    """Measure, print the table, and write it into the page if that is asked for."""
+    """Measure, print the table, and with --write put it into the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--write", action="store_true")
@@ -273,7 +273,7 @@ def _of_several(source: str, name: str, value: object, truth: int, steps: int) -
 
 
 def _writes(transcript: Transcript, results: Sequence[CriterionResult]) -> dict[str, int]:
-    """The last call that changes something, and the first one that the ground truth does not have."""
+    """The last call that changes something, and the first call that is not in the ground truth."""
     made = expectation_of(results, {}).made
     steps = call_steps(transcript)
     writes = [

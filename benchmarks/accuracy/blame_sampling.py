@@ -2,10 +2,10 @@
 
     python -m benchmarks.accuracy.blame_sampling [--write]
 
-An agent is a list of pass rates, one for each number of its steps that are kept. They have 4 to 30 steps, and each seed
-makes other agents: one step that decides, almost surely or with noise; two steps that hurt, of which the larger fall
-decides; none, because it never passes, or because it passes as often from everywhere. `--write` puts the table into
-docs/blame.md.
+An agent is a list of pass rates, one for each number of kept steps. Agents have 4 to 30 steps, and each seed makes
+different agents. Either one step decides, almost surely or with noise; or two steps hurt, and the larger drop decides;
+or no step decides, because the agent never passes, or because it passes equally often from every step. `--write` puts
+the table into docs/blame.md.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from benchmarks.accuracy.blame import PAGE
 BEGIN, END = "<!-- sampling: made by python -m benchmarks.accuracy.blame_sampling -->", "<!-- end of sampling -->"
 AGENTS = 200
 SEED = 11
-"""Of the published agents. The search's constants were chosen on the agents of seeds 1 and 2: those tell nothing."""
+"""The seed of the published agents. Seeds 1 and 2 prove nothing: the search's constants were chosen on their agents."""
 
 Kind = Literal["one step", "one step, noise", "two steps", "never passes", "no step"]
 _KINDS: tuple[Kind, ...] = ("one step", "one step", "one step, noise", "two steps", "never passes", "no step")
 
 
 class Agent(Struct, frozen=True):
-    """A simulated agent: `rates[k]` is its pass rate where its first k steps are kept; `truth` the decisive step."""
+    """A simulated agent: `rates[k]` is its pass rate if its first k steps are kept; `truth` is the decisive step."""
 
     kind: Kind
     rates: tuple[float, ...]
@@ -39,12 +39,12 @@ class Agent(Struct, frozen=True):
 
     @property
     def steps(self) -> int:
-        """How many steps its run has."""
+        """The number of steps of its run."""
         return len(self.rates) - 1
 
 
 class Answers:
-    """An oracle: it keeps what it was asked, as the history does."""
+    """An oracle that stores its answers, as the history does."""
 
     def __init__(self, agent: Agent, seed: int) -> None:
         self._agent = agent
@@ -59,12 +59,12 @@ class Answers:
 
     @property
     def asked(self) -> int:
-        """How many answers it gave."""
+        """The number of its answers."""
         return sum(map(len, self._known.values()))
 
 
 class Tally(Struct):
-    """What came out over all agents. `covered` of `intervals` hold the true rate."""
+    """The results over all agents. `covered` of `intervals` contain the true rate."""
 
     agents: Counter[str]
     right: Counter[str]
@@ -78,7 +78,7 @@ class Tally(Struct):
 
 
 def agents(number: int, seed: int) -> Iterator[Agent]:
-    """Simulated agents, other ones for each seed."""
+    """Simulated agents, which differ for each seed."""
     chance = random.Random(seed)
     for _ in range(number):
         steps, kind = chance.randint(4, 30), chance.choice(_KINDS)
@@ -100,7 +100,7 @@ def agents(number: int, seed: int) -> Iterator[Agent]:
 
 
 def ask_all(made: Sequence[Agent], samples: int, seed: int) -> Tally:
-    """Search in all agents, and ask the plain way with as many samples of each prefix."""
+    """Search in all agents, and compare with sampling every prefix equally often."""
     tally = Tally(Counter(), Counter(), Counter(), Counter())
     for number, agent in enumerate(made):
         oracle = Answers(agent, seed * 100_003 + number)
@@ -149,7 +149,7 @@ def table(samples: Sequence[int], seed: int = SEED, number: int = AGENTS) -> str
 
 
 def main() -> None:
-    """Measure, print the table, and write it into the page if that is asked for."""
+    """Measure, print the table, and with --write put it into the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()

@@ -1,5 +1,5 @@
-"""Agents of real frameworks through the recording proxy, against aimock: whether the transcript is what the framework
-itself reports, and whether the recording answers the same program without a server.
+"""Runs agents of real frameworks through the recording proxy, against aimock. Checks whether the transcript agrees with
+the framework's own report, and whether the recording can answer the same program without a server.
 
     python benchmarks/accuracy/record_frameworks.py      # needs node, and the packages that it names
 
@@ -123,7 +123,7 @@ AGENTS: tuple[tuple[str, Agent, str], ...] = (
 
 
 def told(transcript: Transcript) -> list[Any]:
-    """What is compared: roles, texts, calls with their arguments."""
+    """The compared parts: roles, texts, and calls with their arguments."""
     return [
         (
             one["role"],
@@ -138,7 +138,7 @@ def told(transcript: Transcript) -> list[Any]:
 
 
 async def measure(proxy: Proxy, servers: dict[str, str], agent: Agent, model: str, stream: bool) -> str:
-    """What became of one agent, in words."""
+    """The result for one agent, in words."""
     session = Session()
     os.environ.update(environment(proxy.open(session), servers, {}))
     try:

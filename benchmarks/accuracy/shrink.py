@@ -2,11 +2,11 @@
 
     python -m benchmarks.accuracy.shrink ../shared/data/tau_bench/FILE.json [--cases 60]
 
-A case is a recorded conversation in which one to three words are triggers: the simulated agent fails (for the cause
-that is shrunk for) where all of them are there. With noise it does so in 9 of 10 answers, and in 1 of 50 without them.
-In half of the rows the agent has twelve tools, those that the conversation calls among them, and one more trigger: that
-a certain tool is offered, or a word in what is told of one.
-Needs failmin (`pip install failmin`) for its column.
+A case is a recorded conversation with one to three trigger words: the simulated agent fails, with the cause to
+reproduce, if all triggers are present. With noise, it fails in 9 of 10 answers with the triggers, and in 1 of 50
+without. In half of the rows the agent has twelve tools, including the tools that the conversation calls, and one more
+trigger: a certain tool, or a word in a tool's description.
+The column for failmin needs failmin (`pip install failmin`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Planted:
         self.answers = 0
 
     def fails(self, conversation: Conversation) -> bool:
-        """Whether all triggers are there."""
+        """Whether all triggers are present."""
         calls = conversation.tool_calls
         text = " ".join([one.content for one in conversation.messages if one.tool_call is None])
         text += " ".join(f"{call.arguments!r} {call.result}" for call in calls)
@@ -62,13 +62,13 @@ class Planted:
         return there and all(word in text for word in self.words)
 
     def hit(self, conversation: Conversation) -> bool:
-        """One answer: whether the failure came back."""
+        """One answer: whether the failure was reproduced."""
         self.answers += 1
         chance = (0.9 if self.noise else 1.0) if self.fails(conversation) else (0.02 if self.noise else 0.0)
         return self.random.random() < chance
 
     def minimal(self, removed: frozenset[int]) -> bool:
-        """Whether the failure goes with each single part that is left. By the truth, not by answers."""
+        """Whether removing any single remaining part removes the failure. Uses the truth, not answers."""
         whole = self.case.conversation(removed)
         for part in self.case.parts:
             if part.level and part.id not in removed:
@@ -78,7 +78,7 @@ class Planted:
         return True
 
     def recovered(self, removed: frozenset[int]) -> bool:
-        """Whether all triggers are in what is left."""
+        """Whether the rest contains all triggers."""
         found = self.case.conversation(removed)
         return found is not None and self.fails(found)
 
@@ -132,7 +132,7 @@ class Planted:
 
 
 def tools_for(conversation: Conversation) -> list[ToolSpec]:
-    """Twelve tools, or as many as the conversation calls."""
+    """Twelve tools, or more if the conversation calls more."""
     called = list(dict.fromkeys(call.name for call in conversation.tool_calls))
     names = [*called, *(f"get_part_{number}" for number in range(TOOLS - len(called)))]
     schema = {
@@ -144,7 +144,7 @@ def tools_for(conversation: Conversation) -> list[ToolSpec]:
 
 
 def ours(planted: Planted) -> frozenset[int]:
-    """By `agenteval shrink`."""
+    """The result of `agenteval shrink`."""
     known: dict[str, list[bool]] = {}
 
     def ask(conversation: Conversation, n: int) -> Count:
@@ -159,13 +159,13 @@ def ours(planted: Planted) -> frozenset[int]:
 
 
 def events(case: Case) -> list[tuple[int, list[int]]]:
-    """Removable parts with what they are parts of."""
+    """The removable parts, each with its parent."""
     removable = [part for part in case.parts if part.level]
     return [(part.id, [one.id for one in removable if one is not part and part in one.walk()]) for part in removable]
 
 
 def by_failmin(planted: Planted) -> frozenset[int]:
-    """By failmin's dependency-aware ddmin, each removable part an event."""
+    """The result of failmin's dependency-aware ddmin. Each removable part is an event."""
     from failmin.api import minimize
     from failmin.core.models import RunResult, Trace, TraceEvent
 
@@ -188,7 +188,7 @@ def by_failmin(planted: Planted) -> frozenset[int]:
 
 
 def by_ddmin(planted: Planted) -> frozenset[int]:
-    """By Zeller's ddmin over words, values and tools, with the same five answers a question where there is noise."""
+    """The result of Zeller's ddmin over words, values and tools. With noise, each question gets five answers, too."""
     leaves = [
         part.id
         for part in planted.case.parts
@@ -240,7 +240,7 @@ WAYS: dict[str, Callable[[Planted], frozenset[int]]] = {
 
 
 def conversations(path: Path) -> list[Conversation]:
-    """The beginnings of recorded conversations, up to something that the agent answers."""
+    """The starts of recorded conversations, up to a message that the agent answers."""
     found = []
     for run in json.loads(path.read_text("utf-8")):
         transcript = from_openai_messages(run["traj"])
@@ -270,7 +270,7 @@ def main() -> None:
                 planted = Planted(listed[number * 7 % len(listed)], 1 + number % 3, noise, number, tools)
                 try:
                     removed = WAYS[way](planted)
-                except (TimeoutError, ValueError):  # failmin: the failure did not come back in 4 of 5 answers
+                except (TimeoutError, ValueError):  # failmin: the failure was not reproduced in 4 of 5 answers
                     lost += 1
                     continue
                 rows.append((planted.recovered(removed), planted.minimal(removed), planted.questions, planted.answers))

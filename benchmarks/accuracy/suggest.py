@@ -1,4 +1,4 @@
-"""How often suggested criteria are right about runs that they were not made of.
+"""Measures how often suggested criteria are right about runs that they were not made from.
 
     python -m benchmarks.accuracy.suggest [--write] [--ifeval FILE]
 
@@ -6,9 +6,9 @@
 
 - The samples: each criterion is hidden. Its verdicts on 20 runs are the labels; the suggestion is compared with its
   verdicts on the other runs.
-- IFEval's checks as they were recorded (FILE, which is not part of the project): of each kind, half of the rows (20 at
-  most) are labelled. Every row has another prompt, and for some kinds another parameter.
-- The same kinds of checks with one parameter, over all answers of FILE: what one test has.
+- IFEval's recorded checks (FILE, which is not part of the project): half of the rows of each kind (at most 20) are
+  labelled. Every row has a different prompt, and rows of some kinds have different parameters.
+- The same kinds of checks with one parameter, over all answers of FILE, as in one test.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _ROUNDS = 4
 
 
 class Figure(Struct, frozen=True):
-    """How a hidden check was found again: over `rounds` draws of labels, the mean share of the other runs on which the
-    best criterion agrees, the share that the more frequent label alone would have, and an example of what was found.
-    `warned`: in how many rounds the suggestions were said to be no better than that label; `heeded`: the mean share of
-    a person who then goes by the label."""
+    """How well a hidden check was found. Over `rounds` draws of labels: the mean share of the other runs on which the
+    best criterion agrees, the share for always giving the more frequent label, and an example of a found criterion.
+    `warned`: the number of rounds with the warning that the suggestions are no better than that label; `heeded`: the
+    mean share for a person who then uses the label."""
 
     name: str
     runs: int
@@ -58,8 +58,8 @@ class Figure(Struct, frozen=True):
 
 
 def hidden(name: str, runs: Sequence[Example], rounds: int = _ROUNDS, labels: int = LABELS) -> Figure:
-    """Find a check again whose verdicts are the labels of `runs`: in each round `labels` of them, drawn by chance, are
-    known, and at least one of each kind."""
+    """Find a check whose verdicts are the labels of `runs`. Each round knows `labels` random labels, with at least one
+    of each kind."""
     right, plain, found, warned = [], [], [], []
     for seed in range(rounds):
         known = _drawn(runs, labels, random.Random(seed))
@@ -95,7 +95,7 @@ def _drawn(runs: Sequence[Example], labels: int, chance: random.Random) -> set[i
 
 
 def samples(rounds: int = _ROUNDS, repeat: int = 30) -> Iterator[Figure]:
-    """Every criterion of the samples that both versions of the bundled agent together pass and fail."""
+    """Every criterion of the samples that some runs of the bundled agent's two versions pass, and others fail."""
     with tempfile.TemporaryDirectory() as folder:
         for path in sorted((ROOT / "sample_suites").glob("*.suite.yaml")):
             text = path.read_text("utf-8").replace("{kind: demo,", "{kind: demo, pace: 0,")
@@ -128,7 +128,7 @@ def ifeval_rows(path: Path) -> list[dict[str, object]]:
 def recorded_kinds(
     rows: Sequence[dict[str, object]], rounds: int = _ROUNDS, only: Sequence[str] = ()
 ) -> Iterator[Figure]:
-    """Each kind of check (or only these) with the verdicts that were recorded, over the rows that have it."""
+    """Each kind of check (or only these kinds) with its recorded verdicts, over the rows that have it."""
     kinds = sorted({kind for row in rows for kind in row["instruction_id_list"]})  # type: ignore[attr-defined]
     for kind in kinds:
         if only and kind.removeprefix("en:") not in only:
@@ -227,7 +227,7 @@ def table(head: str, figures: Sequence[Figure]) -> str:
 
 
 def page_with(page: str, name: str, made: str) -> str:
-    """The page with another table between the marks of that name."""
+    """The page with a new table between the marks of that name."""
     begin, end = f"<!-- {name}: made by python -m benchmarks.accuracy.suggest --write -->", f"<!-- end of {name} -->"
     head, found, rest = page.partition(begin)
     _, closed, tail = rest.partition(end)
@@ -237,7 +237,7 @@ def page_with(page: str, name: str, made: str) -> str:
 
 
 def main() -> None:
-    """Measure, print, and write where asked."""
+    """Measure, print the tables, and with --write put them into the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy.suggest")
     parser.add_argument("--write", action="store_true", help=f"put the tables into {PAGE.name}")
     parser.add_argument("--ifeval", type=Path, default=IFEVAL, metavar="FILE")
