@@ -37,7 +37,7 @@ If there are both failures and errors, the code is 1, because a failure is a ver
 `--max-tokens`, `--max-time`) also gives 1: a job may safely retry after 3, but running this again would cost the same
 again.
 
-In a terminal, `run` and `resume` start the execution in a process of its own and watch it. Ctrl-C cancels it; a second
+In a terminal, `run` and `resume` start the execution in a separate process and watch it. Ctrl-C cancels it; a second
 Ctrl-C leaves without waiting for its end. If you lose the terminal, it keeps running. In a pipe, or if `CI` is set, the
 execution runs in the process that you started. In both cases, `ps`, `attach`, `pause`, `continue` and `cancel` find it.
 Progress is a line at the bottom of the terminal, or plain lines elsewhere; `NO_COLOR`, `CI` and `TERM=dumb` are

@@ -175,7 +175,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ("agenteval agents", "the configured agents"),
         ("agenteval agents check evals", "do they respond?"),
     ),
-    "demo": (("agenteval demo", "the sample suites, in a history of their own"),),
+    "demo": (("agenteval demo", "the sample suites, with a separate history"),),
     "demo-server": (("agenteval demo-server --port 8137", "an OpenAI-compatible server to try"),),
     "serve": (("agenteval serve --port 8080", "the app in a browser on this machine"),),
     "lsp": (("agenteval lsp", "the command that an editor starts; see agenteval docs editors"),),

@@ -255,22 +255,22 @@ def _lenient(cassette: Cassette, given: Mapping[str, Any]) -> Cassette:
 
 
 def _check(given: Mapping[str, Any]) -> None:
-    """Raise where options do not go together."""
+    """Raise if options contradict each other."""
     if given["replay"] and given["cassette"] is None:
         raise click.UsageError("--replay needs --cassette FILE")
     for name in ("live_after_miss", "ignore_system", "pace", "volatile"):
         if given[name] and not given["replay"]:
-            raise click.UsageError(f"--{name.replace('_', '-')} goes with --replay")
+            raise click.UsageError(f"--{name.replace('_', '-')} needs --replay")
     if given["calibrate"] and given["replay"]:
-        raise click.UsageError("--calibrate goes with a new recording, not with --replay")
+        raise click.UsageError("--calibrate needs a new recording: leave out --replay")
     if given["new"] and given["test"] is not None:
         raise click.UsageError("give --test for an existing test, or --new for a new one")
     if given["suite"] is not None and not given["new"] and given["test"] is None:
-        raise click.UsageError("--suite goes with --test or --new")
+        raise click.UsageError("--suite needs --test or --new")
 
 
 def _program(invocation: Invocation, given: Mapping[str, Any], cassette: Cassette | None, *, live: bool) -> Program:
-    """What is started; `live`: from the first request on that the cassette does not have, servers are asked."""
+    """The program to start. `live`: from the first request that is not in the cassette, servers answer."""
     env = environment_for(Path.cwd(), os.environ)
     servers = {}
     for one in given["upstream"]:
@@ -298,8 +298,8 @@ def _program(invocation: Invocation, given: Mapping[str, Any], cassette: Cassett
 def _name_servers_over_http(invocation: Invocation, program: Program) -> None:
     if program.mcp_config is not None and (others := servers_over_http(program.cwd / program.mcp_config)):
         invocation.note(
-            f"{listed(others)} {'is' if len(others) == 1 else 'are'} asked over HTTP: MCP servers over stdio are "
-            "recorded, of others what a model is told"
+            f"{listed(others)} {'is' if len(others) == 1 else 'are'} asked over HTTP: only MCP servers over stdio "
+            "are recorded; for others, the transcript has the results that the model gets"
         )
 
 

@@ -61,7 +61,7 @@ def _stream(invocation: Invocation, what: str) -> IO[bytes]:
     if sys.stdin is None or sys.stdin.closed:
         raise AgentevalError("there is no standard input", mend="name a file")
     if sys.stdin.isatty():
-        invocation.err.line((f"Reading {what} from the terminal. Ctrl+D on a line of its own ends it.", "dim"))
+        invocation.err.line((f"Reading {what} from the terminal. Ctrl+D on an empty line ends it.", "dim"))
         invocation.err.flush()
     return sys.stdin.buffer
 

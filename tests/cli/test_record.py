@@ -468,10 +468,10 @@ def test_how_it_ended_is_the_exit_code(cli: Any, model: Any) -> None:
     ("arguments", "code", "words"),
     [
         (("--replay", *agent()), 2, "--replay needs --cassette FILE"),
-        (("--pace", "1", *agent()), 2, "--pace goes with --replay"),
+        (("--pace", "1", *agent()), 2, "--pace needs --replay"),
         (("--new", "--test", "x", *agent()), 2, "give --test for an existing test"),
-        (("--calibrate", "--replay", "--cassette", "c", *agent()), 2, "--calibrate goes with a new recording"),
-        (("--volatile", "date", *agent()), 2, "--volatile goes with --replay"),
+        (("--calibrate", "--replay", "--cassette", "c", *agent()), 2, "--calibrate needs a new recording"),
+        (("--volatile", "date", *agent()), 2, "--volatile needs --replay"),
         (("--cassette", "none.jsonl", "--replay", *agent()), 2, "there is no such cassette"),
         (("--upstream", "openai", *agent()), 2, "write NAME=URL"),
         (("--upstream", "nobody=http://x", *agent()), 2, "there is no provider 'nobody'"),
@@ -666,7 +666,7 @@ def test_mcp_servers_of_a_configuration_are_recorded_with_the_rest_and_replayed(
         assert (call.name, call.arguments, call.result) == ("get_order", {"order": "W1"}, "in a warehouse")
     model.requests.clear()
     again = cli("replay", done["run"], *words)
-    assert "away is asked over HTTP: MCP servers over stdio are recorded" in again.err
+    assert "away is asked over HTTP: only MCP servers over stdio are recorded" in again.err
     assert "1 tool call (1 through MCP servers), 4 answered from the cassette" in again.out
     assert "nothing changed" in again.out
     assert (model.requests, (tmp_path / "started").read_text()) == ([], "x")

@@ -59,7 +59,7 @@ def command(
     """
 
     if until_ms is not None and not quarantine:
-        raise click.UsageError("--until goes with --quarantine")
+        raise click.UsageError("--until needs --quarantine")
     paths, tests = paths_and_tests(paths, tests)
     span, now = window_ms(window), now_ms()
     wanted = TrendQuery(

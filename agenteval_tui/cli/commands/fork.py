@@ -51,8 +51,8 @@ _ROLES = ("user", "assistant", "system")
 def command(invocation: Invocation, /, reference: str, **given: Any) -> int:
     """Continue RUN from a step, with something changed, and see what happens.
 
-    RUN is the id of a run or a part of it, or a test's id (its newest run). The agent is told again what was said and
-    called up to the step: no tool is called twice, and recorded results are reused. Each continuation is graded by the
+    RUN is the id of a run or a part of it, or a test's id (its newest run). The agent gets the conversation up to the
+    step again: no tool is called twice, and recorded results are reused. Each continuation is graded by the
     run's criteria and stored as a run; forks do not count in rates, trends, baselines or gates. Stored answers are not
     asked for again, so you can run the same command again after a crash or Ctrl-C. Without a change and without --at,
     the run's stored forks are shown.

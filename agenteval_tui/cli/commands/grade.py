@@ -197,7 +197,7 @@ def _read_transcript(invocation: Invocation, path: Path) -> Transcript:
         value = json.loads(text)
     except json.JSONDecodeError as error:
         where = f"{path}:{error.lineno}:{error.colno}"
-        mend = "a JSON Lines file goes with --transcripts" if "\n" in text.strip() else "give JSON"
+        mend = "give a JSON Lines file with --transcripts" if "\n" in text.strip() else "give JSON"
         raise AgentevalError(f"this is not valid JSON: {error.msg}", where=where, mend=mend) from None
     except (RecursionError, ValueError) as error:  # too deep, or a whole number of thousands of digits
         raise AgentevalError(f"this JSON can't be read: {error}", where=str(path)) from None

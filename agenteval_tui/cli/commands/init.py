@@ -170,7 +170,7 @@ _AGENTS = {
 """,
     "python": """\
   mine:
-    kind: python                   # a function, in a process of its own
+    kind: python                   # a function, in a separate process
     callable: my_agent:answer
 """,
 }

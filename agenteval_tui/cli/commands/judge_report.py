@@ -67,7 +67,7 @@ def command(
     if suites or execution:
         raise click.UsageError("RUN/CRITERION already names the run: leave out --suite and --execution")
     if judge is not None and reask is None:
-        raise click.UsageError("--judge goes with --reask")
+        raise click.UsageError("--judge needs --reask")
     with invocation.store(to_look=True) as store:
         row, _, result = find_criterion(invocation.references(store), reference)
         if reask is not None:

@@ -32,7 +32,7 @@ _NO_EXTRA = "pip install 'agenteval-tui[serve]'"
 def command(invocation: Invocation, paths: tuple[Path, ...], host: str, port: int) -> int:
     """Serve the app (on the suites at PATHS) to a browser, until Ctrl-C. Needs the extra `serve`.
 
-    Each page that you open is an app of its own. The printed address holds a secret, which is new at each start:
+    Each page that you open is a separate app. The printed address holds a secret, which is new at each start:
     anyone who has it controls the app with your rights, which means your files, agents and programs. Pages of other
     sites can't use it, and the page loads nothing from other servers.
     """

@@ -40,13 +40,13 @@ from agenteval_tui.cli.invocation import Invocation, all_projects, common_option
 @common_options
 @pass_invocation
 def command(invocation: Invocation, /, reference: str, **given: Any) -> int:
-    """Remove parts of what RUN's agent was told, as long as it still fails for the same cause.
+    """Remove parts of the input of RUN's agent, as long as it still fails for the same cause.
 
-    RUN is the id of a run or a part of it, or a test's id (its newest run that failed). It removes messages, calls,
-    tools, sentences, JSON values and words; a call goes with its result, and a tool that is still called stays. At the
-    end, each remaining part has been tried by itself: without it, the failure is gone. Every continuation is stored,
-    but does not count in rates, trends, baselines or gates. Stored answers are not asked for again, so the same command
-    continues after a crash, Ctrl-C or --max-cost.
+    RUN is the id of a run or a part of it, or a test's id (its newest run that failed). shrink removes messages, calls,
+    tools, sentences, JSON values and words. A call and its result are removed together, and a tool that is still called
+    stays. At the end, each remaining part has been tried by itself: without it, the failure is gone. Every continuation
+    is stored, but does not count in rates, trends, baselines or gates. Stored answers are not asked for again, so the
+    same command continues after a crash, Ctrl-C or --max-cost.
 
     The exit code is 0 if a small case was found (or nothing can be removed), and 1 if the failure did not come back or
     the command was stopped.

@@ -83,7 +83,7 @@ def command(
     if as_json and as_csv:
         raise click.UsageError("give --json or --csv, not both")
     if alert_empty and alert_below is None:
-        raise click.UsageError("--alert-empty goes with --alert-below")
+        raise click.UsageError("--alert-empty needs --alert-below")
     if regrade and alert_below is not None:
         raise click.UsageError("an alert uses the stored verdicts: give --regrade or --alert-below")
     below = read_rate(alert_below, "--alert-below") if alert_below is not None else None

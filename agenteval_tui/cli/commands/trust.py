@@ -26,7 +26,7 @@ def command(invocation: Invocation, path: Path | None, listed: bool, forget: Pat
     """Trust the folder PATH with its current content: its programs, tools and Python functions may run.
 
     Nothing in a suite's folder runs before you trust it. Every file counts, also files elsewhere that a command names.
-    When a file is changed, added or removed, you have to trust the folder again, and you are told which file it was.
+    When a file is changed, added or removed, you have to trust the folder again; agenteval names the file.
     `agenteval run --trust` allows it once, for that run.
     """
 
