@@ -103,7 +103,7 @@ def is_ready_embedder(name: str) -> bool:
 
 
 def conflicts(taken: Mapping[str, Collection[str]] | None = None) -> Iterator[str]:
-    """A sentence for each name that a plug-in offers in vain: it is agenteval's own, or another plug-in's too.
+    """A sentence for each name of a plug-in that is not used, because agenteval or another plug-in has it, too.
 
     `taken`: by group, agenteval's own names beside those of its entry points.
     """
@@ -111,7 +111,7 @@ def conflicts(taken: Mapping[str, Collection[str]] | None = None) -> Iterator[st
         for name, offered in sorted(offers.items()):
             if name in own(group) or name in (taken or {}).get(group, ()):
                 packages = " and ".join(one.package for one in offered)
-                yield f"{name!r} of {packages} is not used: agenteval has a {name!r} of its own in {group}"
+                yield f"{name!r} of {packages} is not used: agenteval has its own {name!r} in {group}"
             elif len(offered) > 1:
                 yield _both(offered)
 

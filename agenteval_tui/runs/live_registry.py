@@ -61,7 +61,7 @@ def live_dir() -> Path:
     or belongs to another user: its owner could answer in our place.
     """
     folder = runtime_dir() / "live"
-    mend = "set AGENTEVAL_RUNTIME_DIR to a folder of your own"
+    mend = "set AGENTEVAL_RUNTIME_DIR to your own folder"
     try:
         make_private(folder.parent)
         make_private(folder)

@@ -46,7 +46,7 @@ def overview(names: list[str]) -> str:
     """The list of metrics, and the prototype classes with their properties."""
     lines = ["# Metrics", "", _MADE, "", "Metrics go into the list `metrics` of a `config_uxon`.", ""]
     for remote, title in (
-        (False, "Metrics that ask nobody"),
+        (False, "Metrics without requests"),
         (True, "Metrics that ask a model, a person or a program"),
     ):
         lines += [f"## {title}", "", "| metric | what it does |", "|---|---|"]

@@ -40,7 +40,7 @@ def test_without_the_package_a_sentence_says_what_to_install(tmp_path: Path, mon
         ({"params": {"api_base": "https://evil.test"}}, "use `base_url`"),
         ({"params": {"fallbacks": ["openai/x"]}}, "answered by another model"),
         ({"params": {"num_retries": 3}}, "use `max_attempts`"),
-        ({"params": {"temperature": 3}}, "an option of its own"),
+        ({"params": {"temperature": 3}}, "a separate option"),
         ({"api_key_env": "sk-abc-def"}, "not the key itself"),
         ({"model": ""}, "model"),
         ({"params": {"api_version": "2024-02-01", "aws_region_name": "eu-west-1", "mock_response": "x"}}, ""),

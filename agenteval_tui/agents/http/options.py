@@ -113,8 +113,8 @@ class HttpOptions(AgentOptions):
     tool_call: CallPaths = Field(default_factory=CallPaths, description="Where the fields are in each of these calls.")
     tool_results: str | None = Field(
         None,
-        description="JMESPath of the list of results, if they come separately from the calls: in events or in a list "
-        "of their own.",
+        description="JMESPath of the list of results, if they come separately from the calls: in separate events "
+        "or in a separate list.",
     )
     tool_result: ResultPaths = Field(
         default_factory=ResultPaths, description="Where the fields are in each of these results."
@@ -157,7 +157,7 @@ class HttpOptions(AgentOptions):
         if "messages" in str([self.url, self.query, self.headers, self.body]):
             return None
         return (
-            "is told the last prompt only: no template of its request has `messages`",
+            "gets only the last prompt: no template of its request has `messages`",
             'add `messages: "{{ messages }}"` to its `body`',
         )
 

@@ -26,8 +26,8 @@ _NOT_PARAMS = {
     "num_retries": "use `max_attempts`",
     "max_retries": "use `max_attempts`",
     "fallbacks": "a run must not be answered by another model: make an agent of each",
-    **dict.fromkeys(_SAMPLING, "it is an option of its own"),
-    "seed": "it is an option of its own",
+    **dict.fromkeys(_SAMPLING, "it is a separate option"),
+    "seed": "it is a separate option",
 }
 
 

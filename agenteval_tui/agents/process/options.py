@@ -110,7 +110,7 @@ class CommandOptions(AgentOptions):
         if self.input != "text":
             return None
         return (
-            "is told the last prompt only (`input: text`)",
+            "gets only the last prompt (`input: text`)",
             "use `input: json`, continue a recorded run with `agenteval replay`, or let another agent continue: "
             "`agenteval fork RUN --agent NAME`",
         )

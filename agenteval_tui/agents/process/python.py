@@ -174,7 +174,7 @@ class PythonAgent:
             if "ImportError" in error.kinds:
                 mend = (
                     "install the package, or name an interpreter that has it in `python`; "
-                    "for a module of your own, put it beside the suite or name its folder in `path`"
+                    "for your own module, put it beside the suite or name its folder in `path`"
                 )
             return without_secrets(said, env), mend
         code = host.program.returncode

@@ -74,7 +74,7 @@ CassetteOption = Annotated[
 
 CAPTURE_RULE = where(
     {**given("capture"), "not": set_to("capture", MODEL)},
-    without("cassette", why="`cassette` goes with `capture: model`: it answers requests to models"),
+    without("cassette", why="`cassette` needs `capture: model`: it answers requests to models"),
 )
 """What `checked_capture` checks, for editors."""
 

@@ -40,7 +40,7 @@ class Spent(Document, frozen=True, kw_only=True):
     total: float
 
 
-_Tests = Annotated[Count, Meta(description="a variation or a row of a test is a test of its own")]
+_Tests = Annotated[Count, Meta(description="each variation and each row of a test counts as a separate test")]
 _Decided = Annotated[Count, Meta(description="runs with a verdict: passed or failed, and errors with --count-errors")]
 _Rate = Annotated[Share | None, Meta(description="the mean of the tests' rates; null without a verdict")]
 _Interval = Annotated[tuple[Share, Share], Meta(description="of the rate, 95 %, clustered by test")]

@@ -29,7 +29,7 @@ def sheets_of(suite: Suite, key: str) -> tuple[list[dict[str, Any]], list[str]]:
             notes.append(f"{test.id}: left out, {error.what}")
             continue
         if prompt is None:
-            notes.append(f"{test.id}: left out, a conversation or a dataset has no prompt of its own")
+            notes.append(f"{test.id}: left out, a conversation or a dataset has no single prompt")
             continue
         if lost := [one.said for one in POWER_UI if one.of(test)]:
             notes.append(f"{test.id}: not kept: {', '.join(lost)}")

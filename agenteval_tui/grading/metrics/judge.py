@@ -100,7 +100,7 @@ class Judge(RemoteMetric):
     criteria: str = Field("", description="What makes a good answer, in words. The judge scores the value by this.")
     scale: ScaleName = Field(_DEFAULT_SCALE, description="The scale of the judge's score.")
     dimensions: dict[str, str] | None = Field(
-        None, description="Aspects with a score of their own: names with descriptions."
+        None, description="Aspects with separate scores: names with descriptions."
     )
     pass_threshold: float | None = Field(
         None,

@@ -100,9 +100,9 @@ def _of_all(at: Path, raw: Mapping[str, Any], index: int, evidence: Evidence, te
         if "contains_ignore_case" not in raw:
             ops = (ConfigEdit("set", (*at, "contains_ignore_case"), listed[index]), gone)
             yield Change(f"ignore case for {quoted(needle, 40)}: `contains_ignore_case`", ops, 1.3)
-        # The property holds one text; for a second one there is a metric of its own.
+        # The property holds one text; a second text needs a separate metric.
         own = {"type": "TextMatch", "contains_ignore_case": listed[index]}
-        title = f"ignore case for {quoted(needle, 40)}: a TextMatch of its own"
+        title = f"ignore case for {quoted(needle, 40)}: a separate TextMatch"
         yield Change(title, (ConfigEdit("append", ("metrics",), own), gone), 1.5)
     if piece := _common(needle, text, "contains"):
         title = f"look for less than {quoted(needle, 40)}: {quoted(piece, 40)}"
