@@ -28,7 +28,7 @@ BANNED = re.compile(
     | \bmend(?:s|ed|ing)?\b
     | \bsaid\ so\b
     | \bwhat\ (?:ended|came|stands)\b
-    | \bso\ many\ [a-z]+s\b
+    | \bso\ many\b
     | \bcan't\ be\ made\b
     | \bis\ there\ (?:already|twice)\b
     | \bthere\ any\ more\b
@@ -53,8 +53,14 @@ BANNED = re.compile(
     | \bput\ right\b
     | \bdoes\ not\ run\ any\ more\b
     | \bother\ words\ (?:about|of)\b
-    | \bof\ them\ with\b
-    | \b(?:is|are)\ told\ of\b
+    | \bof\ them\b
+    | \b(?:is|are)\ told\b(?!\ apart)
+    | \banother\ one\b
+    | \bbegan\b
+    | \bnobody\ [a-z]+
+    | \b(?:process|step|test|list|line|app|history|table|thread|execution|package|criterion)(?:es|s)?
+      \ of\ (?:its|their|your)\ own\b
+    | \bgoes\ with\ (?:--|`)
     """,
     re.VERBOSE,
 )
@@ -71,6 +77,8 @@ NOT_READ = {
     # The same, of an error that is an exception first.
     "agents/process/child_process.py": "it is no program, and has no #! line",
     "agents/process/python.py": " gave what is no event: ",
+    # Its words are the error's fingerprint.
+    "agents/http/client.py": ", which nobody asked for",
     # Old sentences, which old histories hold.
     "history/agent_signatures.py": "*",
     "history/data_migrations.py": "*",
@@ -136,7 +144,9 @@ def test_nothing_that_people_read_sounds_like_a_translation() -> None:
     assert not found, f"{len(found)} to write again; {INSTEAD}\n" + "\n".join(found)
 
 
-@pytest.mark.parametrize("text", ["this is no suite", "it went on", "are no tests", "what ended is saved"])
+@pytest.mark.parametrize(
+    "text", ["this is no suite", "it went on", "are no tests", "one of them", "another one", "a process of its own"]
+)
 def test_the_list_finds_what_it_names(text: str) -> None:
     assert bool(BANNED.search(text)) == (text != "it went on")
     assert not BANNED.search("there is no suite here, and no one is no longer asked")
