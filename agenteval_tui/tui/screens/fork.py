@@ -85,7 +85,7 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
             Field("what", "change", self._what, choices=choices),
             Field("text", "to", self._there[self._what], rows=self._rows()),
             Field("values", "that is", _ONE, choices=_VALUES),
-            Field("agent", "agent", self._agent, hint="the run's, or another one's name"),
+            Field("agent", "agent", self._agent, hint="the run's, or another agent's name"),
             Field("count", "count", "5", hint="continuations"),
             Field("max_cost", "max cost $", "", hint="judges included; empty: no limit"),
         ]
