@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
@@ -173,10 +173,13 @@ class LinesView(ScrollView, can_focus=True):
                     self.refresh(Region(0, row - top, self.size.width, 1))
             return
         height = self.size.height
-        if not self.follow and not self.scroll_offset.y and max(len(before), len(lines)) <= height:
-            # All of it is and was in sight, without a scroll bar: only the cells that differ are sent again.
+        if not self.follow and not self.scroll_offset.y and self.show_vertical_scrollbar == (len(lines) > height):
+            # The first rows are and stay in sight, and no scroll bar comes or goes: nothing is laid out anew, and
+            # only the cells that differ are sent again.
             self.set_reactive(LinesView.virtual_size, Size(self._width, len(lines)))
-            for row, (old, new) in enumerate(zip_longest(before, lines, fillvalue=())):
+            if self.show_vertical_scrollbar:
+                self.vertical_scrollbar.window_virtual_size = len(lines)
+            for row, (old, new) in enumerate(islice(zip_longest(before, lines, fillvalue=()), height)):
                 if old != new:
                     self.refresh(Region(0, row, max(width_of(old), width_of(new)), 1))
             return
