@@ -6,17 +6,25 @@ import re
 import shutil
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from sampled import fresh, samples
 from shop import app_on, press_at_once, screen_of, settle, text_of, until
 from textual import events
 from textual.widgets import Input
 
 from agenteval_tui.core import directories
+from agenteval_tui.runs.estimate import Estimate, Range
+from agenteval_tui.runs.fork.model import ForkRequest
+from agenteval_tui.runs.fork.plan import ForkPrice
+from agenteval_tui.runs.plan.preview import Preview
 from agenteval_tui.tui import input_queue
 from agenteval_tui.tui.app import AgentevalApp
+from agenteval_tui.tui.screens.fork import ForkScreen
 from agenteval_tui.tui.screens.help import HelpScreen
+from agenteval_tui.tui.screens.plan import PlanScreen
 from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 
 __all__ = ["fresh", "samples"]  # fixtures
@@ -131,3 +139,72 @@ async def test_letters_do_not_wait_for_what_the_letter_before_asked_for(fresh: t
         assert not app.input_queue.is_empty
         answer.set()
         await until(pilot, lambda: app.focused is not None and app.focused.id == "tree")
+
+
+def costing(estimate: Estimate, dollars: float) -> Estimate:
+    """The same, for this price."""
+    return replace(estimate, cost=Range(dollars, dollars, dollars, estimate.runs, 0, estimate.runs))
+
+
+@pytest.mark.parametrize("dollars", [0.0, 3.0])
+async def test_a_plan_that_costs_something_starts_when_its_estimate_was_shown(
+    fresh: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, dollars: float
+) -> None:
+    app = app_on(*fresh)
+    known, started = threading.Event(), list[object]()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        work = app.session.workspace
+        preview = work.preview
+
+        def slow(*asked: Any) -> Preview:
+            assert known.wait(60)
+            found = preview(*asked)
+            return replace(found, estimate=costing(found.estimate, dollars))
+
+        monkeypatch.setattr(work, "preview", slow)
+        monkeypatch.setattr(app, "start_run", lambda paths, options: started.append(options))
+        press_at_once(pilot, "P", "3", "enter")
+        await until(pilot, lambda: isinstance(app.screen, PlanScreen) and app.input_queue.is_empty)
+        assert not started
+        known.set()
+        await settle(pilot)
+        if dollars:
+            assert isinstance(app.screen, PlanScreen)
+            assert not started
+            assert "$3" in text_of(app)
+            await pilot.press("enter")
+        await until(pilot, lambda: bool(started))
+
+
+@pytest.mark.parametrize("dollars", [0.0, 3.0])
+async def test_a_continuation_that_costs_something_starts_when_its_price_was_shown(
+    fresh: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, dollars: float
+) -> None:
+    app = app_on(*fresh)
+    known, started = threading.Event(), list[object]()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("4")
+        await settle(pilot)
+        work = app.session.workspace
+        price = work.price_of_fork
+
+        def slow(request: ForkRequest) -> ForkPrice:
+            assert known.wait(60)
+            found = price(request)
+            return replace(found, takes=costing(found.takes, dollars))
+
+        monkeypatch.setattr(work, "price_of_fork", slow)
+        monkeypatch.setattr(app, "start_fork", lambda request, options, then: started.append(request))
+        press_at_once(pilot, "F", "x", "ctrl+s")
+        await until(pilot, lambda: isinstance(app.screen, ForkScreen) and app.input_queue.is_empty)
+        assert not started
+        known.set()
+        await settle(pilot)
+        if dollars:
+            assert isinstance(app.screen, ForkScreen)
+            assert not started
+            assert "$3" in text_of(app)
+            await pilot.press("ctrl+s")
+        await until(pilot, lambda: bool(started))

@@ -30,11 +30,12 @@ from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame
-from agenteval_tui.tui.workers import start_worker
+from agenteval_tui.tui.workers import is_busy, start_worker
 from agenteval_tui.views.fork import gone_tools_text, price_text
 from agenteval_tui.views.fork_origin import agent_label
 
 QUIET_SECONDS = 0.15
+READ_FIRST = "Read the price first, then press ^s again."
 _WORDS = {
     "tool_result": "the tool's result", "tool_error": "the tool fails with this", "arguments": "the call's arguments",
     "text": "the text", "system": "the system prompt",
@@ -77,6 +78,8 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
         self._error: AgentevalError | None = None
         self._priced: ForkRequest | None = None
         """What the price or the error is of; the fields may ask for something else by now."""
+        self._wanted = False
+        """Somebody asked to start before the price was shown."""
         self._gone = ""
 
     def compose(self) -> ComposeResult:
@@ -111,6 +114,7 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
         if event.name == "what" and what != self._what:
             self._what = what
             self.query_one(Form).fill({"text": self._there.get(what, "")})
+        self._wanted = False
         self._look()
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
@@ -118,18 +122,33 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
         self.action_start()
 
     def action_start(self) -> None:
-        """Ask, if that can be asked."""
+        """Ask, if that can be asked. What may cost something is asked when its price was shown."""
         try:
             asked = self._asked()
         except AgentevalError as error:
             self._price, self._error = None, error
             self._retell()
             return
-        is_current = self._priced == asked[0]
-        if is_current and self._error is not None:
+        if self._priced == asked[0]:
+            self._start(asked)
+            return
+        self._wanted = True
+        if not is_busy(self, "price"):
+            self._look()
+
+    def _start(self, asked: tuple[ForkRequest, PlanOptions]) -> None:
+        if self._error is not None:
             services(self).say_error(self._error)
         else:
-            self.dismiss((asked[0], None) if is_current and self._is_known else asked)
+            self.dismiss((asked[0], None) if self._is_known else asked)
+
+    def _start_if_free(self, asked: tuple[ForkRequest, PlanOptions]) -> None:
+        """What somebody asked to start before the price was shown."""
+        price = self._price
+        if price is None or self._is_known or price.takes.whole_cost == 0:
+            self._start(asked)
+        else:
+            services(self).say(READ_FIRST)
 
     @property
     def _is_known(self) -> bool:
@@ -179,11 +198,13 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
 
     async def _show(self) -> None:
         await asyncio.sleep(QUIET_SECONDS)
+        asked: tuple[ForkRequest, PlanOptions] | None = None
         request: ForkRequest | None = None
         price: ForkPrice | None = None
         error: AgentevalError | None = None
         try:
-            request, _ = self._asked()
+            asked = self._asked()
+            request = asked[0]
             price = await asyncio.to_thread(partial(services(self).session.workspace.price_of_fork, request))
         except AgentevalError as raised:
             error = raised
@@ -195,6 +216,9 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
             self._gone, self._looked_at = gone_tools_text(*await asyncio.to_thread(work)), request.agent
             if self._gone:
                 self._retell()
+        wanted, self._wanted = self._wanted, False
+        if wanted and asked is not None:
+            self._start_if_free(asked)
 
     def _retell(self) -> None:
         self.query_one("#takes", LineBlock).show(self._price_lines)

@@ -32,6 +32,7 @@ from agenteval_tui.views.plan import plan_in_short
 QUIET_S = 0.15
 """How long typing must pause before a plan is made: each takes a thread."""
 ESTIMATE_ROWS = 5
+READ_FIRST = "Read the estimate first, then press enter again to start."
 
 
 class PlanScreen(Sheet["PlanOptions | None"]):
@@ -51,6 +52,8 @@ class PlanScreen(Sheet["PlanOptions | None"]):
         self._preview: Preview | None = None
         self._error: AgentevalError | None = None
         self._estimating = True
+        self._wanted = False
+        """Somebody pressed enter before the estimate was shown."""
 
     def compose(self) -> ComposeResult:
         keys = (("enter", "start"), ("↑ ↓", "field"), ("← →", "choose"), ("esc", "close"))
@@ -107,6 +110,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
 
     def on_form_changed(self, event: Form.Changed) -> None:
         """Plan again; the newest wins."""
+        self._wanted = False
         self._plan()
 
     def _plan(self) -> None:
@@ -136,10 +140,23 @@ class PlanScreen(Sheet["PlanOptions | None"]):
         if error is not None and where:
             self.query_one(Form).complain({where: error.what})
         self.query_one("#estimate", LineBlock).show(self._estimate_lines)
+        wanted, self._wanted = self._wanted, False
+        if not wanted:
+            return
+        if found is not None and found.estimate.whole_cost != 0:
+            self._app.say(READ_FIRST)
+        else:
+            self._start()
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
-        """Start, unless something is wrong."""
-        if self._planned is None or (self._error is not None and not self._estimating):
+        """Start, unless something is wrong. What may cost something is started when its estimate was shown."""
+        if self._planned is not None and self._estimating:
+            self._wanted = True
+        else:
+            self._start()
+
+    def _start(self) -> None:
+        if self._planned is None or self._error is not None:
             self.app.bell()
             return
         self.dismiss(self._planned)
