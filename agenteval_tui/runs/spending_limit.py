@@ -1,4 +1,4 @@
-"""What judges and embedders may cost together, where somebody set a limit."""
+"""The limit for the cost of judges and embedders together."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ COST = "--max-cost"
 
 
 class SpendingLimit:
-    """`most` US dollars, of which `spent` are spent. `unknown`: why nobody knows how much is.
+    """A limit of `most` US dollars, with `spent` dollars spent so far. `unknown`: the model whose cost is not known.
 
-    Take the `turn` for each question: who asks next must know what the answer before cost.
+    Take the `turn` for each question, because the next question must wait for the cost of the last answer.
     """
 
     def __init__(self, most: float, spent: float = 0.0, unknown: str = "") -> None:
@@ -23,7 +23,7 @@ class SpendingLimit:
 
     @property
     def refusal(self) -> str:
-        """Why nobody may be asked any more, in words; "" where somebody may."""
+        """Why no more questions may be asked, in words; "" if they may."""
         if self._unknown:
             return f"was not asked: {COST} can't be kept, because what {self._unknown} costs is not known"
         if self._spent >= self._most:
@@ -31,7 +31,7 @@ class SpendingLimit:
         return ""
 
     def count(self, name: str, reply: Reply) -> None:
-        """What `name` said, and what that cost."""
+        """Add the cost of a reply of `name`."""
         if reply.cost is not None:
             self._spent += reply.cost
         elif not reply.error or reply.input_tokens or reply.output_tokens:

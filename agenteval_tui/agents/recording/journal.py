@@ -1,4 +1,4 @@
-"""What a recording into a cassette has paid for so far: a file beside the cassette, until that is written whole."""
+"""The paid answers of a recording into a cassette, in a file beside the cassette until the cassette is complete."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ _SUFFIX = ".partial"
 
 
 class Journals(Struct, frozen=True):
-    """The journals of one cassette: what recordings that were cut off have `left`, and in which files; how many
-    recordings are `running`. The kernel gives up the lock on a journal when its process ends, however it ends."""
+    """The journals of one cassette: the exchanges of recordings that were cut off, the files that these recordings
+    `left`, and the number of `running` recordings. The kernel releases the lock on a journal whenever its process
+    ends."""
 
     exchanges: tuple[Exchange, ...] = ()
     left: tuple[Path, ...] = ()
@@ -49,10 +50,11 @@ def journals_of(path: Path) -> Journals:
 
 
 class Journal:
-    """A cassette that grows with each answer, so that what was paid for outlives the program that keeps it. It is this
-    recording's alone: another one into the same cassette has a file of its own.
+    """A cassette that grows with each answer, so that paid answers survive if the recording program is killed. It
+    belongs to one recording: a second recording into the same cassette uses a separate file.
 
-    `before`: what it holds from the start; those in `left` are in it, too, and go. Raises `AgentevalError`.
+    `before`: its contents at the start, including the exchanges of the files in `left`, which it removes. Raises
+    `AgentevalError`.
     """
 
     def __init__(self, path: Path, before: Cassette, left: Sequence[Path] = ()) -> None:
@@ -73,28 +75,28 @@ class Journal:
                     one.unlink(missing_ok=True)
 
     def add(self, exchange: Exchange) -> None:
-        """One more. A disk that is full costs the journal, not the recording."""
+        """Add an exchange. A full disk loses the journal, not the recording."""
         with suppress(OSError):
             os.write(self._descriptor, (encoded(to_json(exchange)) + "\n").encode())
 
     def done(self) -> None:
-        """The cassette itself is written."""
+        """The cassette is complete: remove the journal."""
         with suppress(OSError):
             self._path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """What is in it now was left, unless it is `done`."""
+        """Close the file. Its contents are left for a later recording, unless `done` removed it."""
         os.close(self._descriptor)
 
 
 def _names(path: Path) -> Iterator[Path]:
-    """What journals of a cassette are called: the first one's name, the second one's, ..."""
+    """The names for journals of a cassette: the first name, the second name, ..."""
     yield path.with_name(path.name + _SUFFIX)
     yield from (path.with_name(f"{path.name}{_SUFFIX}{number}") for number in count(2))
 
 
 def _paths(path: Path) -> list[Path]:
-    """Those that are there."""
+    """The existing journals."""
     first = path.name + _SUFFIX
     with suppress(OSError):
         found = [one for one in path.parent.iterdir() if one.name.startswith(first)]
@@ -113,7 +115,7 @@ def _is_running(descriptor: int) -> bool:
 
 
 def _is_used(path: Path, left: Sequence[Path]) -> bool:
-    """Whether another recording has this journal, or left something in it that is not known yet."""
+    """Whether another recording uses this journal, or left exchanges in it that have not been read yet."""
     try:
         with path.open("rb") as file:
             return path not in left or _is_running(file.fileno())
@@ -122,7 +124,7 @@ def _is_used(path: Path, left: Sequence[Path]) -> bool:
 
 
 def _written(path: Path, before: Cassette) -> int:
-    """The descriptor of a journal, which comes into being whole and locked. Raises OSError."""
+    """Create a journal, complete and locked, and return its descriptor. Raises OSError."""
     draft = draft_path(path)
     descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o666)
     try:

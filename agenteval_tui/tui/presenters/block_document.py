@@ -273,7 +273,7 @@ class BlockColumn:
         return min(self._rows_of(block.lines, block.characters), most) + head
 
     def _rows_of(self, lines: int, characters: int) -> int:
-        """About how many rows so many lines and characters take."""
+        """The approximate number of rows for these lines and characters."""
         lines = max(lines, 1)
         return lines + max(characters - lines * self._text_width // 2, 0) // self._text_width
 

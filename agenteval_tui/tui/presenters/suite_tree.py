@@ -180,12 +180,12 @@ class SuiteTree:
         self.set_open(node, not self.is_open(node))
 
     def is_open(self, node: Node) -> bool:
-        """Are the node's children shown?"""
+        """Whether the node's children are shown."""
         return node.key not in self._closed if node.kind == "suite" else node.key in self.opened
 
     @property
     def _closed(self) -> set[str]:
-        """The suites that are closed: a filter shows what it finds in all of them."""
+        """The closed suites. A filter opens all suites at first, to show what it finds."""
         return self._folded_found if self.query else self.folded
 
     def set_open(self, node: Node, open_: bool) -> None:

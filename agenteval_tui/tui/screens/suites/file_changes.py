@@ -40,8 +40,8 @@ def undo_files(
     done: Callable[[], None],
     kept: Callable[[list[WrittenFile], bool], None],
 ) -> None:
-    """Write each of the files as it was before its change. Where one can't be, that is said, and `kept` gets those that
-    are left, and whether somebody else changed the first of them since: undoing that has to wait for others."""
+    """Write each file as it was before its change. If a file can't be written, show why, and call `kept` with the
+    remaining files, and with whether somebody else has changed the first file since. Then its undo has to wait."""
     left, workspace = list(files), screen.agenteval.session.workspace
 
     def work() -> None:
