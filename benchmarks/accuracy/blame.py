@@ -203,7 +203,7 @@ def _no_late_end(case: Case) -> list[int]:
 
 VARIANTS: dict[str, Callable[[Case], list[int]]] = {
     "as they were": _before,
-    "with the two clues, named beside the others": lambda case: case.named,
+    "with the two clues, as further steps": lambda case: case.named,
     "with the two clues as the strongest": _strongest,
     "without late break-offs": _no_late_end,
 }
@@ -213,9 +213,10 @@ def held_out_table(cases: Sequence[Case]) -> str:
     """The rules that were tried for Magentic-One: on the part of the cases where they were found, and on the other."""
     group = [case for case in cases if case.source in (MAGENTIC, BY_HAND)]
     parts = {name: [case for case in group if part_of(case) == name] for name in "ab"}
-    heads = [f"{said} ({len(parts[name])})" for name, said in (("a", "decided on"), ("b", "held out"))]
+    heads = [f"{said} ({len(parts[name])})" for name, said in (("a", "chosen on"), ("b", "held out"))]
     rows = [
-        f"| rules | {heads[0]}: decisive step | one of those named | {heads[1]}: decisive step | one of those named |",
+        f"| rules | {heads[0]}: decisive step | one of the named steps |"
+        f" {heads[1]}: decisive step | one of the named steps |",
         "|---|---|---|---|---|",
     ]
     for said, variant in VARIANTS.items():

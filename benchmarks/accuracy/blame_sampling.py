@@ -128,7 +128,7 @@ def table(samples: Sequence[int], seed: int = SEED, number: int = AGENTS) -> str
     """The table of the page."""
     rows = [
         "| `--samples` | agents with a step | decided | right of these | agents without | said none |"
-        " intervals that hold the rate | answers asked for | of the plain way's |"
+        " intervals that contain the rate | answers asked for | share of the plain way's |"
         " plain way right, of agents with a step |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]

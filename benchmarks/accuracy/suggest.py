@@ -178,12 +178,12 @@ def _words(text: str) -> list[str]:
 
 CHECKS: dict[str, Callable[[str], object]] = {
     "no comma": lambda text: "," not in text,
-    "all in small letters": lambda text: text.lower() == text,
+    "all in lower case": lambda text: text.lower() == text,
     "in quotation marks": lambda text: len(text.strip()) > 1 and text.strip()[0] == text.strip()[-1] == '"',
     "JSON": _is_json,
     "a title in << >>": lambda text: re.search(r"<<[^\n]+>>", text),
     "a postscript": lambda text: re.search(r"P\.\s?(?:P\.\s?)?S", text),
-    "two answers, parted by ******": lambda text: len([part for part in text.split("******") if part.strip()]) == 2,
+    "two answers, separated by ******": lambda text: len([part for part in text.split("******") if part.strip()]) == 2,
     "3 list items or more": lambda text: len(re.findall(r"^\s*(?:\*[^*]|-).*$", text, re.MULTILINE)) >= 3,
     "exactly 3 list items": lambda text: len(re.findall(r"^\s*(?:\*[^*]|-).*$", text, re.MULTILINE)) == 3,
     "5 words in capitals or more": lambda text: sum(word.isupper() for word in _words(text)) >= 5,
