@@ -287,5 +287,5 @@ def _conclusion(
         return f"{better} passes {100 * abs(difference):.1f} points more often than {other} (B minus A: {range_})."
     said = f"No difference is shown: {100 * difference:+.1f} points ({range_})"
     if least is None or least >= 1:
-        return f"{said}; so few cases could not have shown any."
-    return f"{said}; this many cases would have shown {100 * least:.0f} points or more."
+        return f"{said}; so few cases can't show any."
+    return f"{said}; this many cases can show {100 * least:.0f} points or more."

@@ -80,7 +80,7 @@ def sides_of(store: Store, wanted: Sides, projects: Sequence[str] = ()) -> tuple
     sides = [_filtered(side, wanted, number) for number, side in enumerate((left, right))]
     if [run.id for run in sides[0].runs] == [run.id for run in sides[1].runs]:
         raise AgentevalError(
-            f"both sides are the same runs ({sides[1].name})",
+            f"both sides have the same runs ({sides[1].name})",
             mend="name two executions, or two agents: --agent A --agent B",
         )
     return sides[0], sides[1]

@@ -105,7 +105,7 @@ def _of_head(head: Head, broken: dict[str, str]) -> Format | None:
 
 def _told(head: Head) -> str:
     if head.values:
-        return f"this is in no format that can be imported: its first value is {_described(head.values[0])}"
+        return f"this format is unknown: its first value is {_described(head.values[0])}"
     if head.broken is None:
         return "there is nothing in this file"
     return f"nothing in this file can be read as JSON (line {head.broken.line}: {head.broken.reason})"

@@ -105,7 +105,7 @@ def check_rows(connection: sqlite3.Connection, where: str) -> None:
             continue
         for column, wrong in _conditions(connection, table):
             if connection.execute(f"SELECT 1 FROM {table} WHERE {wrong} LIMIT 1").fetchone() is not None:
-                raise _not_ours(f"a value in {table}.{column} is none that could be there", where)
+                raise _not_ours(f"a value in {table}.{column} is impossible", where)
 
 
 def _conditions(connection: sqlite3.Connection, table: str) -> Iterator[tuple[str, str]]:

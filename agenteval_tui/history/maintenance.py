@@ -226,7 +226,7 @@ def vacuum(store: Store) -> VacuumResult:
         raise HistoryError("the history is read-only here", where=str(path))
     if store.read(running_executions):
         raise HistoryError(
-            "an execution is running: it would have to wait until the file is rewritten",
+            "an execution is running, and would have to wait until the file is rewritten",
             where=str(path),
             mend="wait until it ends (agenteval ps)",
         )
@@ -281,14 +281,14 @@ def _wrong_totals(connection: Connection) -> list[str]:
         f"SELECT uid FROM (SELECT e.*, {sums} FROM executions e LEFT JOIN runs r ON r.execution = e.id GROUP BY e.id)"
         f" WHERE {differs}"
     ).fetchall()
-    said = [f"the totals of {len(rows)} executions are not those of their runs ({rows[0][0]}, ...)"] if rows else []
+    said = [f"the totals of {len(rows)} executions do not match their runs ({rows[0][0]}, ...)"] if rows else []
     tests = connection.execute(
         "SELECT count(*) FROM (SELECT t.ended, count(r.id) FILTER (WHERE r.status IN"
         " ('passed', 'failed', 'error', 'skipped', 'needs_review')) AS counted FROM tests t"
         " LEFT JOIN runs r ON r.test = t.id GROUP BY t.id) WHERE ended != counted"
     ).fetchone()[0]
     if tests:
-        said.append(f"the number of runs of {tests} tests is not what is counted")
+        said.append(f"the stored number of runs is wrong for {tests} tests")
     return said
 
 
@@ -320,7 +320,7 @@ def _loose_rows(connection: Connection) -> list[str]:
             f" AND {column} != {LOST}"
         ).fetchone()[0]
         if number:
-            said.append(f"{number} rows of {table} name a row of {other} that is not there")
+            said.append(f"{number} rows of {table} name a row of {other} that does not exist")
     for table, where in orphan_rows():
         if table in ("tool_calls", "run_replies"):
             number = connection.execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()[0]

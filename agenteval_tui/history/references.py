@@ -242,7 +242,7 @@ def _lookup(connection: Connection, reference: str, first: Kind, projects: Seque
     if test is not None:
         if executions or runs:
             names = [f"test {test.name}", *_kinds(executions, runs)]
-            raise AmbiguousError(f"{reference!r} names a test and begins an id", mend=_candidates(names))
+            raise AmbiguousError(f"{reference!r} is both a test and the beginning of an id", mend=_candidates(names))
         return test
     if not executions and not runs:
         executions = queries.end_with(connection, "executions", reference, _LISTED + 1)

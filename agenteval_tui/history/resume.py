@@ -80,7 +80,7 @@ def _check_resumable(execution_id: str, status: str, owner: str, kind: str) -> N
     if kind == "import":
         raise AgentevalError(
             f"execution {execution_id} was imported: there is nothing to resume",
-            mend="import its file again: what is missing comes in then",
+            mend="import its file again to add what is missing",
         )
     if status == "running" and is_alive(owner):
         raise AgentevalError(

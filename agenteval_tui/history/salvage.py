@@ -188,7 +188,7 @@ def salvage(path: Path, new: Path) -> SalvageResult:
             saved = save_readable(path, draft)
             if not any(saved.rows.values()):
                 raise HistoryError(
-                    "nothing of a history can be read in this file", where=str(path), mend="no file was written"
+                    "this file has no readable part of a history", where=str(path), mend="no file was written"
                 )
             os.link(draft, new)  # there when all of it is; fails where there is a file, also one that came this moment
         finally:
@@ -203,9 +203,7 @@ def salvage(path: Path, new: Path) -> SalvageResult:
 
 
 def _taken(new: Path) -> HistoryError:
-    return HistoryError(
-        "there is a file of this name already, and it is not written over", where=str(new), mend="name another (--to)"
-    )
+    return HistoryError("this file already exists and is not overwritten", where=str(new), mend="name another (--to)")
 
 
 def save_readable(path: Path, new: Path) -> SalvageResult:

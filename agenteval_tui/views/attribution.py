@@ -11,25 +11,25 @@ from agenteval_tui.grading.sentences import criterion_sentence
 _CHANGED = {"criterion": "criterion", "row": "expected values of the row"}
 _SENTENCES: dict[ReasonCode, str] = {
     "no_verdict": "the {output} output with the {other} criterion has no verdict: {said}",
-    "each_alone": "the {what} changed and the output changed: each alone {verdict}",
-    "criterion_alone": "the {what} changed: the old output {verdict} with it, too, and the new output {before} with the"
-    " old one",
-    "output_alone": "the output changed: it {verdict} with the old {what}, too; the old output still {before} with the"
-    " new",
-    "only_together": "the {what} and the output changed, and only together it {verdict}",
+    "each_alone": "the {what} and the output changed; each change alone {verdict}",
+    "criterion_alone": "the {what} changed: with it, the old output also {verdict}; with the old {what}, the new"
+    " output {before}",
+    "output_alone": "the output changed: the new one also {verdict} with the old {what}; with the new {what}, the old"
+    " output still {before}",
+    "only_together": "the {what} and the output changed; it {verdict} only with both changes",
     "judged_otherwise": "the same criterion judged the same output differently",
-    "measured_otherwise": "the same criterion and output, but other measurements",
+    "measured_otherwise": "the criterion and the output are the same, the measurements differ",
     "output_changed": "the criterion is the same, the output changed",
-    "judge_varies": "asked {times} times about the {output} output, the judge says passed {passed} times",
+    "judge_varies": "of {times} judge replies about the {output} output, {passed} said passed",
     "same_end": "both ended the same way",
     "not_a_verdict": "a run ended as {status}, without a verdict",
     "criteria_agree": "{criterion} and {more} more: {inner}",
     "criterion_came": "criterion {criterion!r} is new and fails",
     "criterion_gone": "criterion {criterion!r}, which failed, was removed",
-    "criterion_counts": "criterion {criterion!r} has another weight or severity",
+    "criterion_counts": "the weight or severity of criterion {criterion!r} changed",
     "no_criterion": "one of the runs has no stored criteria",
     "threshold_changed": "all criteria give the same scores: the test's threshold changed",
-    "score_moved": "the scores moved across the test's threshold",
+    "score_moved": "the score crossed the test's threshold",
     "pairs_differ": "{inner} ({number} of {pairs} pairs of runs; {rest})",
 }
 
@@ -39,7 +39,7 @@ def reason_text(reason: Reason) -> str:
     fields = reason.fields
     if reason.code == "version_unknown":
         by = fields.get("by")
-        return f"{by} gave this verdict, and its criterion is not known" if by else "the old version is not stored"
+        return f"{by} gave this verdict, and its criterion is unknown" if by else "the old version is not stored"
     if reason.code == "criteria_differ":
         return ", ".join(f"{criterion}: {who}" for criterion, who in fields["by"].items())
     return _SENTENCES[reason.code].format(**fields, **_words(fields))

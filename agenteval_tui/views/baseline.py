@@ -88,5 +88,5 @@ def gate_certainty(result: BaselineResult, gates: GateOptions) -> str:
     parts = [part for part in (significance_text(overall), power_text(overall)) if part]
     limit = gates.max_drop
     if limit is not None and overall.rate is not None and (overall.detectable is None or overall.detectable > limit):
-        parts.append(f"a drop of {share(limit)} would not have shown")
+        parts.append(f"this sample is too small to detect a drop of {share(limit)}")
     return "; ".join(parts)

@@ -54,7 +54,7 @@ def clue_text(clue: Clue) -> str:
 def reproduces_text(blame: Blame) -> str:
     """The first answer."""
     if blame.reproduces == "once":
-        return "not known: it ran once (find out with agenteval run --repeat 5)"
+        return "not known: it ran only once. To find out: agenteval run --repeat 5"
     low, high = percent_interval(blame.low, blame.high)
     rate = f"{blame.passed} of {count(blame.runs, 'run')} passed, {low} to {high} %"
     said = {"always": "yes", "mostly": "yes, mostly", "luck": "no, it was bad luck: it passes most of the time"}
@@ -69,7 +69,7 @@ def could_pass_text(blame: Blame) -> str:
     if start is not None and blame.sampled is not None and blame.sampled.answer == "none" and blame.possible != "yes":
         return f"not from any step of this run: {start.passed} of {start.n} passed from step {start.step + 1}"
     if blame.possible == "unknown":
-        return "not known: no stored run of this test passed, but there are only a few"
+        return "not known: only a few runs are stored, and none passed"
     if blame.possible == "never":
         return "no run ever passed: the cause may be the test, the criterion or the agent's ability"
     return "yes" if blame.passed else "yes: another agent passed"
@@ -116,7 +116,7 @@ def sampling_text(sampled: Sampled) -> tuple[Text, ...]:
     """What sampling found, of how many continuations; and why it ended early, if it did."""
     said = {
         "step": f"sampling: {_FROM_HERE}",
-        "none": "sampling: no step decides: it passes from no step, or equally often from all",
+        "none": "sampling: no step is decisive: it passes from no step, or equally often from all",
         "undecided": f"sampling: not decided with up to {count(sampled.samples, 'continuation')} from each step",
     }[sampled.answer]
     cost = "" if sampled.cost is None else f", {dollars(sampled.cost)}"

@@ -206,8 +206,8 @@ def power_text(overall: Overall) -> str:
     if overall.rate is None:
         return ""
     if overall.detectable is None:
-        return f"{sample_text(overall)} could not have shown any drop"
-    few = "" if _significant(overall) else ", and are too few to tell a smaller one"
+        return f"{sample_text(overall)} can't show any drop"
+    few = "" if _significant(overall) else ", but are too few to show a smaller drop"
     return f"{sample_text(overall)} detect a drop of {100 * overall.detectable:.0f} points or more with 80 % power{few}"
 
 
@@ -218,11 +218,11 @@ def short_power_text(overall: Overall, sample: str = "") -> str:
         return ""
     sample = sample or sample_text(overall)
     if overall.detectable is None:
-        return f"{sample}: too few to tell any drop"
+        return f"{sample}: too few to show any drop"
     least = f"{100 * overall.detectable:.0f} points"
     if _significant(overall):
-        return f"{sample} tell drops from {least} on"
-    return f"{sample}: too few to tell a drop under {least}"
+        return f"{sample} can show drops of {least} or more"
+    return f"{sample}: too few to show a drop under {least}"
 
 
 def overall_text(overall: Overall) -> str:

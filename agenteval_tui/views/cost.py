@@ -15,7 +15,7 @@ def costs_view(costs: Costs) -> View:
     """By test, by agent, by criterion, the dearest first; then all of it, and what it is without."""
     made = "attempt that was" if costs.failed_attempts == 1 else "attempts that were"
     unknown = costs.agents.count - costs.agents.priced if costs.agents.priced is not None else 0
-    cached = f"{numbers.count(costs.cached, 'answer')} came from the history, and cost nothing"
+    cached = f"{numbers.count(costs.cached, 'answer')} came from the history and cost nothing"
     notes = (
         text((f"with {costs.failed_attempts:,} failed {made} retried" if costs.failed_attempts else "", "dim")),
         text((cached if costs.cached else "", "dim")),

@@ -121,7 +121,7 @@ def _more(test: VarianceComponent, report: VarianceReport) -> list[str]:
 def _whose(test: VarianceComponent, report: VarianceReport) -> str:
     flaky = [criterion for criterion in report.criteria_of(test) if criterion.flaky]
     if test.whose == "unknown" and flaky and not any(test.criterion_hash for test in flaky):
-        return "another tool's verdicts: the source is not known"
+        return "another tool's verdicts: the source is unknown"
     return _WHOSE[test.whose]
 
 

@@ -44,8 +44,8 @@ def gone_tools_text(gone: Sequence[str], left: Sequence[str]) -> str:
         return ""
     has = f"has {listed(left, 5)}" if left else "has no tools"
     return (
-        f"the agent called {listed(gone, 5)} in this run, and {has} now: the agent gets the recorded results, but no "
-        "continuation can call it again; put the tool back if that is not what you want to try"
+        f"the agent called {listed(gone, 5)} in this run, but {has} now. It gets the recorded results, but can't make "
+        "such a call again. To allow that, give it the tool back."
     )
 
 
@@ -92,9 +92,9 @@ def _notes(forks: Forks) -> Iterable[model.Text]:
         cost = "" if forks.cost is None else f", {numbers.dollars(forks.cost)}"
         yield text((f"{numbers.count(forks.asked, 'continuation')} asked for{cost}", "dim"))
     if known and forks.execution:
-        yield text((f"{numbers.count(known, 'answer')} stored before, not paid for again", "dim"))
+        yield text((f"{numbers.count(known, 'stored answer')}, not paid for again", "dim"))
     stopped = dict.fromkeys(branch.stopped for branch in forks.branches if branch.stopped)
-    yield from (text((f"some were not asked: {why}", "warn")) for why in stopped)
+    yield from (text((f"not all were asked: {why}", "warn")) for why in stopped)
     yield text(("Forks never count in rates, trends, baselines or gates.", "dim"))
 
 

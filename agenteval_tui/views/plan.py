@@ -131,8 +131,8 @@ def _known(takes: Estimate | ReplyEstimate) -> Iterator[tuple[str, str, str, str
 def _ranges(takes: Estimate | ReplyEstimate, whose: str = "") -> Iterator[Text]:
     """`time: about 30.0 s  (10.0 s to 1 min 2 s, by 37 earlier runs; not known of 3 more runs)`."""
     for name, likely, low, high, estimate in _known(takes):
-        rest = f"; not known of {numbers.count(estimate.unknown, 'more run')}" if estimate.unknown else ""
-        span = f"  ({low} to {high}, by {numbers.count(estimate.basis, 'earlier run')}{rest})"
+        rest = f"; unknown for {numbers.count(estimate.unknown, 'more run')}" if estimate.unknown else ""
+        span = f"  ({low} to {high}, from {numbers.count(estimate.basis, 'earlier run')}{rest})"
         yield text(f"{whose}{name}: about {likely.removesuffix(' tokens')}", (span, "dim"))
 
 
@@ -144,7 +144,7 @@ def _items(takes: Estimate | ReplyEstimate) -> Iterator[Text]:
         if estimate.high > 0:
             yield text(("about ", "dim"), likely, (f" ({low}–{high})" if low != high else "", "dim"))
     if unknown:
-        yield text((f"not known of {numbers.count(unknown, 'more run')}", "dim"))
+        yield text((f"unknown for {numbers.count(unknown, 'more run')}", "dim"))
 
 
 def _limits(plan: Preview) -> Iterator[Text]:
@@ -156,8 +156,8 @@ def _limits(plan: Preview) -> Iterator[Text]:
         yield text(f"stops at: {', '.join(said)}")
     yield text((_over(plan), "warn"))
     if plan.cache:
-        which = "of first repetitions" if plan.cache == "first" else "of all repetitions"
-        yield text(f"answers {which} come from the history where it has them")
+        which = "first repetitions" if plan.cache == "first" else "all repetitions"
+        yield text(f"{which} reuse stored answers from the history")
 
 
 def _needs(plan: Preview) -> Iterator[Text]:

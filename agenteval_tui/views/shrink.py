@@ -117,13 +117,13 @@ def _verdict(shrunk: Shrunk, criterion: str) -> Text:
     if shrunk.ending == "not_reproduced":
         return text(
             ("It does not fail again often enough: ", "warn"),
-            f"{what} for the same cause in {_rate(shrunk.first)}. Treat it as luck, or lower --rate.",
+            f"{what} for the same cause in {_rate(shrunk.first)}. Treat the failure as chance, or lower --rate.",
         )
     if shrunk.ending == "stopped" and not shrunk.removed:
         return text(("Stopped before anything was removed: ", "warn"), f"{shrunk.why}.")
     if shrunk.ending == "stopped":
         return text(
-            ("Stopped: ", "warn"), f"{shrunk.why}. The smallest case until then has {after:,} of {before:,} characters."
+            ("Stopped: ", "warn"), f"{shrunk.why}. The smallest case so far has {after:,} of {before:,} characters."
         )
     if shrunk.ending == "whole":
         return text(f"Nothing can be removed: {what} for the same cause only with all {before:,} characters.")
@@ -140,7 +140,7 @@ def _notes(shrunk: Shrunk) -> Iterator[Text]:
     if shrunk.tools_stay:
         yield text((f"No tool was removed: {shrunk.tools_stay}.", "dim"))
     if shrunk.minimal:
-        yield text(("No single part can be removed: each was tried.", "dim"))
+        yield text(("No single part can be removed; agenteval tried each one.", "dim"))
     asked = f"{numbers.count(shrunk.questions, 'question')}, {numbers.count(shrunk.answers, 'continuation')}"
     yield text((f"{asked}. They are stored, and never count in rates, trends, baselines or gates.", "dim"))
 

@@ -64,12 +64,12 @@ def _notes(overall: Stats, ks: Sequence[str]) -> Iterator[Text]:
     if not ks:
         yield text("no run has a verdict")
     if thin := [k for k in ks if overall["tests_at_k"][k] < overall["tests"]]:
-        yield text((f"pass^{thin[0]} and above: only tests with this many decided runs", "dim"))
+        yield text((f"pass^{thin[0]} and above: only tests with enough decided runs", "dim"))
     if overall["standard_error"] is not None:
         error = f"standard error of the rate, clustered by test: {overall['standard_error']:.3f}"
         yield text((f"{error}; {numbers.count(overall['flaky'], 'test')} flaky", "dim"))
     if overall["stopped_early"]:
-        lean = "the interval is the confidence sequence's; pass@k and pass^k lean towards that answer"
+        lean = "the interval is that of the confidence sequence; pass@k and pass^k are biased towards that answer"
         yield text((f"{numbers.count(overall['stopped_early'], 'test')} stopped early: {lean}", "warn"))
     if overall["undecided"]:
         yield text((f"{numbers.count(overall['undecided'], 'run')} without a verdict", "dim"))

@@ -34,7 +34,7 @@ def suggestions_view(found: Suggestions, given: TestExamples, checked: Check | N
 def check_text(checked: Check) -> Text:
     """How good the suggestions are: `When a label is held out, the first criterion predicts it 11 of 15 times; …`."""
     first = f"when a label is held out, the first criterion predicts it {checked.right} of {checked.labels} times"
-    always = f"always saying “{'good' if checked.mostly else 'bad'}” would {checked.usual} times"
+    always = f"always saying “{'good' if checked.mostly else 'bad'}” would be right {checked.usual} times"
     if checked.better:
         return text((f"{first[:1].upper()}{first[1:]}; {always}.", "dim"))
     if checked.labels - checked.usual == 1:

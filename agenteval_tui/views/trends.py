@@ -78,8 +78,8 @@ def other_tests_text(other: OtherTests) -> str:
 
 
 def regrading_text(regrading: Regrading) -> str:
-    """`graded with today's criteria: 30 runs, 4 have another verdict, 2 left out, because their test is in no file`."""
-    parts = [numbers.count(len(regrading.statuses), "run"), f"{regrading.changed:,} have another verdict"]
+    """`graded with today's criteria: 30 runs, 4 have a different verdict, 2 left out, because ...`."""
+    parts = [numbers.count(len(regrading.statuses), "run"), f"{regrading.changed:,} have a different verdict"]
     if regrading.errors:
         parts.append(f"{regrading.errors:,} in error, because a judge was never asked")
     if regrading.left_out:

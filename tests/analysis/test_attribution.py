@@ -48,8 +48,8 @@ def test_agent_criterion_both_and_judge_noise(store: Store) -> None:
     assert who(store, "refund-policy")[0] == "agent"
     said, reason = who(store, "customers-germany", 2)
     assert said == "criterion"
-    assert "the old output passes with it, too" in reason
-    assert who(store, "both-ways") == ("both", "the criterion changed and the output changed: each alone fails")
+    assert "with it, the old output also passes" in reason
+    assert who(store, "both-ways") == ("both", "the criterion and the output changed; each change alone fails")
     assert who(store, "greeting")[0] == "judge noise"
     found = attribute(store, [(f"OLD-refund-policy-0-{n}", f"NEW-refund-policy-0-{n}") for n in (1, 3, 5)])
     assert found is not None
@@ -81,7 +81,7 @@ def test_only_together_and_what_can_not_be_judged_crosswise(store: Store) -> Non
         Planned("values", [answered("a")], [text("{{wanted}}")], variables=(("wanted", "b"),)),
         Planned("broken-before", [answered("a")], [text("z")]),
     ], at_ms=NOON + 5)  # fmt: skip
-    assert who(store, "together") == ("both", "the criterion and the output changed, and only together it fails")
+    assert who(store, "together") == ("both", "the criterion and the output changed; it fails only with both changes")
     said, reason = who(store, "asked")
     assert said == "unknown"
     assert "has no verdict" in reason
@@ -104,7 +104,7 @@ def test_a_judge_that_says_both_of_one_answer_is_noise(store: Store) -> None:
     (first,) = store.replies("NEW-u-0-1")
     again = replace(first, reply=replace(first.reply, raw=YES, at_ms=first.reply.at_ms + 1_000))
     store.keep_replies("NEW-u-0-1", [again]).result()
-    assert who(store, "u") == ("judge noise", "asked 2 times about the new output, the judge says passed 1 times")
+    assert who(store, "u") == ("judge noise", "of 2 judge replies about the new output, 1 said passed")
 
 
 def test_the_first_divergence_in_words() -> None:
@@ -130,6 +130,6 @@ def test_each_code_has_its_sentence() -> None:
     assert len(set(said)) == len(said)
     assert not any("{" in one and "polite" not in one for one in said)
     agree = reason_text(Reason("criteria_agree", {"criterion": "polite", "more": 1, "reason": inner}))
-    assert agree == "polite and 1 more: the scores moved across the test's threshold"
+    assert agree == "polite and 1 more: the score crossed the test's threshold"
     differ = reason_text(Reason("criteria_differ", {"by": {"polite": "agent", "kind": "both"}}))
     assert differ == "polite: agent, kind: both"

@@ -114,7 +114,7 @@ def test_a_stored_run_is_sampled_and_what_is_known_is_not_asked_again(tmp_path: 
         told = with_sampling(blame, asked)
         assert (told.decisive, told.fault) == (None, "unknown")
         assert told.others[0] == blame.decisive
-        assert "no step decides" in plain_text(blame_view(told, store.transcript(never.id)))
+        assert "no step is decisive" in plain_text(blame_view(told, store.transcript(never.id)))
         assert max(bar.level for bar in bars(told)) == 4
         found = with_sampling(blame, replace(asked, answer="step", step=0))
         assert "step 1, user: What do" in blame_line(found, store.transcript(never.id))

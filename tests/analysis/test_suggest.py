@@ -306,7 +306,7 @@ def test_labels_that_a_criterion_was_not_made_of_tell_a_rule_from_chance() -> No
     assert (found.better, found.usual) == (False, 5)
     words_of = plain(check_text(found))
     assert words_of.startswith("! No better than a guess: ")
-    assert "always saying “good” would 5 times. More labels may help." in words_of
+    assert "always saying “good” would be right 5 times. More labels may help." in words_of
     assert check(Examples(coin[:4])) is None, "too few to tell"
     lone = plain(check_text(Check(4, 5, 4, mostly=True)))
     assert lone == "! It is too early to tell how good this is: only one run is labelled bad. Label a second bad run."

@@ -240,13 +240,13 @@ def test_folders_dry_runs_and_suites(command: Any, tmp_path: Path) -> None:
     code, out, _ = command("import", folder, "--dry-run")
     assert code == 0
     assert out.count("would be added") == 2
-    assert "other.json: not imported: this is in no format" in out
+    assert "other.json: not imported: this format is unknown" in out
     # By itself it says what was looked for, a line a format; what the file says stays in the first line.
     (tmp_path / "alone.json").write_text('{"a\\nagenteval: all is well": 1}', "utf-8")
     code, _, err = command("import", tmp_path / "alone.json")
     lines = err.splitlines()
     assert code == 2
-    assert "in no format that can be imported" in lines[0]
+    assert "this format is unknown" in lines[0]
     assert "all is well" in lines[0]
     assert len(lines) == 2 + len(formats())
     assert [line.split()[0] for line in lines[2:]] == list(formats())

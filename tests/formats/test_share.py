@@ -189,7 +189,7 @@ def test_what_does_not_fit_is_left_out_and_named(store: Store) -> None:
     assert 1 <= made.runs < 3
     assert f"Not in this file: {3 - made.runs} run" in page.words
     assert json.loads(page.embedded)[-1]["repetition"] == 3  # the failed one is in it
-    with pytest.raises(AgentevalError, match="not one run fits"):
+    with pytest.raises(AgentevalError, match="no run fits"):
         share(store, store.execution("EXEC-1"), most=1_000)
 
 

@@ -470,7 +470,7 @@ def test_another_programs_database(history: History, path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("CREATE TABLE projects (id INTEGER PRIMARY KEY, key TEXT NOT NULL, name TEXT NOT NULL)")
         connection.executemany("INSERT INTO projects (key, name) VALUES (?, ?)", [("a", "b")] * 500)
-    with pytest.raises(HistoryError, match="nothing of a history"):
+    with pytest.raises(HistoryError, match="no readable part of a history"):
         salvage(path, path.with_name("new.db"))
 
 

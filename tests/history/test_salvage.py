@@ -250,7 +250,7 @@ def test_a_rescue_that_fails_leaves_the_damaged_file(path: Path, monkeypatch: py
         raise OSError(28, "No space left on device")
 
     path.write_bytes(b"garb\0age")
-    with pytest.raises(HistoryError, match="nothing of a history"):
+    with pytest.raises(HistoryError, match="no readable part of a history"):
         salvage.salvage(path, path.with_name("saved.db"))
     monkeypatch.setattr(salvage, "save_readable", full)
     with pytest.raises(HistoryError, match="No space left"):

@@ -47,7 +47,7 @@ def test_costs_are_a_table_by_test_agent_and_criterion_with_what_they_are_withou
         "all judges               2    100      10        –        –",
         "in all, 1,650 tokens        1,300     350  $0.0123",
         "with 2 failed attempts that were retried",
-        "1 answer came from the history, and cost nothing",
+        "1 answer came from the history and cost nothing",
         "the price of 1 run is not known",
     ]
 

@@ -57,7 +57,7 @@ def test_notes_say_what_the_figures_leave_out(stats: dict[str, Any]) -> None:
         "tests_at_k": {"1": 3, "2": 2, "3": 2},
     }
     lines = printed(stats_view({**stats, "overall": overall}))
-    assert "pass^2 and above: only tests with this many decided runs" in lines
+    assert "pass^2 and above: only tests with enough decided runs" in lines
     assert "2 runs without a verdict" in lines
     assert "3 checks could not run in runs with a verdict" in lines
     assert any(line.startswith("1 test stopped early: ") for line in lines)

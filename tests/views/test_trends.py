@@ -139,12 +139,12 @@ def test_alerts_are_sentences_and_rows_of_the_same_words(store: Store) -> None:
 def test_what_grading_again_came_to() -> None:
     made = Regrading(dict.fromkeys(range(1200), "passed"), {}, (), 4, 2, 3, 0, True)
     assert regrading_text(made) == (
-        "graded with today's criteria: 1,200 runs, 4 have another verdict, 3 in error, because a judge was never "
+        "graded with today's criteria: 1,200 runs, 4 have a different verdict, 3 in error, because a judge was never "
         "asked, "
         f"2 left out, because their test is no longer in a file, only the newest {NEWEST:,}"
     )
     assert regrading_text(Regrading({1: "failed"}, {}, (), 0, 0, 0, 0, False)).endswith(
-        ": 1 run, 0 have another verdict"
+        ": 1 run, 0 have a different verdict"
     )
 
 

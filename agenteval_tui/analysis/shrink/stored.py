@@ -59,7 +59,7 @@ def question_of(store: Store, row: RunRow, *, step: int | None = None, criterion
         failed = ", ".join(dict.fromkeys(filter(None, names))) or "none"
         raise ShrinkError(f"criterion {criterion!r} did not fail in this run", mend=f"criteria that failed: {failed}")
     if not failures:
-        raise ShrinkError("it is not known why this run failed", where=f"run {row.id}", mend="agenteval why shows more")
+        raise ShrinkError("why this run failed is unknown", where=f"run {row.id}", mend="agenteval why shows more")
     found = (meant or failures)[0]
     transcript = store.transcript(row.id)
     if step is None:

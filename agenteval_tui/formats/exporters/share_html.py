@@ -139,7 +139,7 @@ def share(
             break
         taken[row.id] = line, section
     if not taken:
-        raise AgentevalError("not one run fits into this size", where=f"{most:,} bytes", mend="give a larger --max-mb")
+        raise AgentevalError("no run fits into this size", where=f"{most:,} bytes", mend="give a larger --max-mb")
     made = Share((), len(taken), len(rows) - len(taken), len(every) - len(rows))
     missing = [f'<p class="bad">Not in this file: {line_html(made.missing)}.</p>'] if made.missing else []
     tests: dict[tuple[str, ...], list[RunRow]] = {}
