@@ -20,7 +20,7 @@ def run_samples(invocation: Invocation, samples: Path) -> int:
     if done.interrupted:
         return INTERRUPTED
     if done.execution.status != "finished":
-        raise InfrastructureError(f"the samples did not run to the end: {done.execution.message}")
+        raise InfrastructureError(f"the samples did not finish: {done.execution.message}")
     if done.counts["error"]:
         raise InfrastructureError("a sample ended in an error, which should not happen", mend="agenteval doctor")
     invocation.out.line(

@@ -84,6 +84,6 @@ class BaselineOptions(Struct, frozen=True):
         """Raise `AgentevalError` where something was asked for that `--detach` can't do."""
         if self.first:
             raise AgentevalError(
-                f"--detach ends before there is anything for {self.first}",
+                f"--detach exits before there is anything for {self.first}",
                 mend=f"give {self.first} to `agenteval attach`, or leave out --detach",
             )

@@ -139,7 +139,7 @@ def _set_verbose(context: click.Context, _: click.Parameter, value: bool) -> Non
 
 def _check_loudness(invocation: Invocation) -> None:
     if invocation.quiet and invocation.verbose:
-        raise AgentevalError("--quiet and --verbose do not go together", mend="give only one")
+        raise AgentevalError("--quiet and --verbose can't be used together", mend="give only one")
 
 
 def common_options(function: F) -> F:

@@ -69,7 +69,7 @@ Config = Annotated[str, Field(description="The whole config_uxon of the criterio
 Folder = Annotated[str, Field(description="A suite file or a folder, within the folder where the server was started.")]
 
 
-ProgramName = Annotated[str, Field(description="The suite's agent of kind `command`: its program is run.")]
+ProgramName = Annotated[str, Field(description="The suite's agent of kind `command`, whose program runs.")]
 Arguments = Annotated[list[str], Field(description="More arguments for the agent's command.")]
 
 
@@ -328,7 +328,7 @@ class _Tools(Struct, frozen=True):
             Field(description="Several changes, one branch each: these names, `label`, and `at` for another step."),
         ] = [],  # noqa: B006
         n: Annotated[int, Field(ge=1, le=50, description="Continuations per branch.")] = 5,
-        agent: Annotated[str, Field(description="Another agent of the run's suite, which continues instead.")] = "",
+        agent: Annotated[str, Field(description="Another agent of the run's suite, to continue the run instead.")] = "",
     ) -> str:
         """Continue a stored run from a step with something changed, and grade what comes of it: would it have passed if
         the tool, the user or the prompt had said something else? It may cost money and time; the user set the limit.

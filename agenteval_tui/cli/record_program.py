@@ -241,9 +241,9 @@ def _surroundings(store: Store, row: RunRow, agents: Mapping[str, AgentConfig]) 
     found = surroundings_of(store, row, agents)
     if found is None:
         raise AgentevalError(
-            f"where the program of run {short_id(row.id)} ran is not known, or the folder is gone",
+            f"the folder of the program of run {short_id(row.id)} is unknown or gone",
             where=f"run {row.id}",
-            mend="leave out --as-agent, and start it in its folder",
+            mend="leave out --as-agent, and start the program in its folder",
         )
     return found
 
@@ -361,15 +361,15 @@ def _report(
     if len(recording.misses) > _MISSES:
         out.line((f"and {len(recording.misses) - _MISSES} more", "dim"))
     if not asked:
-        out.line(("no request was seen: ", "warn"), NOTHING_SEEN.what)
+        out.line(("no request arrived: ", "warn"), NOTHING_SEEN.what)
     if recording.continued:
-        known = f"{count(recording.continued, 'answer')} known from a recording that was cut off"
+        known = f"{count(recording.continued, 'answer')} kept from a recording that was cut off"
         invocation.note(f"{known}: not paid for again")
     if recording.unpriced:
         invocation.note(f"the price of {one_line(', '.join(recording.unpriced), 200)} is not known")
     for model, times in sorted(recording.uncounted.items()):
         answers = count(times, "answer")
-        invocation.note(f"what {answers} of {one_line(model, 100)} cost is not known: without a count of tokens")
+        invocation.note(f"the cost of {answers} of {one_line(model, 100)} is unknown: no count of tokens came")
     for part in written.volatile:
         out.line(("varies: ", "dim"), one_line(part.at, 120), (f" ({part.like})", "dim"))
     if written.cassette is not None:
@@ -391,21 +391,21 @@ def _report_fork(out: Output, was: RunRow, run: RunRow, recording: Recording, re
     made, served = recording.requests, sum(one.live for one in recording.exchanges)
     if recording.missed_at is None:
         if made and made < recorded:
-            out.line(f"it ended after {made} of {count(recorded, 'recorded request')}, answered from the recording")
+            out.line(f"it ended after {made} of {count(recorded, 'recorded request')}, all answered from the recording")
         elif made and served:
             calls = count(served, "request")
-            out.line(f"its model was not asked: only MCP servers that are not in the recording answered {calls}")
+            out.line(f"the model was not asked: only MCP servers that are not in the recording answered {calls}")
         elif made:
             out.line("nothing changed: every request was answered from the recording")
     else:
         changed = recording.misses[0]
-        out.line(f"request {recording.missed_at + 1} is different: ", ("live from there", "bold"))
+        out.line(f"request {recording.missed_at + 1} is different: ", ("live from here on", "bold"))
         for one in changed.differences[:_MISSES]:
             out.line("  ", one_line(one.said, 300))
         if len(changed.differences) > _MISSES:
             out.line((f"  and {len(changed.differences) - _MISSES} more", "dim"))
     if run.status != "skipped":
-        out.line(f"it was {was.status}, and is {run.status} now")
+        out.line(f"the run was {was.status}; now it is {run.status}")
     out.line((f"agenteval show {short_id(was.id)} --diff {short_id(run.id)}", "bold"), " compares the two")
 
 

@@ -47,7 +47,7 @@ def limit_options(function: F) -> F:
             "--max-tokens", type=click.IntRange(1), metavar="N", help="Stop at this number of tokens; exit code 1."
         ),
         click.option(
-            "--notify", metavar="URL", help="Tell this web hook how it ended (JSON; Slack shows its `text`)."
+            "--notify", metavar="URL", help="Post the result to this web hook (JSON; Slack shows its `text`)."
         ),
         click.option("--max-time", metavar="TIME", help="Stop after this time (90, 15m, 1.5h); exit code 1."),
         FAIL_UNDER_OPTION,
@@ -149,7 +149,7 @@ class Limits(Struct, frozen=True):
             return
         if reports.files:
             raise AgentevalError(
-                f"--detach ends before there is anything to write into --{reports.files[0][0]}",
+                f"--detach exits before there is anything to write into --{reports.files[0][0]}",
                 mend="without --detach, or later: agenteval show ID --json",
             )
         if self.notify is not None:
@@ -159,7 +159,7 @@ class Limits(Struct, frozen=True):
             )
         if self.gate is not None:
             raise AgentevalError(
-                "--detach ends before there is a pass rate for --fail-under",
+                "--detach exits before there is a pass rate for --fail-under",
                 mend="give --fail-under to `agenteval attach`, or leave out --detach",
             )
         self.baseline.check_detached()

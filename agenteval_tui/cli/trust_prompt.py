@@ -38,7 +38,7 @@ def text_with_permission(plan: Plan) -> Plan:
     try:
         return replace(plan, permission=check_trust(plan, foreign=True))
     except NotTrustedError as refused:
-        raise NotTrustedError(refused.needs, "a suite on standard input has no folder that you could trust") from None
+        raise NotTrustedError(refused.needs, "a suite on standard input has no folder to trust") from None
 
 
 def ask_permission(invocation: Invocation, check: Callable[[bool], Permission]) -> Permission:

@@ -98,9 +98,9 @@ def application(serving: ServerOptions) -> web.Application:
         if why:
             response: web.StreamResponse = _refusal(403, f"Refused: {why}.")
         elif not secrets.compare_digest(first.encode(), serving.secret.encode()):
-            response = _refusal(404, "Nothing is here. Open the whole address that `agenteval serve` printed.")
+            response = _refusal(404, "There is no page here. Open the full address that `agenteval serve` printed.")
         elif request.path.endswith("/ws") and not origin:
-            response = _refusal(403, "Refused: a page says where it comes from.")
+            response = _refusal(403, "Refused: the request has no Origin header.")
         else:
             try:
                 response = await handler(request)

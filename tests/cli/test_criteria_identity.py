@@ -97,7 +97,7 @@ def test_a_label_is_taken_back_on_the_command_line(cli: Any, tmp_path: Path) -> 
     cli("label", f"{run}/facts", "passed", "--who", "kim")
     assert outcomes(cli, run) == {"tone": "passed", "facts": "passed"}
     none = cli("label", f"{run}/tone", "--remove", "--who", "lee")
-    assert (none.code, "lee has no label of tone" in none.err, "kim" in none.err) == (2, True, True)
+    assert (none.code, "lee has no label on tone" in none.err, "kim" in none.err) == (2, True, True)
     assert "; the run now counts as failed" in cli("label", f"{run}/tone", "--remove", "--who", "kim").out
     assert outcomes(cli, run) == {"tone": "failed", "facts": "passed"}, "the label before it counts again"
     assert "needs_review" in cli("label", f"{run}/tone", "--remove", "--who", "kim").out
@@ -324,7 +324,7 @@ def test_a_history_is_graded_with_the_criteria_of_today(cli: Any, tmp_path: Path
     # A stricter criterion fails what passed, and its causes are those of today; another test's runs stay out of it.
     suite(tmp_path, [("tone", STRICT)])
     said = cli("trends", "--by", "execution", "--regrade").out
-    assert said.startswith("graded with today's criteria: 3 runs, 1 have another verdict\n")
+    assert said.startswith("graded with today's criteria: 3 runs, 1 have a different verdict\n")
     told = cli("trends", "--regrade", "--json").json("trends")
     assert [(one["runs"], one["tests"]) for one in told["causes"]] == [(3, 1)]
     suite(tmp_path, [("tone", STRICT)], test="another")

@@ -111,7 +111,7 @@ def test_a_run_beside_itself(cli: CommandLine, db: Path) -> None:
     [
         (("show", GOOD, "--diff", "NONE-SUCH"), "and no test 'NONE-SUCH'"),
         (("show", "EXECUTION", "--diff", GOOD), "execution EXECUTION has 7 runs"),
-        (("show", GOOD, "--diff", BAD, "--transcript"), "do not go together"),
+        (("show", GOOD, "--diff", BAD, "--transcript"), "can't be used together"),
     ],
 )
 def test_what_can_not_be_compared_says_so(cli: CommandLine, db: Path, arguments: tuple[str, ...], said: str) -> None:

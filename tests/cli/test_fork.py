@@ -194,7 +194,7 @@ def test_a_tool_that_is_gone_is_said(cli: Any, suite: Path, monkeypatch: pytest.
     monkeypatch.setattr(Oracle, "gone_tools", lambda self, conversation: (("get_order",), ("fly", "walk")))
     done = cli("fork", "order", "--at", 2, "--set", RIGHT, "-n", 1, "--json")
     assert done.code == 0
-    assert "the agent called get_order in this run, and has fly and walk now" in done.err
+    assert "the agent called get_order in this run, but has fly and walk now" in done.err
 
 
 def test_who_is_asked_and_what_it_costs(cli: Any, suite: Path) -> None:

@@ -137,7 +137,7 @@ def test_quiet_says_what_is_wrong_and_verbose_says_all(cli: Any, suite: Path) ->
     assert cli("validate", suite, "-q").out == ""
     assert f"{suite}: 2 tests" in cli("validate", suite, "-v").err
     assert cli("validate", suite, "-v", "--quiet").err == (
-        "agenteval: --quiet and --verbose do not go together (give only one)\n"
+        "agenteval: --quiet and --verbose can't be used together (give only one)\n"
     )
 
 

@@ -121,7 +121,7 @@ def test_a_lost_terminal_leaves_it_running_and_attach_shows_all_of_it(cli: Any, 
         assert "detached; it continues" in other.text
         assert other.exit_code() == 0
     assert [one.execution for one in live_executions()] == [live.execution]
-    assert "of 21 ended before" in cli("cancel", live.execution[:12]).out
+    assert "of 21 runs saved" in cli("cancel", live.execution[:12]).out
     assert live_executions() == []
 
 

@@ -143,7 +143,7 @@ def test_doctor_says_how_ends_are_told(cli: Any) -> None:
     config_dir().mkdir(parents=True, exist_ok=True)
     settings = config_dir() / "notify.yaml"
     settings.write_text("webhook: https://hooks.example.com/secret\n", "utf-8")
-    assert said()[1].endswith("; the app tells hooks.example.com")
+    assert said()[1].endswith("; the app posts to hooks.example.com")
     settings.write_text("webhook: ftp://hooks.example.com\n", "utf-8")
     assert said()[0] == "error"
     settings.write_text("terminal: loud\n", "utf-8")

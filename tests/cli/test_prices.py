@@ -37,7 +37,7 @@ def test_prices_are_shown_and_updated(cli: Any, tmp_path: Path) -> None:
     assert lines[21:] == [
         "and 2 more (--json lists all)",
         "0 new models, 22 changed prices, 0 unchanged",
-        "your own price stays for 1 model: model-23",
+        "kept your own price for 1 model: model-23",
         "left out: 1 entry has no price by token",
         f"wrote {path}",
     ]

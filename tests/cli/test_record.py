@@ -177,7 +177,7 @@ def test_what_was_paid_for_is_kept_when_the_recording_is_killed(cli: Any, model:
     left.write_text(re.sub(r"now: \d+", "now: 0", left.read_text("utf-8")), "utf-8")
     done = cli("record", "--cassette", "c.jsonl", *agent())
     assert (done.code, len(model.requests)) == (0, 2)
-    assert "1 answer known from a recording that was cut off: not paid for again" in done.err
+    assert "1 answer kept from a recording that was cut off: not paid for again" in done.err
     assert "nearest" not in done.out
     assert not left.exists()
     assert cli("record", "--cassette", "c.jsonl", "--replay", *agent()).code == 0
@@ -204,7 +204,7 @@ def test_a_recording_without_a_cassette_goes_on_after_a_kill(
     left.write_text(text[:-200], "utf-8")  # in the middle of a line, too
     done = cli("record", "--suite", "orders.suite.yaml", "--test", "status", *agent())
     assert (done.code, len(model.requests)) == (0, 3)
-    assert "1 answer known from a recording that was cut off: not paid for again" in done.err
+    assert "1 answer kept from a recording that was cut off: not paid for again" in done.err
     # After a second kill both have something.
     assert cli("record", *agent()).code == 0
     assert len(model.requests) == 3
@@ -221,7 +221,7 @@ def test_a_recording_that_was_interrupted_goes_on(cli: Any, model: Any, tmp_path
     (tmp_path / "go").touch()
     done = cli("record", *more, *agent())
     assert (done.code, len(model.requests)) == (0, 2)
-    assert "1 answer known from a recording that was cut off: not paid for again" in done.err
+    assert "1 answer kept from a recording that was cut off: not paid for again" in done.err
     assert not list((directories.data_dir() / "recordings").glob("*"))
     assert not (tmp_path / "c.jsonl.partial").exists()
     assert cli("record", *agent()).code == 0
@@ -257,7 +257,7 @@ def test_what_a_new_recording_left_is_known_to_one_that_goes_on_with_the_cassett
     (tmp_path / "other.jsonl").rename(tmp_path / "c.jsonl.partial")
     model.requests.clear()
     done = cli("record", "--cassette", "c.jsonl", "--replay", "--live-after-miss", *agent("And another one?"))
-    assert "2 answers known from a recording that was cut off" in done.err
+    assert "2 answers kept from a recording that was cut off" in done.err
     assert model.requests == []
 
 
@@ -445,7 +445,7 @@ for question in ("a", "b")[: 1 + again]:
     (tmp_path / "varies.py").write_text(asks, "utf-8")
     varies = cli("record", "--calibrate", "--cassette", "v.jsonl", "--", sys.executable, "-I", "-S", "varies.py")
     assert varies.code == 2
-    assert "the second time the program asked something else" in varies.err
+    assert "the program sent different requests the second time" in varies.err
     assert "the recording is stored: agenteval show" in varies.err
     assert len((tmp_path / "v.jsonl").read_text("utf-8").splitlines()) == 2
     assert len(cli("history", "--json").json("history")) == 2
@@ -456,7 +456,7 @@ def test_how_it_ended_is_the_exit_code(cli: Any, model: Any) -> None:
     assert cli("record", "--", sys.executable, "-c", "raise SystemExit(4)").code == 3
     silent = cli("record", "--", sys.executable, "-I", "-S", "-c", "pass")
     assert silent.code == 0
-    assert "no request was seen: it does not read OPENAI_BASE_URL" in silent.out
+    assert "no request arrived: it does not read OPENAI_BASE_URL" in silent.out
     # It does not wait for an answer: nothing answered, and no cassette did.
     told = 'b\'{"type": "request", "server": "shop", "method": "ping"}\''
     hasty = f"import os, urllib.request as u; u.urlopen(os.environ['AGENTEVAL_MCP_RECORDING'], {told})"
@@ -479,7 +479,7 @@ def test_how_it_ended_is_the_exit_code(cli: Any, model: Any) -> None:
         (("--suite", "orders.suite.yaml", "--test", "rows", *agent()), 2, "a recording is one run, but these are 2"),
         (("--suite", "orders.suite.yaml", "--test", "nothing", *agent()), 2, "nothing"),
         (("--", "no-such-program-anywhere"), 2, "there is no program 'no-such-program-anywhere' in PATH"),
-        (("--mcp", "--json", "--", "server"), 2, "--mcp does not go with --json"),
+        (("--mcp", "--json", "--", "server"), 2, "--mcp can't be used with --json"),
         ((), 2, "PROGRAM"),
     ],
 )
@@ -515,9 +515,9 @@ def test_a_run_is_replayed_up_to_the_change_and_goes_live_from_there(cli: Any, m
         assert len(store.tape(row.id)) == 3
         assert row.cost == pytest.approx((1000 * 2.5 + 100 * 10) / 1e6)  # what came from the recording costs nothing
     told = cli("replay", first["run"], *agent())
-    assert "request 2 is different: live from there" in told.out
+    assert "request 2 is different: live from here on" in told.out
     assert 'messages[3].content: recorded "shipped", now "lost"' in told.out
-    assert "it was passed, and is passed now" in told.out
+    assert "the run was passed; now it is passed" in told.out
     # A replay can be replayed; and the run is what it was.
     assert cli("replay", done["run"], *agent()).code == 0
     assert "shipped" in cli("show", first["run"], "--transcript").out
@@ -528,12 +528,12 @@ def test_a_replay_that_ends_early_or_asks_nothing_is_not_called_unchanged(cli: A
     program = tmp_path / "agent.py"
     program.write_text(PROGRAM.replace("    for call in", "    sys.exit()\n    for call in"), "utf-8")
     early = cli("replay", first["run"], *agent())
-    assert "it ended after 1 of 2 recorded requests, answered from the recording" in early.out
+    assert "it ended after 1 of 2 recorded requests, all answered from the recording" in early.out
     assert "nothing changed" not in early.out
     assert cli("replay", "--json", first["run"], *agent()).json("record")["step"] == 2
     program.write_text("", "utf-8")
     nothing = cli("replay", first["run"], *agent())
-    assert "no request was seen" in nothing.out
+    assert "no request arrived" in nothing.out
     assert "nothing changed" not in nothing.out
     assert cli("replay", "--json", first["run"], *agent()).json("record")["step"] == 0
 
@@ -611,7 +611,7 @@ def test_a_replay_runs_where_the_runs_agent_ran_with_its_variables(
     done = cli("replay", "--json", "--as-agent", first["run"], *words).json("record")
     assert (done["requests"], done["live"], model.requests) == (2, 0, [])
     (tmp_path / "shop" / "code").rename(tmp_path / "gone")
-    assert "the folder is gone" in cli("replay", "--as-agent", first["run"], *words).err
+    assert "is unknown or gone" in cli("replay", "--as-agent", first["run"], *words).err
 
 
 # A client and a server of MCP with no package at all, too.
@@ -674,9 +674,9 @@ def test_mcp_servers_of_a_configuration_are_recorded_with_the_rest_and_replayed(
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers}), "utf-8")
     unseen = cli("record", "--json", "--", *python, "client.py", "mcp.json").json("record")
     asked = cli("replay", unseen["run"], *words)
-    assert "its model was not asked: only MCP servers that are not in the recording answered" in asked.out
+    assert "the model was not asked: only MCP servers that are not in the recording answered" in asked.out
     assert "nothing changed" not in asked.out
-    assert "--mcp does not go with --new" in cli("record", "--mcp", "--new", "--", "x").err
+    assert "--mcp can't be used with --new" in cli("record", "--mcp", "--new", "--", "x").err
 
 
 def test_a_recording_without_a_test_is_replayed_too(cli: Any, model: Any) -> None:
@@ -685,7 +685,7 @@ def test_a_recording_without_a_test_is_replayed_too(cli: Any, model: Any) -> Non
     done = cli("replay", "--json", "--volatile", "number", "--volatile", "hex", first["run"], *agent()).json("record")
     assert (model.requests, done["live"], done["outcome"]) == ([], 0, "skipped")
     changed = cli("replay", first["run"], *agent())
-    assert "request 1 is different: live from there" in changed.out
+    assert "request 1 is different: live from here on" in changed.out
     assert len(model.requests) == 2
 
 

@@ -240,7 +240,7 @@ def test_no_folder_s_trust_speaks_for_a_suite_on_standard_input(
     _stdin(monkeypatch, text)
     refused = cli("run", "-")
     assert refused.code == 2
-    assert "a suite on standard input has no folder that you could trust" in refused.err
+    assert "a suite on standard input has no folder to trust" in refused.err
     assert json.loads(cli("history", "--json").out) == []
     _stdin(monkeypatch, text)
     assert "needs your trust" not in cli("run", "-", "--trust").err

@@ -65,7 +65,7 @@ def test_a_shared_page_opens_again_and_says_what_it_is(
     shown = json.loads(cli("show", several.target, "--json").out)
     assert [run["outcome"] for run in shown["runs"]] == [run["outcome"] for run in executed["runs"]]
     small = cli("share", "last", "small.html", "--max-mb", "0.001")
-    assert (small.code, small.err.count("not one run fits")) == (2, 1)
+    assert (small.code, small.err.count("no run fits")) == (2, 1)
     reported = cli("report", "--html", "r.html", "--json", "-")
     assert reported.err == "r.html: HTML report of 2 runs\n"
     assert cli("open", "r.html").code == 2

@@ -71,7 +71,7 @@ def test_a_plan_says_what_is_known_and_runs_nothing(cli: Any, suite: Path) -> No
     assert plan["estimate"]["seconds"]["basis"] == 6
     assert plan["over"] == ["tokens"]
     words = cli("run", suite, "--repeat", "3", "--plan", "--max-tokens", "10").out
-    assert "by 6 earlier runs" in words
+    assert "from 6 earlier runs" in words
     assert "likely to stop" in words
 
 
@@ -122,7 +122,7 @@ def test_early_stopping_is_said_and_can_be_left_out(cli: Any, suite: Path) -> No
     (test,) = cli("stats", "--json").json("stats")["tests"]
     assert (test["stopped_early"], test["interval"][1]) == (True, 1.0)
     assert 0.8 < test["interval"][0] < 0.85 < wilson(test["passed"], test["n"])[0], "wider than Wilson's"
-    assert "1 test stopped early: the interval is the confidence sequence's" in cli("stats").out
+    assert "1 test stopped early: the interval is that of the confidence sequence" in cli("stats").out
     assert f"{saved.group(1)} not needed of 30 runs" in stopped.out
     assert "30 passed of 30 runs" in cli(*run, "--no-early-stop").out
 

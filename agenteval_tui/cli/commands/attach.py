@@ -23,8 +23,8 @@ from agenteval_tui.runs.events import Event, encode
 @click.argument("execution", required=False, metavar="[ID]")
 @click.option("--json", "as_json", is_flag=True, help="Print every event as a line of JSON, the first a snapshot.")
 @FAIL_UNDER_OPTION
-@click.option("--notify", metavar="URL", help="Tell this web hook how it ended (JSON; Slack shows its `text`).")
-@click.option("--trust", is_flag=True, help="With --notify: send to an address that is not on this machine.")
+@click.option("--notify", metavar="URL", help="Post the result to this web hook (JSON; Slack shows its `text`).")
+@click.option("--trust", is_flag=True, help="With --notify: allow an address that is not on this machine.")
 @gate_options
 @common_options
 @pass_invocation

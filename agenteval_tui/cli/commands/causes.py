@@ -44,7 +44,7 @@ def command(
     """
 
     if as_json and as_markdown:
-        raise click.UsageError("--json and --md do not go together")
+        raise click.UsageError("--json and --md can't be used together")
     with invocation.store(to_look=True) as store:
         causes = group_failures(store, scope_of(invocation.references(store), references, tests, everything))
         decided = statuses(store, causes)

@@ -35,7 +35,7 @@ MOST = 100
     help="Only this variation (`default`: none); given twice, compare the two.",
 )
 @click.option("--all", "everything", is_flag=True, help="Show unchanged tests too.")
-@click.option("--quick", is_flag=True, help="Do not find out what caused each change; read no transcripts.")
+@click.option("--quick", is_flag=True, help="Do not look for the cause of each change; read no transcripts.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--md", "as_markdown", is_flag=True, help="Print Markdown, to paste into a review.")
 @all_projects()
@@ -62,7 +62,7 @@ def command(
     """
 
     if as_json and as_markdown:
-        raise AgentevalError("--json and --md do not go together", mend="give only one")
+        raise AgentevalError("--json and --md can't be used together", mend="give only one")
     with invocation.store(to_look=True) as store:
         references = invocation.references(store)
         if not b and not (a and (len(agents) > 1 or len(variations) > 1)):

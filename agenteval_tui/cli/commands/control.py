@@ -55,7 +55,7 @@ def _cancel(invocation: Invocation, live: Live) -> None:
         return
     invocation.out.line(
         ("cancelled ", "warn"),
-        f"{one_line(live.title)}: {count(kept, 'run')} of {view.total} ended before",
+        f"{one_line(live.title)}: {kept:,} of {count(view.total, 'run')} saved",
         (f"  agenteval resume {live.execution}", "dim"),
     )
 
@@ -89,7 +89,7 @@ def _set_paused(invocation: Invocation, reference: str | None, wanted: bool) -> 
     )
     if view.listens:
         raise AgentevalError(
-            "this execution receives runs from other programs, so it can't be paused",
+            "other programs send the runs of this execution, so it can't be paused",
             where=live.execution,
             mend=f"agenteval cancel {live.execution} ends it",
         )

@@ -64,7 +64,7 @@ def command(
     number in the list, or as `current`.
     """
     if sum(option is not None for option in (diff, compared, restore)) > 1:
-        raise AgentevalError("--diff, --compare and --restore do not go together", mend="give only one")
+        raise AgentevalError("--diff, --compare and --restore can't be used together", mend="give only one")
     if as_json and (diff or restore):
         raise AgentevalError("--json is for the list and for --compare", mend="leave it out")
     with invocation.store(to_look=True) as store:

@@ -303,7 +303,7 @@ def _print_merged(invocation: Invocation, merged: HistoryMerge) -> None:
     if merged.labels:
         parts.append(f"{count(merged.labels, 'label')} added")
     if merged.taken_back:
-        parts.append(f"{merged.taken_back} withdrawn there, and now here too")
+        parts.append(f"{merged.taken_back} removed there, and now here too")
     if merged.already:
         parts.append(f"{count(merged.already, 'run')} already known")
     invocation.out.line(f"{merged.file}: {', '.join(parts)}")

@@ -262,7 +262,7 @@ def _notifications(out: Output) -> DoctorCheck:
             check_web_hook(settings.webhook, "`webhook` of notify.yaml")
     except AgentevalError as error:
         return _refused("notifications", error)
-    hook = f"; the app tells {host_of(settings.webhook)}" if settings.webhook else ""
+    hook = f"; the app posts to {host_of(settings.webhook)}" if settings.webhook else ""
     if not out.is_terminal:
         return DoctorCheck("notifications", "ok", f"none here (the output is not a terminal){hook}")
     long = "" if sequence == "off" else f", when an execution took {settings.after:g} s or more"
@@ -272,7 +272,9 @@ def _notifications(out: Output) -> DoctorCheck:
 def _trusted() -> DoctorCheck:
     trust = Trust.load()
     if trust.problem:
-        return DoctorCheck("trust", "error", trust.problem, f"remove {trust.path}, and trust again what you know")
+        return DoctorCheck(
+            "trust", "error", trust.problem, f"remove {trust.path}, and trust the folders that you know again"
+        )
     listed = trust.listed()
     if not listed:
         return DoctorCheck("trust", "ok", "no folder is trusted: programs of suites need --trust to run")

@@ -42,8 +42,14 @@ _ROLES = ("user", "assistant", "system")
 @click.option(
     "--agent", default="", metavar="A", help="Let this agent of the run's suite continue, instead of the run's own."
 )
-@click.option("--save-test", metavar="ID", help="Then add what was asked to the run's suite, as a test with this id.")
-@click.option("--save-system", is_flag=True, help="Then save the changed system prompt in the agent's configuration.")
+@click.option(
+    "--save-test",
+    metavar="ID",
+    help="Afterwards, add the continued conversation to the run's suite, as a test with this id.",
+)
+@click.option(
+    "--save-system", is_flag=True, help="Afterwards, save the changed system prompt in the agent's configuration."
+)
 @continuation_options(document="the branches and their continuations")
 @all_projects("--all")
 @common_options

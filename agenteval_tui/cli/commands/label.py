@@ -81,7 +81,7 @@ def _remove(out: Output, store: Store, run_id: str, criterion: str, who: str) ->
     if not own:
         others = ", ".join(dict.fromkeys(given.who or "someone without a name" for given in of_this))
         raise AgentevalError(
-            f"{who} has no label of {criterion or 'the run'}",
+            f"{who} has no label on {criterion or 'the run'}",
             where=f"run {run_id}",
             mend=f"labelled by {others}: give --who" if others else "it has no label",
         )

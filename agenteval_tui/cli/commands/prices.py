@@ -107,9 +107,9 @@ def update(invocation: Invocation, source: str, dry_run: bool, as_json: bool) ->
     )
     if done.yours:
         names = ", ".join(one_line(name, 60) for name in done.yours[:3]) + (", ..." if len(done.yours) > 3 else "")
-        out.line(f"your own price stays for {count(len(done.yours), 'model')}: {names}")
+        out.line(f"kept your own price for {count(len(done.yours), 'model')}: {names}")
     if done.kept:
-        out.line(f"{count(done.kept, 'model')} of earlier updates stayed, because this list does not have them")
+        out.line(f"kept {count(done.kept, 'model')} from earlier updates that this list does not have")
     if done.left_out:
         entries = "entry has" if done.left_out == 1 else "entries have"
         out.line(f"left out: {done.left_out} {entries} no price by token")
@@ -141,7 +141,7 @@ def _print(invocation: Invocation, found: Sequence[tuple[str, KnownPrice | None]
 def _row(model: str, found: KnownPrice | None) -> tuple[str, ...]:
     name = one_line(model, 60)
     if found is None:
-        return (name, "?", "?", "", "", "it is in no list")
+        return (name, "?", "?", "", "", "not in any list")
     price = found.price
     figures = (price.input, price.output, price.cached, price.cache_write)
     named = "" if found.name == model else f", as {one_line(found.name, 60)}"

@@ -46,7 +46,7 @@ def _proxy_options(function: F) -> F:
             type=click.FloatRange(0),
             default=0.0,
             metavar="N",
-            help="How fast recorded answers come: 0 at once, 1 as recorded.",
+            help="The speed of recorded answers: 0 at once, 1 as recorded.",
         ),
         click.option(
             "--volatile",
@@ -60,7 +60,7 @@ def _proxy_options(function: F) -> F:
             "--mcp-config",
             type=click.Path(path_type=Path, dir_okay=False),
             metavar="FILE",
-            help="Also record the MCP servers of this file, which PROGRAM's arguments name.",
+            help="Also record the MCP servers in this file; PROGRAM's arguments must name it.",
         ),
     ):
         function = option(function)
@@ -70,7 +70,10 @@ def _proxy_options(function: F) -> F:
 @click.command("record")
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED, metavar=_PROGRAM)
 @click.option(
-    "--suite", type=click.Path(path_type=Path), metavar="FILE", help="The suite that has --test, or that gets --new."
+    "--suite",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The suite of --test, or the one that --new is added to.",
 )
 @click.option("--test", metavar="ID", help="Grade the run with the criteria of this test.")
 @click.option("--new", is_flag=True, help="Make a test from it in --suite (default: recorded.suite.yaml).")
@@ -81,10 +84,12 @@ def _proxy_options(function: F) -> F:
 @click.option(
     "--live-after-miss",
     is_flag=True,
-    help="With --replay: from the first request that is not in the cassette, ask servers and add their answers.",
+    help="With --replay: ask servers from the first request that is not in the cassette, and add their answers.",
 )
 @click.option(
-    "--calibrate", is_flag=True, help="Run it a second time on the recorded answers, to find what varies by itself."
+    "--calibrate",
+    is_flag=True,
+    help="Run it a second time with the recorded answers, to find values that change from run to run.",
 )
 @click.option("--judge", metavar="A", help="Use this agent as the judge, instead of those that metrics name.")
 @click.option(
@@ -121,7 +126,7 @@ def _shim(given: Mapping[str, Any]) -> int:
     for name in given:
         if name not in _OF_SHIM and context.get_parameter_source(name) is not ParameterSource.DEFAULT:
             option = next(one for one in context.command.params if one.name == name).opts[0]
-            raise click.UsageError(f"--mcp does not go with {option}")
+            raise click.UsageError(f"--mcp can't be used with {option}")
     # As in `command`; a program waits for it whenever it starts a server.
     from agenteval_tui.cli.mcp_shim import run_shim
 

@@ -102,7 +102,7 @@ def _check(given: dict[str, Any], limits: Limits, reports: ReportFiles) -> None:
     """Raise `AgentevalError` where options do not go together."""
     if given["plan"]:
         if limits.detach:
-            raise AgentevalError("--plan runs nothing that --detach could start", mend="give only one")
+            raise AgentevalError("--plan runs nothing, so --detach has nothing to start", mend="give only one")
         written = [kind for kind, name in reports.files if (kind, name) != ("json", "-")]
         if written:
             raise AgentevalError(
@@ -111,9 +111,9 @@ def _check(given: dict[str, Any], limits: Limits, reports: ReportFiles) -> None:
     if given["ab"]:
         for name in ("agent", "variation"):
             if given[name] is not None:
-                raise AgentevalError(f"--ab and --{name} do not go together", mend=f"leave out --{name}")
+                raise AgentevalError(f"--ab and --{name} can't be used together", mend=f"leave out --{name}")
         if name := limits.baseline.first:
             raise AgentevalError(
-                f"--ab and {name} do not go together: a baseline has one agent",
-                mend=f"leave out {name}; A and B are compared with each other",
+                f"--ab and {name} can't be used together: a baseline has one agent",
+                mend=f"leave out {name}: --ab compares A and B with each other",
             )

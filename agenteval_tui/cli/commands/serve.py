@@ -51,11 +51,11 @@ def command(invocation: Invocation, paths: tuple[Path, ...], host: str, port: in
     def ready(address: str) -> None:
         out = invocation.out
         out.line("agenteval in a browser: ", (address, "bold"))
-        out.line("Whoever opens this address controls the app with your rights: files, agents, programs.")
+        out.line("Anyone who opens this address controls the app with your rights: files, agents, programs.")
         if is_local(host):
             out.line(("Only this machine can reach it. From another machine: ssh -L PORT:127.0.0.1:PORT.", "dim"))
         else:
-            out.line(("note: ", "warn"), f"every machine that reaches {host} reaches it, and nothing is encrypted.")
+            out.line(("note: ", "warn"), f"Every machine that can reach {host} can open it, and nothing is encrypted.")
         out.line(("Ctrl-C stops it; running executions continue.", "dim"))
         out.flush()
 

@@ -49,7 +49,7 @@ def command(invocation: Invocation, reference: str, only_transcript: bool, other
         references = invocation.references(store)
         if other:
             if only_transcript:
-                raise AgentevalError("--transcript and --diff do not go together", mend="give only one")
+                raise AgentevalError("--transcript and --diff can't be used together", mend="give only one")
             return show_difference(
                 invocation.out, store, references.run(reference), references.run(other), as_json=as_json
             )

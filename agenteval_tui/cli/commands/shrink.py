@@ -29,11 +29,13 @@ from agenteval_tui.cli.invocation import Invocation, all_projects, common_option
     help="Keep all calls, and shorten only the text in them and in their results: the agent may repeat a removed call.",
 )  # fmt: skip
 @click.option("--keep-tools", is_flag=True, help="Keep the list of tools.")
-@click.option("--save-test", metavar="ID", help="Then add the small case to the run's suite, as a test with this id.")
+@click.option(
+    "--save-test", metavar="ID", help="Afterwards, add the small case to the run's suite, as a test with this id."
+)
 @click.option(
     "--export",
     type=click.Choice(["python", "curl"]),
-    help="Then print a program that asks the same question without agenteval.",
+    help="Afterwards, print a program that asks the same question without agenteval.",
 )
 @continuation_options(document="the small case, and how it was found")
 @all_projects("--all")

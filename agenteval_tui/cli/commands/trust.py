@@ -55,7 +55,7 @@ def _folder(path: Path) -> Path:
 
 def _list(invocation: Invocation, trust: Trust, as_json: bool) -> None:
     if trust.problem:
-        raise AgentevalError(trust.problem, mend="remove the file, and trust again what you know")
+        raise AgentevalError(trust.problem, mend="remove the file, and trust the folders that you know again")
     if as_json:
         invocation.out.json(TrustedFolders(folders=tuple(_data(trust, entry) for entry in trust.listed())))
         return
