@@ -85,7 +85,7 @@ async def start(port: int = 0, version: str = "v1", *, host: str = HOST, pace: f
         return await asyncio.start_server(answer, host, port)
     except OSError as error:
         raise InfrastructureError(
-            f"port {port} can't be had: {why_not_listening(error)}", where=host, mend="choose another with --port"
+            f"can't listen on port {port}: {why_not_listening(error)}", where=host, mend="choose another with --port"
         ) from error
 
 

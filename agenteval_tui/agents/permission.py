@@ -47,7 +47,7 @@ class NotTrustedError(AgentevalError):
         super().__init__(
             f"this needs your trust: {listed}{more}{others}; {reason}",
             where=str(first.folder),
-            mend="look at what is in the folder, then give --trust, or say yes where the app asks",
+            mend="look at what is in the folder, then give --trust, or agree when the app asks",
         )
         self.needs = needs
 

@@ -152,7 +152,7 @@ async def _download(address: str) -> str:
     place = without_credentials(address)
     if place != address.partition("?")[0].partition("#")[0]:
         raise AgentevalError(
-            "prices are not fetched with a password", where=place, mend="download the file, and give it"
+            "prices are not fetched with a password", where=place, mend="download the file, and give its path"
         )
     if not is_secure_or_local(address):
         raise AgentevalError(
@@ -212,7 +212,7 @@ def _parse_json(text: str, place: str) -> NewPrices:
         data = json.loads(text)
     except json.JSONDecodeError as error:
         at = f"{place}:{error.lineno}:{error.colno}"
-        raise AgentevalError("this is not whole JSON", where=at, mend="download it again") from None
+        raise AgentevalError("this JSON is incomplete", where=at, mend="download it again") from None
     except (ValueError, RecursionError):
         raise AgentevalError("this JSON can't be read", where=place, mend="download it again") from None
     if list(data) == ["models"] and isinstance(data["models"], dict):

@@ -339,8 +339,8 @@ async def calibrated(program: Program, permission: Permission, first: Recording)
     again = await record(program, permission, answers=answers)
     if again.misses:
         raise AgentevalError(
-            f"the second time the program asked something else: {again.misses[0].said}",
-            mend="--calibrate needs a program that asks the same when it gets the same answers",
+            f"the program sent different requests the second time: {again.misses[0].said}",
+            mend="--calibrate needs a program that sends the same requests when it gets the same answers",
         )
     return replace(first, volatile=volatile_parts(answers.pairs))
 

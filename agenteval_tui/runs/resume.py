@@ -113,7 +113,7 @@ def resume_plan(
     setup_data = store.setup_of(row.id)
     if setup_data is None:
         raise AgentevalError(
-            "this execution can't be resumed: it was started by an older agenteval, which did not keep what that needs",
+            "this execution can't be resumed: the older agenteval that started it did not store what resuming needs",
             where=f"execution {row.id}",
             mend="run its suites again: agenteval run " + (row.source or "PATH"),
         )
@@ -210,7 +210,7 @@ def _runs(missing: list[RunRow], tasks: Mapping[str, StoredTask], setup: Setup, 
         stored = tasks.get(row.id)
         if stored is None:
             raise AgentevalError(
-                f"the history no longer has what it takes to run test {row.test_id!r} again",
+                f"the history no longer has the data to run test {row.test_id!r} again",
                 where=f"run {row.id}",
                 mend=f"run the suite again: {row.suite_key}",
             )

@@ -163,7 +163,7 @@ def read_setup(data: Mapping[str, Any]) -> Setup:
             ),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise AgentevalError(f"what is stored to resume this execution is broken: {error!r}") from error
+        raise AgentevalError(f"the stored data to resume this execution is damaged: {error!r}") from error
 
 
 def run_plan(

@@ -35,7 +35,7 @@ def shards_of(folder: Path, split: str | None = None) -> list[Path]:
             own = _json(folder / STATE_FILE).get("_split")
             if split is not None and split != own:
                 said = f"the split {own}" if isinstance(own, str) else "one split, without a name"
-                raise AgentevalError(f"this dataset is {said}", where=str(folder), mend="take `split` out")
+                raise AgentevalError(f"this dataset is {said}", where=str(folder), mend="remove `split`")
             return _saved(folder)
         return _parquet(folder, split)
     except OSError as error:

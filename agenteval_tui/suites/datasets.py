@@ -102,7 +102,7 @@ def dataset_path(dataset: Dataset, base_dir: Path, *, trusted: bool = False) -> 
         raise AgentevalError("this is not a regular file", where=where, mend="give a dataset file")
     if dataset.split is not None:
         raise AgentevalError(
-            "only a dataset that is a folder has splits", where=where, mend="take `split` out, or name the folder"
+            "only a dataset that is a folder has splits", where=where, mend="remove `split`, or name the folder"
         )
     kind_of(path)
     return path

@@ -227,7 +227,7 @@ def _digest(folder: Path, path: Path, name: str, room: int) -> tuple[str, int]:
         raise AgentevalError(
             f"this folder can't be trusted: {name} changes while it is read",
             where=str(folder),
-            mend="wait until nothing writes to it, or run with --trust",
+            mend="wait until no program writes to it, or run with --trust",
         )
     except (OSError, RuntimeError) as error:
         raise AgentevalError(

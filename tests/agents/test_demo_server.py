@@ -106,7 +106,7 @@ async def test_bad_bodies_get_an_error(body: bytes) -> None:
 async def test_a_taken_port_is_said() -> None:
     async with await demo_server.start(pace=0) as server:
         port = server.sockets[0].getsockname()[1]
-        with pytest.raises(InfrastructureError, match=rf"port {port} can't be had: address already in use \(choose"):
+        with pytest.raises(InfrastructureError, match=rf"can't listen on port {port}: address already in use \(choose"):
             await demo_server.start(port)
 
 

@@ -86,7 +86,7 @@ async def test_a_server_that_sends_answers_whole_can_be_used(dialect: Dialect, t
     report, _ = await check(dialect, server_of(dialect, answer=dialect.whole("ok")), tmp_path)
     assert report.ok
     assert steps(report)["streams"] is False
-    assert "sends its answer whole" in report.message
+    assert "sent its answer in one piece" in report.message
 
 
 @models

@@ -96,7 +96,7 @@ def test_a_mistake_below_the_line_is_said_with_its_place(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"gpt-x": {"mode": "chat", "litellm', "at:1:28: this is not whole JSON"),
+        ('{"gpt-x": {"mode": "chat", "litellm', "at:1:28: this JSON is incomplete"),
         (json.dumps({"m": entry("openai", "free")}), '"m": "input" must be US dollars per million tokens'),
         (json.dumps({"m": entry("openai", -1e-6)}), "0 or more, not -1.0"),
         (json.dumps({"m": entry("openai", 10**400)}), "0 or more, not inf"),

@@ -147,17 +147,19 @@ class HttpAgent:
         steps = [CheckStep("reachable", there, words if not there else "the endpoint answers", took)]
         refused = kind in ("auth", "permission")
         key = None if not there or kind == "region" else not refused
-        steps.append(CheckStep("key", key, words if refused else "" if key is None else "the request is taken"))
+        steps.append(
+            CheckStep("key", key, words if refused else "" if key is None else "the endpoint accepts the request")
+        )
         model = last.model if isinstance(last, Done) else ""
         steps.append(CheckStep("model", True if model else None, model or "the endpoint does not say"))
         if self._options.stream == "none":
-            steps.append(CheckStep("streams", None, "it is not asked to"))
+            steps.append(CheckStep("streams", None, "the agent does not use a stream"))
         elif failed is not None:
             steps.append(CheckStep("streams", None if refused or key is None else False, words))
         else:
             said = count(pieces, "piece") + (f"; the first after {first:.0f} ms" if first else "")
             steps.append(CheckStep("streams", True, said, first))
-        steps.append(CheckStep("tools", None, "the endpoint calls its own"))
+        steps.append(CheckStep("tools", None, "the endpoint calls its own tools"))
         if failed is not None:
             return CheckReport(False, words, took, failed.error.mend, tuple(steps))
         return CheckReport(True, "the endpoint answers a prompt", took, "", tuple(steps))
@@ -200,9 +202,9 @@ async def _knock(wire: HttpClient) -> CheckReport:
         return CheckReport(False, failed.error.message, took, failed.error.mend, steps)
     steps = (
         CheckStep("reachable", True, f"{wire.server.url} answers", took),
-        CheckStep("key", None, "only a prompt would tell"),
+        CheckStep("key", None, "only a prompt can tell"),
     )
-    return CheckReport(True, f"{wire.server.url} is there", took, "", steps)
+    return CheckReport(True, f"{wire.server.url} responds", took, "", steps)
 
 
 # The kind `http`: a request made of templates
@@ -436,8 +438,8 @@ class HttpReply(StreamReply):
         if _HTML.match(text) and "html" in self.content_type:
             raise EmptyResponseError(
                 f"an HTML page ({_shown(text)})",
-                "check `url`: this is what a login page or a wrong address gives. "
-                "Where HTML is the answer, send it as text/plain or within JSON",
+                "check `url`: a login page or a wrong address sends HTML. "
+                "If HTML is the answer, send it as text/plain or inside JSON",
             )
         yield from self._more(text)
 

@@ -230,7 +230,7 @@ def from_status(server: ErrorMapper, status: int, headers: Mapping[str, str], bo
             "bad_request",
             ErrorCode.REDIRECT,
             f"{server.url} redirects to {place}",
-            f"set `{server.option}` to where it leads",
+            f"set `{server.option}` to the address that it redirects to",
         )
     said = words_in(server.clean(body))  # before it is shortened: half a key is a secret too
     words = f": {said}" if said else ""
@@ -285,7 +285,7 @@ def from_exception(server: ErrorMapper, error: Exception) -> Failed:
             "timeout",
             ErrorCode.CONNECT_TIMEOUT,
             f"no connection to {server.url} in time",
-            f"check `{server.option}`, and whether a firewall or a proxy stands between; or raise `timeouts.connect`",
+            f"check `{server.option}` and any firewall or proxy in between, or raise `timeouts.connect`",
             retry=True,
         )
     if isinstance(error, httpx.TimeoutException):
@@ -315,14 +315,14 @@ def from_exception(server: ErrorMapper, error: Exception) -> Failed:
             "connection",
             ErrorCode.CLOSED_WITHOUT_ANSWER,
             f"{server.url} closed the connection without an answer{through}",
-            f"try again; if it stays so, check the port in `{server.option}`{more}",
+            f"try again; if it happens again, check the port in `{server.option}`{more}",
             retry=True,
         )
     if isinstance(error, httpx.RemoteProtocolError) and _is_broken(error):
         return server.told(
             "protocol",
             f"{server.url} answered in broken HTTP: {on_one_line(said, 200)}",
-            "fix the server, or the proxy in between; its headers or its body contradict HTTP",
+            "fix the server or the proxy in between: its headers or its body violate HTTP",
         )
     if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError | httpx.WriteError | httpx.CloseError):
         return broken_stream(server)
@@ -351,7 +351,7 @@ def undecodable_answer(server: ErrorMapper, why: str) -> Failed:
     return server.told(
         "protocol",
         f"the answer of {server.url} can't be read: {why}",
-        "switch compression off at the server or the proxy between: no compression was asked for",
+        "turn off compression in the server or the proxy in between; agenteval did not ask for it",
     )
 
 
@@ -482,7 +482,7 @@ def _broken_tls(server: ErrorMapper, error: ssl.SSLError) -> Failed:
             f"check the port in `{server.option}`; write http:// if the server speaks plain HTTP",
         )
     wants = error.reason in _WANTS_CERTIFICATE
-    mend = "check which versions of TLS and which host names the server takes"
+    mend = "check which TLS versions and host names the server accepts"
     if wants:
         mend = "the server wants a certificate of the client, which agenteval does not send"
     why = f": {reason}" if reason else ""
@@ -513,7 +513,7 @@ def _not_trusted(server: ErrorMapper, error: ssl.SSLCertVerificationError) -> Fa
     what = "it" if code == _SELF_SIGNED else "the authority's certificate"
     mend = f"write {what} into a PEM file, and its path into SSL_CERT_FILE; {PAGE}"
     if variable:
-        mend = f"add {what} to what {variable} names ({place[:200]}); {PAGE}"
+        mend = f"add {what} to {place[:200]}, which {variable} names; {PAGE}"
     if code in _CERTIFICATES:
         return server.failed("connection", ErrorCode.CERTIFICATE, said, mend, why=_CERTIFICATES[code])
     return server.told("connection", said, mend, ErrorCode.CERTIFICATE, why="untrusted")
@@ -554,26 +554,25 @@ def _refused(server: ErrorMapper, kind: str, status: int, words: str, *, page: b
             ErrorCode.REGION,
             f"{server.url} does not serve the country or region that the request comes from ({status})",
             words,
-            "it is not the key: ask from a place that is served (a proxy leads elsewhere too), or use another server; "
-            + PAGE,
+            "the key is not the problem: use a proxy in a region that the server serves, or another server; " + PAGE,
         )
     if kind == "permission":
         said = f"{server.url} refused the request ({status}): no permission"
         if page:
             mend = f"a page answered, not an API: check `{server.option}`; a firewall or proxy may block this machine"
         elif named:
-            mend = f"the key in {named} was not called wrong: give it the right to use this model or project"
+            mend = f"the server did not call the key in {named} wrong: give it access to this model or project"
         else:
-            mend = "if the server wants a key, name its environment variable with `api_key_env`; else ask for the right"
+            mend = "if the server needs a key, name its environment variable in `api_key_env`; if not, ask for access"
         return server.answered(kind, ErrorCode.NO_PERMISSION, said, words, mend)
     if named:
         said, mend = (
             f"{server.url} refused the key ({status})",
-            f"set the environment variable {named} to a key that it takes",
+            f"set the environment variable {named} to a key that it accepts",
         )
     else:
         said = f"{server.url} refused the key, or wants one ({status})"
-        mend = "name the environment variable that holds the key with `api_key_env`"
+        mend = "name the environment variable that holds the key in `api_key_env`"
     return server.answered("auth", ErrorCode.KEY_REFUSED, said, words, mend)
 
 
@@ -599,7 +598,7 @@ def _remedy(server: ErrorMapper, kind: str, status: int, wait_s: float | None) -
         return "lower `concurrency`, or wait"
     if kind == "server":
         asked = f" in {spoken_seconds(wait_s)}" if wait_s is not None and wait_s >= _NOTED_WAIT_S else ""
-        return f"the server's fault: try again{asked}, look at its log"
+        return f"the server failed: try again{asked}, and look at its log"
     if kind == "timeout":
         return "try again"
     if status in (404, 405):
@@ -607,7 +606,7 @@ def _remedy(server: ErrorMapper, kind: str, status: int, wait_s: float | None) -
     if status in (402, 429):
         return "check the account's quota"
     if status == 413:
-        return "shorten the prompt or the tools: the server takes no request of this size"
+        return "the server does not accept such a large request: shorten the prompt or the tools"
     return "check the options of the agent"
 
 

@@ -78,7 +78,9 @@ async def check_model(
     elif found.failed is None:
         # A list that is open to all says nothing of the key: only an answer does.
         named = wire.server.key_env
-        found.add("key", True, f"the server lists its models with the key in {named}" if named else "no key is wanted")
+        found.add(
+            "key", True, f"the server accepts the key in {named} to list its models" if named else "no key is needed"
+        )
         found.add("model", True, f"{options.model} is on the server's list")
     if thorough and found.failed is None:
         await _call_a_tool(wire, options, protocol, found)
@@ -172,7 +174,7 @@ def _say_of_answer(
 
 def _say_of_stream(tried: _Tried, findings: _Findings, wire: ModelClient) -> None:
     if not tried.reply.streamed:
-        findings.add("streams", False, "the server sends its answer whole, though a stream was asked for")
+        findings.add("streams", False, "the server sent its answer in one piece, not as a stream")
     elif tried.first_ms is None:
         findings.add("streams", True, "a stream without any text", tried.total_ms)
     else:
@@ -191,7 +193,7 @@ async def _call_a_tool(
     if tried.failed is not None:
         findings.add("tools", False, f"a request with a tool failed: {tried.failed.error.message}", tried.total_ms)
     elif not calls:
-        findings.add("tools", False, "the model answered in words where a tool was to be called", tried.total_ms)
+        findings.add("tools", False, "the model answered in words instead of calling the tool", tried.total_ms)
     elif calls[0].name != _PING.name:
         findings.add("tools", False, f"the model called the tool {calls[0].name[:40]!r}, not ping", tried.total_ms)
     elif arguments_object(calls[0].arguments_text) is None:
@@ -229,4 +231,4 @@ async def _events(
 
 
 def _key_words(wire: ModelClient) -> str:
-    return f"the key in {wire.server.key_env} is taken" if wire.server.key_env else "no key is wanted"
+    return f"the server accepts the key in {wire.server.key_env}" if wire.server.key_env else "no key is needed"

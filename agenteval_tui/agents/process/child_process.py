@@ -290,7 +290,7 @@ def _why(error: OSError) -> str:
 
 def _mend(error: OSError, program: str) -> str:
     if error.errno == errno.ENOEXEC:
-        return f"begin it with a line like #!/bin/sh, or name what runs it first: [sh, {program}]"
+        return f"begin it with a line like #!/bin/sh, or name its interpreter first: [sh, {program}]"
     if error.errno == errno.EMFILE:
         return "lower `concurrency`, or raise the limit of open files (ulimit -n)"
     return ""

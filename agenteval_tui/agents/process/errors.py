@@ -36,7 +36,7 @@ def with_last_words(sentence: str, stderr: str, env: Mapping[str, str]) -> str:
 
 def silence_error(sentence: str) -> RunError:
     """The error of a program that took longer than `timeouts` allows."""
-    mend = "raise `timeouts`, or look at what it waits for"
+    mend = "find out what it waits for, or raise `timeouts`"
     return RunError.told("timeout", sentence, mend, ErrorCode.SILENCE)
 
 
@@ -56,7 +56,7 @@ def exit_description(returncode: int | None) -> str:
 def remedy_for(returncode: int | None, usual: str) -> str:
     """What to do about a program that ended like this; `usual` where nothing more is known."""
     if returncode == -signal.SIGKILL:
-        return "it was killed, often by the kernel when memory runs out: see the system's log; lower `concurrency`"
+        return "the system may have killed it because memory ran out: see the system's log, or lower `concurrency`"
     return usual
 
 

@@ -99,7 +99,7 @@ class EventReader:
     def _ready(self, event: Mapping[str, Any]) -> list[AgentEvent]:
         """What the program did until now was to start."""
         if self._spoke:
-            raise EventError("an event of type 'ready' comes after others; it is the first, or none")
+            raise EventError("an event of type 'ready' comes after others; it must be the first")
         return [Prepared("start of the program", (time.perf_counter() - self._began) * 1000)]
 
     def _call(self, event: Mapping[str, Any]) -> list[AgentEvent]:

@@ -54,7 +54,7 @@ async def run_program(
             except (OSError, ValueError) as error:
                 raise AgentevalError(
                     f"{argv[0]} can't be started: {getattr(error, 'strerror', None) or error}",
-                    mend="run it by hand; a script needs a line like #!/bin/sh, or name what runs it first",
+                    mend="run it by hand; a script needs a line like #!/bin/sh, or an interpreter before its name",
                 ) from None
             try:
                 if given is not None and process.stdin is not None:

@@ -67,7 +67,7 @@ class Proxy:
             raise InfrastructureError(
                 f"port {port} can't be had: {error.strerror}",
                 where=HOST,
-                mend="choose another with --port; without it any that is free is taken",
+                mend="choose another with --port, or leave it out to get a free one",
             ) from None
 
     @property
@@ -105,7 +105,10 @@ class Proxy:
             session, path = self.alone, target.path.lstrip("/")
         found = provider_of(path)
         if session is None or found is None or found[0].name not in self._upstreams:
-            await client.refuse(404, "nothing is here: a run's address is in its program's OPENAI_BASE_URL and others")
+            await client.refuse(
+                404,
+                "there is nothing here; the address of a run is in its program's OPENAI_BASE_URL and similar variables",
+            )
             return
         query = parse_qsl(target.query, keep_blank_values=True)
         session.know(sent_keys(headers, dict(query)))

@@ -60,7 +60,7 @@ class Length(Metric):
             if least == 0:
                 yield ConfigWarning("warning", "cannot-fail", f"`min_{unit}` 0 cannot fail", (f"min_{unit}",))
         if self.min_words and self.max_chars is not None and self.max_chars < 2 * self.min_words - 1:
-            text = f"{self.min_words} words do not go into {self.max_chars} characters: this can never pass"
+            text = f"{self.min_words} words do not fit into {self.max_chars} characters: this can never pass"
             yield ConfigWarning("error", "contradictory", text, ("max_chars",))
 
 

@@ -245,7 +245,7 @@ def complete(conversation: Conversation, turns: Iterable[str] = ()) -> Conversat
     if not messages or messages[-1].role not in ANSWERED or not any(one.role == "user" for one in messages):
         raise NothingToAnswerError(
             "nothing is left for the agent to answer",
-            mend="choose an earlier step, or insert a message of the user",
+            mend="choose an earlier step, or insert a user message",
         )
     return Conversation(messages, conversation.tool_calls, tuple(left), tools=conversation.tools)
 

@@ -210,8 +210,8 @@ def _of_row(row: Mapping[str, Any], user: UserBrief | None) -> Conversation:
                     keep(data)
         if user is None and not answers_last(given.messages):
             raise AgentevalError(
-                f"the row's messages end with one of the {given.messages[-1].role}, and the agent answers the last one",
-                mend="end them with one of the user",
+                f"the row's last message has the role {given.messages[-1].role}, which an agent can't answer",
+                mend="end the messages with a user message",
             )
         return Conversation(given.messages, given.tool_calls, user=user)
     prompt = prompt_of(row)

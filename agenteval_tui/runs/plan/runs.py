@@ -290,7 +290,7 @@ def _arms(
         return
     if options.agent is not None and all(_is_agent(chosen, name, user_agents) for name in options.ab):
         raise AgentevalError(
-            f"both arms name their agent, so {options.agent!r} replaces none",
+            f"both arms name their agent, so --agent {options.agent} has no effect",
             mend="leave --agent out, or compare variations",
         )
     repeat = _repeat(chosen, base, options)
