@@ -196,7 +196,7 @@ class ExecutionLauncher:
         if screen is None:
             return
         if is_busy(screen, "start"):
-            self._notifier.say("A run is being started already.")
+            self._notifier.say("A run is already starting.")
             return
 
         def then(found: T | _Refusal) -> None:
@@ -207,7 +207,9 @@ class ExecutionLauncher:
             watch(found, show)
             if told and not show:
                 key = key_of("go.run", self._keymap)
-                self._notifier.say(f"The run has started: {key} shows it.", place=NotificationSource("screen", "run"))
+                self._notifier.say(
+                    f"The run has started. Press {key} to watch it.", place=NotificationSource("screen", "run")
+                )
                 screen.agenteval.count_running()
 
         def again(needs: Sequence[TrustRequirement], answer: str) -> None:
@@ -256,7 +258,7 @@ class ExecutionLauncher:
             if answer:
                 then(answer)
             else:
-                self._notifier.say("Nothing was run.")
+                self._notifier.say("Nothing ran.")
 
         self._app.push_screen(TrustScreen(asked, doing), answered)
 

@@ -106,7 +106,7 @@ class ExternalPrograms:
                 return
             program = opener(os.environ, sys.platform)
             if program is None:
-                self._notifier.say(f"No program can show it here. It is in {path}")
+                self._notifier.say(f"No program here can open this file. It is at {path}")
                 return
             try:
                 await asyncio.to_thread(_start, program, path)
@@ -143,13 +143,15 @@ def copy_to_open(one: Attachment) -> Path:
     """
     data = kept(one.sha256) if one.sha256 else None
     if data is None and one.url:
-        raise AgentevalError("only its address is known", where=one.url, mend="open it in a browser if you trust it")
+        raise AgentevalError(
+            "only its address is stored, not its content", where=one.url, mend="open it in a browser if you trust it"
+        )
     if data is None:
         mend = "run the test again, or look in the imported file"
         raise AgentevalError("its content is not stored on this machine", mend=mend)
     ending = _ENDINGS.get(media_type_of(data)) or (".txt" if one.media_type in _TEXTS and _is_text(data) else "")
     if not ending:
-        raise AgentevalError("files of this kind are not opened", mend="only images, PDFs and plain text can be opened")
+        raise AgentevalError("agenteval does not open files of this type", mend="it opens images, PDFs and plain text")
     folder = directories.cache_dir() / "opened"
     path = folder / f"{one.sha256[:16]}{ending}"
     try:
@@ -160,9 +162,7 @@ def copy_to_open(one: Attachment) -> Path:
         write_whole(path, (data,), mode=PRIVATE, durable=False)
     except OSError as error:
         why = error.strerror or str(error)
-        raise AgentevalError(
-            "it can't be written to a place that programs can read", where=str(folder), mend=why
-        ) from error
+        raise AgentevalError("the file for the other program can't be written", where=str(folder), mend=why) from error
     return path
 
 

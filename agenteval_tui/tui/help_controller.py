@@ -76,7 +76,7 @@ class HelpController:
         """Go to what the last notification was about."""
         place = self._notifier.notices.last_place()
         if place is None:
-            self._notifier.say("No notification has a place to go to yet.")
+            self._notifier.say("No notification leads anywhere yet.")
             return
         self._app.clear_notifications()
         self._navigation.visit(place)

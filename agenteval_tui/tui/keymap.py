@@ -77,7 +77,7 @@ def read_keymap(path: Path) -> tuple[dict[str, str], list[str]]:
     known = [*BY_ID, *_of_widgets()]
     for action, given in data.items():
         if action in RENAMED:
-            problems.append(f"`{action}` is called `{RENAMED[action]}` now; its keys still count")
+            problems.append(f"`{action}` is now called `{RENAMED[action]}`; its keys still work")
             action = RENAMED[action]
         if action not in known:
             unknown.append(str(action))

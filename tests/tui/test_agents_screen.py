@@ -100,7 +100,7 @@ async def test_a_conversation_streams_and_becomes_a_test(tmp_path: Path) -> None
         app.screen.query_one(Form).offer("suite", [("", "there is no suite")])
         await pilot.press("enter")
         await settle(pilot)
-        assert "a on Suites makes one" in text_of(app)
+        assert "press a on Suites to make one" in text_of(app)
         app.screen._suites = suites
         app.screen.query_one(Form).offer("suite", [(suites[0].key, "Own")])
         await pilot.press("enter")

@@ -123,7 +123,7 @@ async def test_the_small_case_is_saved_once(failed: tuple[Path, Path, str], monk
         await pilot.press("enter")
         await until(pilot, lambda: "are enough" in text_of(app))
         # What pressing it again may cost is said as well.
-        await until(pilot, lambda: "Starting again: about 24 to 180 continuations" in text_of(app))
+        await until(pilot, lambda: "Starting again takes about 24 to 180 continuations" in text_of(app))
         await again(pilot, held, sheet.action_save)
         await until(pilot, lambda: "saved as test order-status-small" in text_of(app))
         path = suites / "support.suite.yaml"
@@ -151,7 +151,7 @@ async def test_a_step_that_is_not_found_yet_is_not_said_to_be_none(
         screen = app.screen
         assert isinstance(screen, InspectScreen)
         screen.action_decisive()
-        assert "still being looked for" in app.notices.all()[0].text
+        assert "is still looking for" in app.notices.all()[0].text
         held.go.set()
         await settle(pilot)
         screen.action_decisive()
@@ -171,6 +171,6 @@ async def test_suites_that_are_being_read_are_not_said_to_be_none(
         app.push_screen(MakeTestScreen(runs, "run"))
         await until(pilot, lambda: bool(held.begun))
         await pilot.press("enter")
-        await until(pilot, lambda: "the suites are not read yet" in text_of(app))
+        await until(pilot, lambda: "the suites are still loading" in text_of(app))
         held.go.set()
         await settle(pilot)

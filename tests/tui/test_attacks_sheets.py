@@ -214,7 +214,7 @@ def inspect(on: Walk, folder: Path) -> None:
     on.sheet('"', "JudgeLogScreen", "n", "p", holds="Replies of judges")
     on.sheet("a", "AddRowScreen", holds="row")
     on.sheet("F", "ForkScreen", holds="max cost")
-    on.sheet("\x1bt", "ReplayScreen", holds="if the first one changed")
+    on.sheet("\x1bt", "ReplayScreen", holds="if the first one differs")
     on.sheet("X", "ExportScreen")
     on.sheet("V", "CriterionVersionsScreen", "j", TAB, "j")
     on.sheet("\x1bw", "BlameScreen", "j", "k", TAB, holds="Which step")

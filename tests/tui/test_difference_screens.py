@@ -159,7 +159,7 @@ async def test_nothing_to_compare_says_so(recorded: tuple[Path, Path], tmp_path:
     app = app_on(recorded[0], db)
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await inspect(pilot, "customers-austria")
-        assert "There is no other run of this test" in await press(pilot, "d"), "in the tab itself"
+        assert "No other run of this test" in await press(pilot, "d"), "in the tab itself"
         await press(pilot, "n", "O", "y", "enter", "O")
         await press(pilot, "alt+d")
         await until(pilot, lambda: "No other run of customers-austria" in text_of(app))

@@ -222,18 +222,18 @@ async def test_a_notification_leads_to_what_it_is_about_and_is_listed(tmp_path: 
     async with app.run_test(size=(110, 30), notifications=True) as pilot:
         await settle(pilot)
         await pilot.press("ctrl+g")
-        assert "has a place to go to" in app.notices.all()[0].text
+        assert "leads anywhere" in app.notices.all()[0].text
         # The same once more stands once, and is counted; and few stand at once.
         for _ in range(2):
-            app.say("No notification has a place to go to yet.")
+            app.say("No notification leads anywhere yet.")
         await until(pilot, lambda: "yet.  ×3" in text_of(app))
-        assert text_of(app).count("has a place to go to") == 1
+        assert text_of(app).count("leads anywhere") == 1
         for number in range(5):
             app.say(f"note {number}")
         await until(pilot, lambda: "note 4" in text_of(app))
         shown = text_of(app)
         assert [f"note {number}" in shown for number in range(5)] == [False, False, False, True, True]
-        assert "has a place to go to" not in shown
+        assert "leads anywhere" not in shown
         row = app.session.store.execution(execution)
         # An execution that was running and is not any more, and one of another history.
         from agenteval_tui.runs.live_registry import Live

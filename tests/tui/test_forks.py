@@ -93,7 +93,7 @@ async def test_a_tool_that_is_gone_is_said_where_a_run_is_continued(
             "shrink": lambda: ShrinkScreen(run.id, run.test_id),
         }
         app.push_screen(opened[sheet]())
-        said = "note: the agent called get_order in this run, and has fly and walk now"
+        said = "note: the agent called get_order in this run, but has fly and walk now"
         await until(pilot, lambda: said in " ".join(text_of(app).replace("│", " ").split()))
 
 

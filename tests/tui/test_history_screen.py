@@ -282,7 +282,7 @@ async def test_what_was_searched_for_is_searched_in_the_run_that_is_opened(db: P
 def test_an_execution_with_failures_is_no_baseline_without_a_word(db: Path) -> None:
     with Store.open(db) as store:
         row = store.execution("NEW")
-    assert not_all_passed(row) == "2 runs of 6 did not pass: later executions are compared with that."
+    assert not_all_passed(row) == ("2 of 6 runs did not pass. Later executions would be compared with these results.")
     assert not_all_passed(replace(row, failed=0)) == ""
 
 

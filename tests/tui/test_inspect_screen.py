@@ -347,7 +347,7 @@ async def test_the_step_where_a_run_was_lost_is_marked_and_a_key_goes_there(
         await pilot.resize_terminal(80, 24)
         await settle(pilot)
         assert text_of(app).split("\n")[3].endswith("◆ step 2 (*) "), "titles of panes are not shown here"
-        # Whoever called the run good blames the criterion: no step decides.
+        # Whoever called the run good blames the criterion: no step is decisive.
         screen = await inspect(pilot, runs[0])
         assert "◆" not in text_of(app)
         assert text_of(app).split("\n")[3].endswith("◇ step 2 (*) ")

@@ -174,6 +174,6 @@ async def test_who_goes_elsewhere_while_a_run_starts_stays_there(
         await pilot.press("r", "6")
         assert screen_of(app).SCOPE == "compare"
         started.set()
-        await until(pilot, lambda: any("The run has started: 3 shows it." in note for note in notes(app)))
+        await until(pilot, lambda: any("The run has started. Press 3 to watch it." in note for note in notes(app)))
         assert screen_of(app).SCOPE == "compare"
         assert app.navigation.watches(live.execution)

@@ -57,7 +57,7 @@ def test_a_copy_has_a_name_of_ours(data: bytes, media_type: str, ending: str) ->
 )
 def test_nothing_else_is_opened(data: bytes, media_type: str) -> None:
     keep(data)
-    with pytest.raises(AgentevalError, match="files of this kind are not opened") as error:
+    with pytest.raises(AgentevalError, match="agenteval does not open files of this type") as error:
         copy_to_open(attachment(data, media_type))
     assert "images, PDFs and plain text" in error.value.mend
 
@@ -65,7 +65,7 @@ def test_nothing_else_is_opened(data: bytes, media_type: str) -> None:
 def test_what_is_not_here_is_said() -> None:
     with pytest.raises(AgentevalError, match="not stored on this machine"):
         copy_to_open(attachment(b"never kept", "image/png"))
-    with pytest.raises(AgentevalError, match="only its address is known") as error:
+    with pytest.raises(AgentevalError, match="only its address is stored, not its content") as error:
         copy_to_open(Attachment("image/png", url="https://example.com/a.png"))
     assert error.value.where == "https://example.com/a.png"
     assert opener({}, "linux") is None

@@ -61,7 +61,7 @@ async def test_a_program_is_recorded_watched_graded_and_opened_in_inspect(
             await pilot.press("alt+c")
             await settle(pilot)
             assert isinstance(app.screen, RecordScreen)
-            for words in ("A proxy on a free port of", f"OPENAI_BASE_URL → {server.url[7:-3]}",
+            for words in ("A proxy on 127.0.0.1 forwards", f"OPENAI_BASE_URL → {server.url[7:-3]}",
                           "Recording costs nothing"):  # fmt: skip
                 assert words in text_of(app)
             form = app.screen.query_one(Form)
@@ -86,12 +86,12 @@ async def test_a_program_is_recorded_watched_graded_and_opened_in_inspect(
             # Its program, on what it was answered: first as it was, then with another question.
             await pilot.press("alt+t")
             await until(pilot, lambda: isinstance(app.screen, ReplayScreen))
-            assert "At most about 1 request, if the first one changed · the cost is not known" in text_of(app)
+            assert "At most about 1 request, if the first one differs · cost unknown" in text_of(app)
             form = app.screen.query_one(Form)
             assert form.values()["program"] == words
             form.fill({"max_cost": "-1"})
             await pilot.press("enter")
-            assert "a number of US dollars" in text_of(app)
+            assert "write US dollars" in text_of(app)
             (tmp_path / "agent.py").write_text(PROGRAM.replace("Where is it?", "And now?"))
             form.fill({"max_cost": ""})
             await pilot.press("enter")

@@ -199,7 +199,9 @@ def test_what_other_programs_begin_is_not_resumed_but_started_again() -> None:
     assert "can't be paused" in controller.why_not_steered
     assert "Nothing has arrived yet." in "".join(map(plain, controller.empty()))
     watch.lost = True
-    assert controller.end_notice(watch).said.startswith("Its process died: 1 run saved")
+    assert controller.end_notice(watch).said.startswith(
+        "Its process died. 1 run and all answers in a cassette are saved."
+    )
     assert not controller.resumable
 
 
@@ -222,7 +224,7 @@ def test_listening_that_ended_with_no_run_waits_for_none() -> None:
     watched(controller, replace(PLANNED, concurrency=0, runs=()), events.Ended(9_000, "finished", ""))
     assert controller.show_watched()
     shown = "\n".join(map(plain, controller.empty()))
-    assert "No run came before it ended." in shown
+    assert "It ended before a run arrived." in shown
     assert "stops this" not in shown
     assert controller.key_names(0) == [], "there is no run to go to"
     lines = [plain(line) for line in controller.fact_lines(80)]

@@ -74,10 +74,10 @@ def test_fields_and_words(tree: SuiteTree) -> None:
     ("text", "said"),
     [
         ("tga:x", "did you mean tag:?"),
-        ("outcome:failing2", "there is no outcome failing2: passed, failed"),
-        ("flaky:maybe", "flaky: takes yes or no"),
+        ("outcome:failing2", "there is no outcome failing2; outcomes: passed, failed"),
+        ("flaky:maybe", "flaky: needs yes or no"),
         ("category:happy_end", "there is no category happy_end"),
-        ("http://x", '"http://x" in quotes looks for the text'),
+        ("http://x", 'to search for the text, quote it: "http://x"'),
     ],
 )
 def test_what_is_not_understood_is_said_and_filters_nothing(tree: SuiteTree, text: str, said: str) -> None:

@@ -183,14 +183,16 @@ def test_the_first_start_says_what_is_here_and_which_key_to_press(controller: Su
     assert "R  run all now" in said(controller)
     copies = str(directories.demo_dir() / "suites")
     of_samples = said(controller, copies)
-    assert "3 sample suites with 5 tests. Their agent is a small program: no key, no network." in of_samples
+    assert (
+        "3 sample suites with 5 tests. Their agent is a small program that needs no key and no network." in of_samples
+    )
     assert "i  import a recording" in of_samples
     assert "git diff shows your changes:" in of_samples
     assert "They are in /checkout/sample_suites" in said(controller, "/checkout/sample_suites")
     assert "agenteval init" not in of_samples, "who asked for the demo wants no suite yet"
     empty = [plain(line) for line in controller.hint(80, samples=copies, keymap={}, asked=False)]
     assert " ".join(" ".join(empty).replace("┃", "").split()).startswith(
-        "There are no suites in this folder (agenteval init writes one). These are 3 sample suites with 5 tests."
+        "This folder has no suites (agenteval init writes one). Here are 3 sample suites with 5 tests."
     )
     own = controller.hint(140, samples="", keymap={"suites.run_shown": "ctrl+r", "suites.run": "x"})
     assert "^r  run all now    x  run what is selected" in "\n".join(plain(line) for line in own)

@@ -201,7 +201,7 @@ async def narrow_the_details_take_turns_with_the_list_and_the_last_line_follows(
     assert "Nothing matches the filter." in text_of(app), "a filter is for the list: the list is shown"
     await pilot.press("enter", "a")
     await settle(pilot)
-    assert any("esc clears the filter" in note.message for note in app._notifications)
+    assert any("Press esc to clear it" in note.message for note in app._notifications)
 
 
 async def a_suite_shows_rates_causes_and_criteria(pilot: Pilot[int], app: AgentevalApp) -> None:

@@ -355,7 +355,7 @@ async def test_one_key_grades_the_history_with_the_criteria_of_today(tmp_path: P
         assert "criteria" not in await title("7", "s")
         shown = await title()
         assert (
-            "graded with today's criteria: 6 runs, 2 have another verdict, 12 left out, because their test is no "
+            "graded with today's criteria: 6 runs, 2 have a different verdict, 12 left out, because their test is no "
             "longer "
             "in a file" in shown
         )

@@ -128,7 +128,7 @@ async def test_a_run_that_is_being_started_is_not_started_again(
         path = sorted(suites.glob("*.suite.yaml"))[0]
         await again(pilot, held, lambda: app.start_run([path], PlanOptions(tests=("no such test",))))
         assert len(held.begun) == 1
-        assert any("started already" in one.text for one in app.notices.all())
+        assert any("already starting" in one.text for one in app.notices.all())
 
 
 async def test_a_test_that_is_copied_twice_in_a_moment_is_copied_once_and_that_can_be_undone(

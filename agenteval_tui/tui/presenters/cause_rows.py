@@ -123,10 +123,10 @@ def no_causes(causes: Causes, *, words: bool, only_open: bool) -> list[Line]:
         return empty_state("", "Every cause has a decision.", "{causes.only_open}", "shows them all", style="passed")
     if not causes.ended and causes.scope.runs:
         many = count(len(causes.scope.runs), "run")
-        grade = "agenteval grade judges stored runs with the criteria of a file."
+        grade = "agenteval grade grades stored runs with the criteria in a file."
         return empty_state(PURPOSE, f"Nothing was graded in {many}: no run passed or failed.", *scope, grade)
     if not causes.ended and causes.scope.execution_id:
-        return empty_state(PURPOSE, "No run of this execution has ended yet, or none is left.", *scope)
+        return empty_state(PURPOSE, "No run of this execution has ended yet, or all were deleted.", *scope)
     if not causes.ended:
         return nothing_ran(PURPOSE)
     return empty_state("", f"Nothing failed in {count(causes.ended, 'run')}.", *scope, style="passed")

@@ -41,7 +41,7 @@ def read_options(
         except ValueError:
             amount = -1.0
         if not 0 < amount < 1e9:
-            problems[name] = "an amount in US dollars, as 0.50"
+            problems[name] = "US dollars, such as 0.50"
             return None
         return amount
 
@@ -67,7 +67,7 @@ def read_options(
         if not first:
             problems["ab"] = "choose the first agent above"
         elif first == second:
-            problems["ab"] = "that is the agent above"
+            problems["ab"] = "the same agent as above"
         ab = (first, second)
     made = replace(
         base,

@@ -219,7 +219,7 @@ def _why(runs: TestRuns, width: int) -> list[Line]:
         running = any(run.status not in ENDED for run in runs.rows)
         said = "Nothing has failed so far." if running else "Nothing failed in the last runs."
         return [fit(((head, "dim"), (said, "dim")), width), *note]
-    of = "in the last execution" if found.last else "before the last execution, in which all passed"
+    of = "in the last execution" if found.last else "before the last execution; in the last one, all passed"
     lines: list[Line] = [fit(((head, "dim"), (of, "dim")), width)]
     for one in found.reasons:
         lines += _reason(one, width)

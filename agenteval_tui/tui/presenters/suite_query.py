@@ -84,15 +84,17 @@ def _matches(name: str, value: str, suite: SuiteOverview, test: Test) -> bool:
 
 def _wrong(name: str, value: str) -> str:
     if name == "outcome" and not any(one.startswith(value) for one in OUTCOMES):
-        return f"there is no outcome {one_line(value, 30)}: {', '.join(OUTCOMES)}"
+        return f"there is no outcome {one_line(value, 30)}; outcomes: {', '.join(OUTCOMES)}"
     if name == "category" and not any(one.startswith(value) for one in CATEGORIES):
-        return f"there is no category {one_line(value, 30)}: {', '.join(CATEGORIES)}"
+        return f"there is no category {one_line(value, 30)}; categories: {', '.join(CATEGORIES)}"
     if name == "flaky" and value not in (*_YES, *_NO):
-        return "flaky: takes yes or no"
+        return "flaky: needs yes or no"
     return ""
 
 
 def _unknown(name: str, whole: str) -> str:
     close = difflib.get_close_matches(name, FIELDS, 1)
     meant = f"did you mean {close[0]}:?" if close else " ".join(f"{one}:" for one in FIELDS)
-    return f'there is no field {one_line(name, 20)}: ({meant}); "{one_line(whole, 30)}" in quotes looks for the text'
+    return (
+        f'there is no field {one_line(name, 20)}: ({meant}); to search for the text, quote it: "{one_line(whole, 30)}"'
+    )

@@ -75,7 +75,7 @@ def empty_state(purpose: str, why: str, key: str = "", what: str = "", *more: st
 
 
 SUITES_KEY = ("{go.suites}", "goes to the suites: run tests there")
-IMPORT = "agenteval import FILE imports recordings of other tools."
+IMPORT = "agenteval import FILE imports recordings from other tools."
 
 
 def nothing_ran(purpose: str = "") -> list[Line]:

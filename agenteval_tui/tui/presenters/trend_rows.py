@@ -94,11 +94,14 @@ EMPTY: dict[View, tuple[str, str]] = {
     "groups": ("", ""),
     "flaky": (
         "Nothing is flaky in this window.",
-        "{suites.plan} on Suites plans more repetitions: a few runs show little.",
+        "A few runs show little. Press {suites.plan} on Suites to plan more repetitions.",
     ),
     "causes": ("Nothing failed in this window.", ""),
     "criteria": ("No criterion ran in this window.", ""),
-    "alerts": ("No threshold is set.", "Press {everywhere.palette}, type alert, and set the pass rate that gives one."),
+    "alerts": (
+        "No threshold is set.",
+        "Press {everywhere.palette}, type alert, and set the pass rate that triggers one.",
+    ),
     "quarantine": (
         "Nothing is in quarantine.",
         "Press {trends.quarantine} on a flaky test to quarantine it: it runs, but does not gate.",

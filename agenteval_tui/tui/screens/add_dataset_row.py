@@ -54,7 +54,7 @@ class AddRowScreen(Sheet["RowAdded | None"]):
         fields = [Field("file", "file", str(self._path))]
         if self._asked:
             fields.append(Field("input", self._asked, self._row[self._asked], rows=2))
-        hint = "what a right answer would be"
+        hint = "the right answer"
         fields.append(Field("expected", self._expected, words, placeholder=hint, rows=3))
         keys = (("^s", "add it"), ("tab", "field"), ("esc", "close"))
         with SheetFrame("Add this run to a dataset", keys, width="medium"):
@@ -136,4 +136,4 @@ class AddRowScreen(Sheet["RowAdded | None"]):
         if self._error is not None or preview is None:
             return "preview"
         where = "a new file" if preview.new_file else "the file"
-        return f"row {preview.number} of {where}" + ("; columns are added to every row" if preview.widened else "")
+        return f"row {preview.number} of {where}" + ("; every row gets the new columns" if preview.widened else "")

@@ -68,8 +68,8 @@ def not_all_passed(row: ExecutionRow) -> str:
     bad = row.failed + row.errors
     if not bad:
         return ""
-    what = f"{count(bad, 'run')} of {row.runs} did not pass"
-    return f"{what}: later executions are compared with that."
+    what = f"{bad:,} of {count(row.runs, 'run')} did not pass"
+    return f"{what}. Later executions would be compared with these results."
 
 
 def ask_to_clear(screen: FrameScreen, suite_key: str, test: str, then: Callable[[], None] | None = None) -> None:
@@ -106,5 +106,5 @@ def _words(one: object) -> Sequence[str]:
     by = f" by {one_line(one.who, 40)}" if one.who else ""
     return (
         f"It was set {date_time(one.at_ms)}{by}: {count(one.runs, 'run')}, {one.passed} passed.",
-        "Its runs stay, but pruning may then remove them, and later executions are compared with nothing.",
+        "Its runs stay, but pruning may remove them. Later executions are no longer compared with them.",
     )

@@ -114,8 +114,8 @@ def help_lines(
         lines += [line for keys, what in _LISTS for line in _entry(keys, what, width)]
         lines.append(())
     words = (
-        "To change keys, write `action: keys` into keys.yaml in the configuration folder (agenteval doctor)."
-        " i shows the names of the actions."
+        "To change keys, write `action: keys` into keys.yaml in the configuration folder, which"
+        " `agenteval doctor` names. Press i to see the names of the actions."
     )
     return [*lines, *paragraph(words, width, "dim")]
 

@@ -124,7 +124,7 @@ class _FileScreen(Sheet["ImportOutcome | str | None"]):
 class ImportScreen(_FileScreen):
     """Dismissed with the execution that a file became; it stays open and says what was read and what was not."""
 
-    TITLE_LINE = "Import recordings of another tool"
+    TITLE_LINE = "Import recordings from another tool"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("tab", "complete", "complete", show=False)]
 
     def __init__(self) -> None:
@@ -248,7 +248,7 @@ class ImportScreen(_FileScreen):
             try:
                 report = self._import(path, one_line(path.name, 60))
             except _Stopped:
-                refused.append("the rest: stopped")
+                refused.append("the other files: stopped")
                 break
             except AgentevalError as error:
                 refused.append(f"{one_line(path.name, 60)}: {one_line(error.what, 120)}")
@@ -257,8 +257,8 @@ class ImportScreen(_FileScreen):
             execution = report.execution_id
         said = [(f"{count(files, 'file')} with {count(runs, 'run')} imported.", "passed" if files else "")]
         if before:
-            said.append((f"{count(before, 'file')} were already imported: nothing was added.", ""))
-        said += [(f"passed over {one_line(one, 200)}", "dim") for one in found.said()]
+            said.append((f"{count(before, 'file')} had been imported before, so nothing was added.", ""))
+        said += [(f"skipped {one_line(one, 200)}", "dim") for one in found.said()]
         said += [(f"not {one}", "failed") for one in refused[:LISTED]]
         if len(refused) > LISTED:
             said.append((f"and {len(refused) - LISTED:,} more that failed", "failed"))
@@ -277,12 +277,12 @@ class ImportScreen(_FileScreen):
 
 def _report_words(report: ImportReport) -> list[tuple[str, str]]:
     if report.already:
-        return [(f"It was imported before ({count(report.read, 'run')}): nothing was added.", "")]
+        return [(f"This file was imported before ({count(report.read, 'run')}), so nothing was added.", "")]
     lines = [(f"{report.format}: {count(report.read, 'run')} read, {report.added:,} added.", "passed")]
     lines += [(f"left out {one_line(excluded, 300)}", "failed") for excluded in report.left_out()]
     lines += [(f"note: {one_line(note, 300)}", "dim") for note in report.notes]
     if report.cut_off:
-        lines.append(("The file is cut off: everything before the cut was read.", "failed"))
+        lines.append(("The file is cut off. Everything before the cut was read.", "failed"))
     return lines
 
 
@@ -296,18 +296,18 @@ def _what_lies_there(text: str) -> list[tuple[str, str]]:
         if known.recordings is None:
             return [
                 (words, ""),
-                (f"It has tests but no runs: agenteval import {path.name} --to FILE", "failed"),
+                (f"It has tests but no runs. Run: agenteval import {path.name} --to FILE", "failed"),
             ]
         size = path.stat().st_size
         return [(words, ""), (f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB", "dim")]
     folder, names = _entries(text)
     if not names:
-        return [(f"There is no such file in {one_line(str(folder), 200)}, and no recording either.", "dim")]
+        return [(f"{one_line(str(folder), 200)} has no such file, and no recordings.", "dim")]
     shown = [(f"  {one_line(name, 60)}", "dim") for name in names[:LISTED]]
     if len(names) > LISTED:
         shown.append((f"  and {len(names) - LISTED:,} more", "dim"))
     if text.strip() and os.path.isdir(path):  # noqa: PTH112 - see typed_path
-        shown.append(("A folder: enter imports every file in it that has a known format.", ""))
+        shown.append(("This is a folder. Press enter to import every file in it that has a known format.", ""))
     return shown
 
 

@@ -91,10 +91,10 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
         if not values["name"]:
             problems["name"] = "type a name"
         if not self._is_read:
-            problems["suite"] = "the suites are not read yet"
+            problems["suite"] = "the suites are still loading"
         elif not values["suite"]:
             key = key_of("suites.new", self._app.keymap)
-            problems["suite"] = f"there is no suite yet: {key} on Suites makes one"
+            problems["suite"] = f"there is no suite yet: press {key} on Suites to make one"
         form.complain(problems)
         if not problems and not is_busy(self, "write"):
             start_worker(self, partial(self._write, values), group="write", awaited=True)
@@ -120,6 +120,6 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
             lines.append(fit((("· ", "dim"), (one_line(name, 200), "")), width))
         if self._runs.failed:
             lines += paragraph(
-                "The run did not pass, and these criteria expect what it did: change them.", width, "warn"
+                "The run did not pass, and these criteria expect what it did. Change them.", width, "warn"
             )
         return lines

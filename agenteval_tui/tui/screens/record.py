@@ -52,13 +52,13 @@ class RecordScreen(Sheet["RecordingRequest | None"]):
         before = self._before
         fields = [
             Field("program", "program", before.program, placeholder="python agent.py 'Where is my order?'"),
-            Field("test", "graded by", before.test, placeholder="a test's id; without one, nothing grades it"),
-            Field("cassette", "cassette", before.cassette, placeholder="a file to keep requests and answers in"),
+            Field("test", "graded by", before.test, placeholder="a test's id; empty: the run is not graded"),
+            Field("cassette", "cassette", before.cassette, placeholder="a file that stores requests and answers"),
             Field(
                 "mcp_config",
                 "MCP servers",
                 before.mcp_config,
-                placeholder="the file that names them, which the program reads",
+                placeholder="the configuration file that the program reads",
             ),
         ]
         with SheetFrame("Record a program", _KEYS, subject=one_line(str(self._folder), 60), width="large"):
@@ -89,9 +89,8 @@ class RecordScreen(Sheet["RecordingRequest | None"]):
     def _said(self, width: int) -> list[Line]:
         values = self.query_one(Form).values() if self.is_mounted else {}
         lines = paragraph(
-            "It runs in this folder, without input; its output goes to a log. A proxy on a free port of "
-            "127.0.0.1 passes "
-            "on its requests:",
+            "The program runs in this folder, without input. Its output goes to a log. A proxy on 127.0.0.1 forwards "
+            "its requests:",
             width,
             "dim",
         )
@@ -100,7 +99,7 @@ class RecordScreen(Sheet["RecordingRequest | None"]):
         lines += paragraph("Recording costs nothing. The program pays for its model calls with its own keys.", width)
         if values and not _bad_names(values, "cassette") and RecordingRequest(**values).continues:
             lines += paragraph(
-                "Requests that the cassette has are answered from it, at no cost; the others are added.", width
+                "Requests in the cassette get its answers, at no cost. New requests are added to it.", width
             )
         return lines
 
@@ -117,7 +116,7 @@ class ReplayScreen(Sheet["ReplayRequest | None"]):
     def compose(self) -> ComposeResult:
         fields = [
             Field("program", "program", self._offer.program, placeholder="python agent.py 'Where is my order?'"),
-            Field("mcp_config", "MCP servers", placeholder="their file, which the program names"),
+            Field("mcp_config", "MCP servers", placeholder="the configuration file that the program reads"),
             Field("max_cost", "max cost $", hint="empty: no limit"),
         ]
         subject = f"{one_line(self._offer.name, 40)}, run {short_id(self._offer.run)}"
@@ -144,7 +143,7 @@ class ReplayScreen(Sheet["ReplayRequest | None"]):
             except ValueError:
                 limit = -1.0
             if not 0 <= limit < inf:
-                problems["max_cost"] = "a number of US dollars: 0.50; 0 asks no server"
+                problems["max_cost"] = "write US dollars, such as 0.50; 0: ask no server"
         asked = ReplayRequest(self._offer.run, values["program"], values["mcp_config"], limit, self._offer.as_agent)
         try:
             assert asked.argv
@@ -163,20 +162,21 @@ class ReplayScreen(Sheet["ReplayRequest | None"]):
         # Whole: it may come from somebody else's history, and the field shows a part of it.
         whole = paragraph(f"It starts: {program}", width) if cell_len(program) > _SHORT else []
         lines = whole + paragraph(
-            f"Change the code or the prompt, then run it: in {where}, with {' and '.join(told)}. Each "
-            "request that is as it was recorded gets its recorded answer; from the first other one on servers are "
-            "asked. The result is a fork of the run: it is graded as the run was, and never counts.",
+            "Change the code or the prompt, then start the program. It runs in "
+            f"{where}, with {' and '.join(told)}. Requests that match the recording get the recorded answer. The first "
+            "one that differs, and all after it, go to the model server. The result is a fork of the run. It is graded "
+            "like the run, and never counts in rates, trends or gates.",
             width,
             "dim",
         )
         if not price.requests:
-            return [*lines, *paragraph("The run asked no model.", width)]
-        said = f"At most about {count(price.requests, 'request')}, if the first one changed"
+            return [*lines, *paragraph("The run made no model calls.", width)]
+        said = f"At most about {count(price.requests, 'request')}, if the first one differs"
         if price.tokens:
             said += f" · about {price.tokens:,} tokens"
         cost = price.cost
-        said += " · the cost is not known" if cost is None else f" · about {dollars(cost)}" if cost else " · free"
-        return [*lines, *paragraph(said, width), *paragraph("What has not changed costs nothing.", width)]
+        said += " · cost unknown" if cost is None else f" · about {dollars(cost)}" if cost else " · free"
+        return [*lines, *paragraph(said, width), *paragraph("Requests that match the recording are free.", width)]
 
 
 class ListenScreen(Sheet["ListeningRequest | None"]):
@@ -187,7 +187,7 @@ class ListenScreen(Sheet["ListeningRequest | None"]):
     def compose(self) -> ComposeResult:
         fields = [
             Field("port", "port", str(PORT)),
-            Field("criteria", "graded by", placeholder="a file of criteria; without one, nothing grades it"),
+            Field("criteria", "graded by", placeholder="a file with criteria; empty: runs are not graded"),
         ]
         with SheetFrame("Listen for traces", _KEYS, width="large"):
             yield Form(fields, below=True, id="fields")
@@ -218,9 +218,9 @@ class ListenScreen(Sheet["ListeningRequest | None"]):
         values = self.query_one(Form).values() if self.is_mounted else {}
         port = one_line(values.get("port") or str(PORT), 10)
         lines = paragraph(
-            "OpenTelemetry traces from programs on this machine become runs as they arrive.", width, "dim"
+            "Each OpenTelemetry trace from a program on this machine becomes a run when it arrives.", width, "dim"
         )
-        lines += paragraph("Start your program with", width, "dim")
+        lines += paragraph("Start your program with:", width, "dim")
         lines += paragraph(f"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:{port}", width)
         return [*lines, *paragraph("Listening costs nothing and calls no model.", width)]
 

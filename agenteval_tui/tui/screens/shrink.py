@@ -132,8 +132,8 @@ class ShrinkScreen(Sheet[None]):
             return (("esc", "close"),)
         if controller.running:
             return (("S", "stop"), ("esc", "stop and close"))
-        calls = "calls may go" if controller.keep_calls else "keep calls"
-        tools = "tools may go" if controller.keep_tools else "keep tools"
+        calls = "remove calls" if controller.keep_calls else "keep calls"
+        tools = "remove tools" if controller.keep_tools else "keep tools"
         begin = "again" if controller.shrunk is not None else "start"
         keys: Keys = (("enter", begin), ("c", calls), ("t", tools))
         if self._can_save:
@@ -159,11 +159,15 @@ class ShrinkScreen(Sheet[None]):
             if controller.saved:
                 lines += [(), *indented(paragraph(controller.saved, max(width - 1, 1), "passed"), 1)]
             if controller.price is not None:
-                again = f"Starting again: {price_text(controller.price)}. Stored continuations are not asked twice."
+                again = f"Starting again takes {price_text(controller.price)}. Stored continuations are free."
                 lines += [(), *paragraph(again, width, "dim")]
             return lines
         lines += paragraph(_WHAT, width)
-        stay = "Calls stay; only the text in them and in their results is shrunk." if controller.keep_calls else ""
+        stay = (
+            "Tool calls stay. Only the text in them and in their results becomes shorter."
+            if controller.keep_calls
+            else ""
+        )
         lines += paragraph(stay, width) if stay else []
         lines += paragraph("The list of tools stays as it is.", width) if controller.keep_tools else []
         lines += [(), *paragraph(price_text(controller.price) if controller.price is not None else "", width)]

@@ -229,7 +229,7 @@ class TrendsScreen(FrameScreen):
                 self._changed()
 
         choices, value = self.controller.alert_choices()
-        self.app.push_screen(SelectScreen("An alert when the window's pass rate is", choices, value), chosen)
+        self.app.push_screen(SelectScreen("Alert when the window's pass rate is", choices, value), chosen)
 
     def action_filter(self) -> None:
         box = self.query_one("#search", Input)

@@ -86,5 +86,5 @@ class RatingField(Widget, can_focus=True):
         here = self.has_focus
         cells = self._head()
         cells += [(f" {number}  ", "bold accent" if here else "dim") for number in RATINGS]
-        words = f" 1 {RATINGS[1]}, 5 {RATINGS[5]}; from 4 on it counts as passed" if here else " tab comes here"
+        words = f" 1 {RATINGS[1]}, 5 {RATINGS[5]}; 4 or 5 pass" if here else " tab comes here"
         return [*cells, (words, "dim")]

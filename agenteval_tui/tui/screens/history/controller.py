@@ -459,7 +459,7 @@ class HistoryController:
             (),
             (("  Nothing has run yet.", ""),),
             (("  {go.suites} goes to the suites; {suites.run} runs what is selected there.", "dim"),),
-            (("  {history.import} imports recordings of other tools.", "dim"),),
+            (("  {history.import} imports recordings from other tools.", "dim"),),
         ]
 
     def heading(self) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:

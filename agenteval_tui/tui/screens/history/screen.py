@@ -435,9 +435,9 @@ class HistoryScreen(FrameScreen):
     def action_resume(self) -> None:
         def then(rows: list[ExecutionRow]) -> None:
             if len(rows) != 1:
-                self.agenteval.say("Choose one execution: {history.resume} runs the rest of it.")
+                self.agenteval.say("Choose one execution, then press {history.resume} to run the rest of it.")
             elif rows[0].status == "running":
-                self.agenteval.say("This execution is running: {history.watch} watches it.")
+                self.agenteval.say("This execution is running. Press {history.watch} to watch it.")
             else:
                 self.agenteval.resume_execution(rows[0].id)
 
@@ -475,7 +475,9 @@ class HistoryScreen(FrameScreen):
 
         def then(other: str | None) -> None:
             if other is None:
-                self.agenteval.say("Nothing ran before it. Mark two with {history.mark}, then press {history.compare}.")
+                self.agenteval.say(
+                    "Nothing ran before it. Mark two executions with {history.mark}, then press {history.compare}."
+                )
             else:
                 self.agenteval.compare(other, row.id, test=test)
 
@@ -548,7 +550,7 @@ class HistoryScreen(FrameScreen):
                 return
             self._ask_yes(
                 f"Clear the baseline of {count(len(tests), 'test')}?",
-                ["The runs stay, but pruning may then remove them, and later executions are compared with nothing."],
+                ["The runs stay, but pruning may remove them. Later executions are no longer compared with them."],
                 "clear it",
                 lambda: self.ask(lambda: clear_baselines(session.store, tests), done, group="baseline"),
             )
@@ -562,7 +564,9 @@ class HistoryScreen(FrameScreen):
 
         def then(found: Deletion) -> None:
             if found.all_running:
-                self.agenteval.say("It is running: {history.watch} goes to it, {run.cancel} stops it there.")
+                self.agenteval.say(
+                    "It is still running. Press {history.watch} to go to it, and {run.cancel} there to stop it."
+                )
             else:
                 self._ask_yes(found.question, found.warnings, "delete", lambda: self._delete(found))
 

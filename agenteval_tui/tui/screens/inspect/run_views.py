@@ -38,7 +38,7 @@ from agenteval_tui.views.difference import verdict_text
 from agenteval_tui.views.divergence import divergence_text
 from agenteval_tui.views.model import sentence
 
-NO_OTHER = "There is no other run of this test, row and variation to compare with."
+NO_OTHER = "No other run of this test, row and variation is stored, so there is nothing to compare with."
 SIDE_BY_SIDE = 100
 """Cells from which the tree of branches has its details beside it, not below."""
 
@@ -145,7 +145,7 @@ class DifferencePane(TitledPane[None]):
 
     def _step(self, direction: int) -> None:
         if not self.view.next_difference(direction) and self.pair is not None:
-            services(self).say("There is no difference: both runs did the same.")
+            services(self).say("There is no difference. Both runs did the same.")
 
     def action_open_left(self) -> None:
         """The transcript, at the step under the cursor."""
@@ -382,7 +382,7 @@ class BranchesPane(TitledPane[BranchesController]):
         if pair is not None:
             self.post_message(RunWanted(pair[0], {"view": "difference", "beside": pair[1]}))
         elif self._controller.divergence is not None:
-            services(self).say("There is no pair of a passing and a failing run to compare.")
+            services(self).say("There is nothing to compare: you need a passing run and a failing run.")
 
     def action_arguments(self) -> None:
         """Whether other arguments make another step."""

@@ -1086,7 +1086,7 @@ class InspectScreen(FrameScreen):
         elif state.blame is None and state.blame_error is not None:
             self.agenteval.say_error(state.blame_error)
         elif state.blame is None:
-            self._say("The step where this run was lost is still being looked for. Try again in a moment.")
+            self._say("agenteval is still looking for the step where this run went wrong. Try again in a moment.")
         else:
             self._say("No step of this run is to blame: {inspect.blame} says why.")
 

@@ -131,12 +131,14 @@ class RunController:
         """How the watched execution ended."""
         view = watch.view
         if view.ended is None and view.listens:
-            said = f"Its process died: {count(view.done, 'run')} saved, and what a cassette kept. Start it again."
+            said = (
+                f"Its process died. {count(view.done, 'run')} and all answers in a cassette are saved. Start it again."
+            )
             return EndNotice(said, "warning", False)
         if view.ended is None:
             said = (
                 f"The execution stopped unexpectedly: its process died. {view.done:,} of {view.total:,} runs "
-                "have ended and are saved. {run.resume} resumes the others."
+                "have ended and are saved. Press {run.resume} to resume the others."
             )
             return EndNotice(said, "warning", False)
         status, message = view.ended.status, view.ended.message
@@ -244,9 +246,9 @@ class RunController:
     def runs_to_inspect(self, run: RunState) -> list[str] | str:
         """The runs that next and previous go through from this one; or why it can't be opened."""
         if self.view is None or not run.ended:
-            return "This run has not ended yet; its answer is shown as it streams."
+            return "This run has not ended yet. You see its answer as it streams."
         if run.status == "skipped":
-            return "This run was not needed: its test's pass rate was already decided."
+            return "This run was not needed, because its test's pass rate was already decided."
         return [ref for ref, one in self.view.runs.items() if one.ended and one.status != "skipped"]
 
     # Its transcript
@@ -301,7 +303,9 @@ class RunController:
     def why_not_steered(self) -> str:
         """Why it can't be paused, and has no number of runs at once; "" when it has."""
         if self.running and self.view is not None and self.view.listens:
-            return "Another program makes these runs, so they can't be paused; {run.cancel} stops the execution."
+            return (
+                "Another program makes these runs, so they can't be paused. Press {run.cancel} to stop the execution."
+            )
         return self.why_not
 
     def concurrency(self, step: int) -> int | None:
@@ -327,7 +331,7 @@ class RunController:
     def empty(self) -> list[Line]:
         """What is shown instead of cells, while no execution is shown, or it has no runs yet."""
         if self.view is not None and not self.running and not self.view.total:
-            return empty_state("", "No run came before it ended.", *SUITES_KEY)
+            return empty_state("", "It ended before a run arrived.", *SUITES_KEY)
         if self.view is not None and self.view.listens:
             purpose = "Each run appears here as it arrives, with its transcript."
             return empty_state(purpose, "Nothing has arrived yet.", "{run.cancel}", "stops this")

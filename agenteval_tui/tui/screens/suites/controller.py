@@ -586,12 +586,12 @@ def _first_start(tree: SuiteTree, samples: str, width: int, keymap: Mapping[str,
         return [*said, *key_entries(width, run, (key_of("suites.run", keymap), "run what is selected"), look)]
     what = f"{count(len(tree.overview.suites), 'sample suite')} with {count(tree.overview.tests, 'test')}."
     if not asked:
-        what = f"There are no suites in this folder (agenteval init writes one). These are {what}"
-    place = f"They are copies, yours to edit; git diff shows your changes: {samples}"
+        what = f"This folder has no suites (agenteval init writes one). Here are {what}"
+    place = f"They are copies that you can edit; git diff shows your changes: {samples}"
     if not Path(samples).is_relative_to(directories.demo_dir()):
         place = f"They are in {samples}"
     return [
-        *paragraph(f"{what} Their agent is a small program: no key, no network.", width),
+        *paragraph(f"{what} Their agent is a small program that needs no key and no network.", width),
         *key_entries(
             width, run, look, (key_of("suites.import", keymap), "import a recording"), (key_of("help", keymap), "keys")
         ),

@@ -633,7 +633,7 @@ class SuitesScreen(FrameScreen):
         if node is not None:
             self.agenteval.new_test(node.suite.loaded)
         elif self.controller.tree is not None and self.controller.tree.query:
-            self.agenteval.say("No suite is shown to write a test to: esc clears the filter.")
+            self.agenteval.say("The filter hides every suite. Press esc to clear it, then make the test.")
         else:
             self.action_new_suite()
 
