@@ -237,7 +237,7 @@ class HttpClient:
                 f"the answer of {self.server.url} stops in the {place} of its JSON: {error}"
                 for place in ("middle", "midst")
             )
-            mend = "check the server and any proxy in between: one of them may send a wrong content-length"
+            mend = "check whether the server, or a proxy in between, sends a wrong content-length"
             return self.server.told("protocol", said, f"{mend}; {PAGE}", known_as=known_as)
         if isinstance(error, _Packed):
             return errors.undecodable_answer(self.server, str(error))
