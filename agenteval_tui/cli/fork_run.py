@@ -128,7 +128,9 @@ def _stored(invocation: Invocation, store: Store, row: RunRow, *, as_json: bool)
         return 0
     invocation.out.view(forks_view(forks))
     if not forks.branches:
-        invocation.note(f"there are no forks yet: agenteval fork {short_id(row.id)} --at STEP --set NAME=VALUE")
+        invocation.note(
+            f"there are no forks yet. To make one: agenteval fork {short_id(row.id)} --at STEP --set NAME=VALUE"
+        )
     return 0
 
 
