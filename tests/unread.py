@@ -1,23 +1,29 @@
-"""Reads the tests' files that pytest has not read since they were written, as pytest does.
+"""Reads the files that pytest and hypothesis have not read since they were written, as they do.
 
-What it makes of a file (with its asserts rewritten) it keeps beside it, with the file's time and size
-(`_pytest/assertion/rewrite.py`). Several workers that start at once would each make it of all files. As `make tests`
-has it, what is missing is made before they start, once, and without importing or collecting anything. With a pytest
-that has no such private parts nothing is done here, and they make it themselves.
+What pytest makes of a test's file (with its asserts rewritten) it keeps beside it, with the file's time and size
+(`_pytest/assertion/rewrite.py`). Of the program's files hypothesis keeps the constants, for its examples
+(`hypothesis/internal/constants_ast.py`). Several workers that start at once would each make it of all files. As
+`make tests` has it, what is missing is made before they start, once, and without importing or collecting anything.
+With versions that have no such private parts nothing is done here, and they make it themselves.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import struct
 import sys
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
+from types import ModuleType
 
 TESTS = Path(__file__).parent
+PACKAGE = TESTS.parent / "agenteval_tui"
+CONSTANTS = TESTS.parent / ".hypothesis" / "constants"
 KEPT_AS = f".{sys.implementation.cache_tag}-pytest-{version('pytest')}.pyc"
 
 
@@ -44,9 +50,28 @@ def read(file: Path) -> None:
     os.replace(kept.name, folder / (file.stem + KEPT_AS))
 
 
-if __name__ == "__main__":
-    unread = [file for file in sorted([*TESTS.rglob("test_*.py"), *TESTS.rglob("conftest.py")]) if not is_read(file)]
-    if unread:
+def has_constants(file: Path) -> bool:
+    """Whether hypothesis will find what it made of this file."""
+    return (CONSTANTS / hashlib.sha1(file.read_bytes()).hexdigest()[:16]).exists()
+
+
+def read_constants(file: Path) -> None:
+    """Make it of this file, and keep it."""
+    from hypothesis.internal.constants_ast import constants_from_module
+
+    module = ModuleType(file.stem)
+    module.__file__ = str(file)
+    constants_from_module(module)
+
+
+def read_all(read_one: Callable[[Path], None], files: list[Path]) -> None:
+    if files:
         with contextlib.suppress(ImportError, AttributeError, TypeError), ProcessPoolExecutor() as processes:
-            for _ in processes.map(read, unread, chunksize=8):
+            for _ in processes.map(read_one, files, chunksize=8):
                 pass
+
+
+if __name__ == "__main__":
+    tests = sorted([*TESTS.rglob("test_*.py"), *TESTS.rglob("conftest.py")])
+    read_all(read, [file for file in tests if not is_read(file)])
+    read_all(read_constants, [file for file in sorted(PACKAGE.rglob("*.py")) if not has_constants(file)])
