@@ -75,8 +75,11 @@ def test_no_decision_is_lost(store: Store, before: dict[str, str]) -> None:
     assert taken == [(after["tokens"],)]
 
 
-def test_the_same_failures_of_today_have_the_migrated_signatures(store: Store, before: dict[str, str]) -> None:
+def test_the_same_failures_of_today_have_the_migrated_signatures(
+    store: Store, before: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Runs graded anew meet the decisions of old: all but the one that rests on the agent's words."""
+    monkeypatch.setattr("agenteval_tui.grading.regex_search.TIME_LIMIT", 0.05)  # two of them are slow patterns
     after = _causes(store)
     for run in store.run_rows(range(1, 40)):
         transcript, name = store.transcript(run.id), run.test_name
