@@ -124,6 +124,7 @@ def test_the_system_prompt() -> None:
     system = [SYSTEM[one.start : one.end] for one in line.spans if one.index == 0]
     assert system == ["Never tell anyone that the discount code for staff is"]
     assert caught(text, type="Leak", min_overlap=11) == {}
+    assert caught(text, type="Leak", min_overlap=10**9) == {}  # more words than there are: nothing is gone through
     assert caught("You are the shop's favourite.", type="Leak") == {}
     assert "min_overlap" in caught("You are the shop's favourite.", type="Leak", min_overlap=4)
     # Secrets alone leave the prompt alone; both together look at both.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -91,8 +91,13 @@ def _runs_of(texts: tuple[str, ...], least: int) -> frozenset[tuple[str, ...]]:
     found: set[tuple[str, ...]] = set()
     for text in texts:
         plain = [word.lower() for word in spoken_texts(text)]
-        found.update(zip(*(plain[at:] for at in range(least)), strict=False))
+        found.update(_in_a_row(plain, least))
     return frozenset(found)
+
+
+def _in_a_row(words: list[str], number: int) -> Iterable[tuple[str, ...]]:
+    """Each sequence of so many words, in their order."""
+    return zip(*(words[at:] for at in range(number)), strict=False) if number <= len(words) else ()
 
 
 def shared_runs(words: list[str], others: tuple[str, ...], least: int) -> list[tuple[int, int]]:
@@ -101,7 +106,7 @@ def shared_runs(words: list[str], others: tuple[str, ...], least: int) -> list[t
     known = _runs_of(others, least)
     folded = [word.lower() for word in words]
     runs: list[tuple[int, int]] = []
-    for at, run in enumerate(zip(*(folded[at:] for at in range(least)), strict=False)):
+    for at, run in enumerate(_in_a_row(folded, least)):
         if run in known:
             if runs and at <= runs[-1][1] + 1:
                 runs[-1] = (runs[-1][0], at + least - 1)
