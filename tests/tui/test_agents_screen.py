@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shop import app_on, settle, text_of, until
+from shop import app_on, press_at_once, settle, text_of, until
 from textual.widgets import Input
 
 from agenteval_tui.agents.permission import TrustRequirement
@@ -24,6 +24,7 @@ from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.command_providers import known
 from agenteval_tui.tui.execution_watcher import ALL, Watching
 from agenteval_tui.tui.presenters.agent_rows import AgentRows
+from agenteval_tui.tui.screens import trust
 from agenteval_tui.tui.screens.agents import AgentsScreen
 from agenteval_tui.tui.screens.history.screen import HistoryScreen
 from agenteval_tui.tui.screens.make_test import MakeTestScreen
@@ -36,6 +37,13 @@ from agenteval_tui.tui.styled_text import plain
 from agenteval_tui.tui.widgets.form import Form
 
 pytestmark = pytest.mark.xdist_group("screens")
+
+
+@pytest.fixture(autouse=True)
+def answers_count_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question about trust needs no time to be read."""
+    monkeypatch.setattr(trust, "READ_S", 0.0)
+
 
 SUITE = """\
 # what stands here stays
@@ -208,6 +216,33 @@ async def test_a_program_of_an_untrusted_folder_asks_first(tmp_path: Path) -> No
         await until(pilot, lambda: isinstance(app.screen, RunScreen | HistoryScreen))
         await until(pilot, lambda: (folder / "ran").exists())
         assert [one.folder for one in Trust.load().listed()] == [str(folder)]
+
+
+async def test_a_letter_that_was_meant_for_the_list_trusts_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The question comes by itself, in the middle of what somebody types."""
+    folder = suite_at(tmp_path / "suites", agent="program").parent
+    app = app_on(folder, tmp_path / "history.db")
+    started: list[bool] = []
+    monkeypatch.setattr("agenteval_tui.tui.workspace.start", lambda request: started.append(request.options.trust))
+    monkeypatch.setattr(app.navigation, "watch_live", lambda live, expected=None, *, show=True: None)
+    monkeypatch.setattr(app._launcher, "_started", lambda live: None)
+    monkeypatch.setattr(trust, "READ_S", 600.0)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await pilot.press("R")
+        await settle(pilot)
+        assert isinstance(app.screen, TrustScreen)
+        press_at_once(pilot, "t", "o")
+        await settle(pilot)
+        assert isinstance(app.screen, TrustScreen)
+        assert not started
+        assert not Trust.load().listed()
+        monkeypatch.setattr(trust, "READ_S", 0.0)
+        await pilot.press("o")
+        await settle(pilot)
+        assert started == [True]
 
 
 @pytest.mark.parametrize("answer", ["o", "t"])

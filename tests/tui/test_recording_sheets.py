@@ -21,6 +21,7 @@ from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.runs.recording_request import ListeningRequest
 from agenteval_tui.tui.execution_launcher import ExecutionLauncher
 from agenteval_tui.tui.live_executions import LiveExecutions
+from agenteval_tui.tui.screens import trust
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.record import ListenScreen, RecordScreen, ReplayScreen
 from agenteval_tui.tui.screens.run.screen import RunScreen
@@ -142,7 +143,7 @@ async def test_a_recording_that_ends_before_it_is_watched_is_opened_in_inspect_t
             await until(pilot, lambda: isinstance(app.screen, InspectScreen) and "It comes tomorrow." in text_of(app))
 
 
-async def test_a_replay_runs_where_the_suites_agent_runs(tmp_path: Path) -> None:
+async def test_a_replay_runs_where_the_suites_agent_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     suite = tmp_path / "suites" / "little.suite.yaml"
     (suite.parent / "code").mkdir(parents=True)
     agent = {"kind": "command", "command": [sys.executable, "-I", "-S", "agent.py"], "capture": "model", "cwd": "code",
@@ -170,6 +171,7 @@ async def test_a_replay_runs_where_the_suites_agent_runs(tmp_path: Path) -> None
             await pilot.press("enter")
             # What the suite says of folders and variables is its own word.
             await until(pilot, lambda: "It wants to execute" in text_of(app))
+            monkeypatch.setattr(trust, "READ_S", 0.0)
             await pilot.press("o")
             await until(pilot, lambda: isinstance(app.screen, InspectScreen) and bool(app.screen.shown_run))
             fork = app.session.store.run(app.screen.shown_run)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from math import inf
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -17,14 +19,17 @@ from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 
+READ_S = 0.4
+"""A letter that comes sooner was meant for what was shown before."""
+
 
 class TrustScreen(Sheet[str]):
     """Dismissed with "once", "trust" or "" (do nothing)."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,n", "dismiss('')", "cancel", show=False),
-        Binding("o", "dismiss('once')", "once", show=False),
-        Binding("t", "dismiss('trust')", "trust", show=False),
+        Binding("o", "answer('once')", "once", show=False),
+        Binding("t", "answer('trust')", "trust", show=False),
     ]
 
     def __init__(self, asked: Sequence[TrustQuestion], doing: str) -> None:
@@ -32,6 +37,7 @@ class TrustScreen(Sheet[str]):
         super().__init__()
         self._asked = tuple(asked)
         self._doing = doing
+        self._shown_at = inf
 
     def compose(self) -> ComposeResult:
         doing = one_line(self._doing, 80)
@@ -51,3 +57,14 @@ class TrustScreen(Sheet[str]):
         view = self.query_one("#programs", LinesView)
         view.show(lambda width: trust_lines(self._asked, width))
         view.focus()
+        self.call_after_refresh(self._is_shown)
+
+    def _is_shown(self) -> None:
+        self._shown_at = time.monotonic()
+
+    def action_answer(self, answer: str) -> None:
+        """An answer, if there was time to see the question: it comes by itself, while somebody may be typing."""
+        if time.monotonic() - self._shown_at < READ_S:
+            self.app.bell()
+        else:
+            self.dismiss(answer)
