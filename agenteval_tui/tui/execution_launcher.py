@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 from textual.app import App
+from textual.widgets import Input, TextArea
 
 from agenteval_tui.agents.permission import NotTrustedError, TrustRequirement
 from agenteval_tui.core.errors import AgentevalError
@@ -191,19 +192,23 @@ class ExecutionLauncher:
         self, doing: str, start: Callable[[bool], T], watch: Callable[[T, bool], None], *, told: bool = True
     ) -> None:
         """Call `start(trusted)` in a thread; where it needs trust that is not there, ask for it and call it again. Then
-        call `watch` with what was started, and whether to show it: not if the user went elsewhere meanwhile."""
+        call `watch` with what was started, and whether to show it: not if the user went elsewhere meanwhile, or types.
+        """
         screen = self._navigation.top
         if screen is None:
             return
         if is_busy(screen, "start"):
             self._notifier.say("A run is already starting.")
             return
+        field = screen.focused
 
         def then(found: T | _Refusal) -> None:
             if isinstance(found, _Refusal):
                 self._ask(found.asked, doing, lambda answer: again(found.needs, answer))
                 return
-            show = self._navigation.top is screen
+            # What is typed into a field that was opened meanwhile would go on as keys of the Run screen.
+            types = isinstance(screen.focused, (Input, TextArea)) and screen.focused is not field
+            show = self._navigation.top is screen and not types
             watch(found, show)
             if told and not show:
                 key = key_of("go.run", self._keymap)

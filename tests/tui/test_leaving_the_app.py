@@ -13,6 +13,7 @@ import pytest
 from shop import app_on, run_samples, screen_of, settle, text_of, until
 from terminal import Terminal
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from agenteval_tui.core import directories
 from agenteval_tui.runs import client
@@ -176,4 +177,28 @@ async def test_who_goes_elsewhere_while_a_run_starts_stays_there(
         started.set()
         await until(pilot, lambda: any("The run has started. Press 3 to watch it." in note for note in notes(app)))
         assert screen_of(app).SCOPE == "compare"
+        assert app.navigation.watches(live.execution)
+
+
+async def test_who_types_while_a_run_starts_types_on(
+    samples: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rest of the word would be keys of the Run screen, where S stops the execution."""
+    app = app_on(*samples)
+    started = threading.Event()
+    live = Live("01M82S3DAYEP44WPG1V1E8FTEA", 1, "/nowhere", "shop", 0)
+
+    def start(paths: object, options: object) -> tuple[Live, Estimate]:
+        assert started.wait(250)
+        return live, Estimate(1, 1, {}, None, None, None, ReplyEstimate(0, None, None, None))
+
+    monkeypatch.setattr(app.session.workspace, "start", start)
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        await settle(pilot)
+        await pilot.press("r", "slash", "k", "e")
+        started.set()
+        await until(pilot, lambda: any("The run has started: 3 shows it." in note for note in notes(app)))
+        await pilot.press("t", "S")
+        assert screen_of(app).SCOPE == "suites"
+        assert screen_of(app).query_one("#filter", Input).value == "ketS"
         assert app.navigation.watches(live.execution)
