@@ -103,7 +103,7 @@ def import_into(path: Path, db: Path) -> dict[str, float]:
     from agenteval_tui.formats.import_file import import_file
     from agenteval_tui.history.store import Store
 
-    gc.set_threshold(20_000, 20, 20)  # as the program does
+    gc.set_threshold(20_000, 50, 20)  # as the program does
     with Store.open(db) as store:
         began = time.perf_counter()
         report = import_file(path, store)

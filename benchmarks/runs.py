@@ -118,7 +118,7 @@ def measured(quick: bool, distinct: bool = False, tests: int = 1_000, rounds: in
     """Several rounds; the median, the best and the worst."""
     sys.modules["benchmark_agents"] = SimpleNamespace(EchoAgent=EchoAgent)  # type: ignore[assignment]
     entry_points.own(AGENTS)["echo"] = "benchmark_agents:EchoAgent"
-    gc.set_threshold(20_000, 20, 20)  # as in the process of an execution
+    gc.set_threshold(20_000, 50, 20)  # as in the process of an execution
     tests, rounds = (100, 1) if quick else (tests, rounds)
     measure(min(tests, 50))  # imports and caches are not measured
     results = [measure(tests, distinct) for _ in range(rounds)]

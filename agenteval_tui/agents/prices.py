@@ -221,14 +221,14 @@ def prices_in(text: str, place: str) -> dict[str, Price]:
     if root is None or is_null(root):
         return {}
     top = resolve(root)
-    if isinstance(top, MappingNode) and [key.text for key, _ in top.pairs] == ["models"]:
-        top = resolve(top.pairs[0][1])
+    if isinstance(top, MappingNode) and [key.text for key in top.pairs] == ["models"]:
+        top = resolve(*top.pairs.values())
     if not isinstance(top, MappingNode):
         raise AgentevalError(
             "prices must be an object by model", where=where(top.start), mend="write `gpt-4o: {input: 2.5, output: 10}`"
         )
     prices: dict[str, Price] = {}
-    for key, node in top.pairs:
+    for key, node in top.pairs.items():
         data = plain_data(node)
         if not isinstance(data, dict):
             mend = "write `{input: ..., output: ...}`"

@@ -46,7 +46,7 @@ class Sides(Struct, frozen=True):
 
 def sides_of(store: Store, wanted: Sides, projects: Sequence[str] = ()) -> tuple[Side, Side]:
     """Read both sides. Without any reference: the newest execution against its baseline, or where none of its tests
-    has one against the execution before; where it was an A/B one, B against A.
+    has one against the execution before (`execution_before` says which); where it was an A/B one, B against A.
 
     The newest execution is that of these projects (none: of all).
 
@@ -71,7 +71,7 @@ def sides_of(store: Store, wanted: Sides, projects: Sequence[str] = ()) -> tuple
             kind = AgentevalError if wanted.a else NothingBeforeError
             raise kind(
                 f"no test of execution {short_id(right.reference)} has a baseline"
-                + ("" if wanted.a else ", and none has earlier runs"),
+                + ("" if wanted.a else ", and nothing ran them before"),
                 mend=f"set one with agenteval baseline set EXECUTION, or name two: agenteval compare A"
                 f" {short_id(right.reference)}",
             )

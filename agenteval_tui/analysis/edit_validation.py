@@ -94,7 +94,7 @@ _WHOLE = {"no-agent": "agent", "cannot-fail": "criteria"}
 
 def _around(owner: MappingNode, offset: int) -> tuple[str, Node | None]:
     """The key whose name or value is at `offset`."""
-    for key, value in owner.pairs:
+    for key, value in owner.pairs.items():
         end = value.end if isinstance(value, ScalarNode) else max(value.end, resolve(value).end)
         if key.start <= offset <= max(end, key.end):
             return key.text, value

@@ -443,7 +443,7 @@ def _scalars(node: Node | None) -> Iterator[Node]:
         for item in real.items:
             yield from _scalars(item)
     elif isinstance(real, MappingNode):
-        for _, value in real.pairs:
+        for value in real.pairs.values():
             yield from _scalars(value)
 
 

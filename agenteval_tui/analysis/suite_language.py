@@ -249,14 +249,14 @@ def _printed(root: Node, path: Path_, text: str) -> tuple[str, Path_]:
     """The suite as JSON, of its tests only the one on `path`; and the path in that."""
     if not isinstance(root, MappingNode):
         return source_of(root, text, LineIndex("")).text, path
-    pairs: list[tuple[ScalarNode, Node]] = []
-    for key, value in root.pairs:
+    pairs: dict[ScalarNode, Node] = {}
+    for key, value in root.pairs.items():
         listed = resolve(value)
         if key.text == "tests" and isinstance(listed, SequenceNode):
             on_way = path[:1] == ("tests",) and len(path) > 1
             items = [listed.items[int(path[1])]] if on_way else []
             value = SequenceNode(listed.start, listed.end, listed.flow, items)
-        pairs.append((key, value))
+        pairs[key] = value
     reduced = MappingNode(root.start, root.end, root.flow, pairs)
     shorter = ("tests", 0, *path[2:]) if path[:1] == ("tests",) and len(path) > 1 else path
     return source_of(reduced, text, LineIndex("")).text, shorter
@@ -525,7 +525,7 @@ def agent_names(loaded: LoadedSuite, user_agents: Mapping[str, AgentConfig]) -> 
     """The names that `agent` may have in this suite: its own first."""
     own = _at(loaded.root, ("agents",))
     real = resolve(own) if own is not None else None
-    names = [key.text for key, _ in real.pairs] if isinstance(real, MappingNode) else []
+    names = [key.text for key in real.pairs] if isinstance(real, MappingNode) else []
     return tuple(dict.fromkeys([*names, *user_agents]))
 
 

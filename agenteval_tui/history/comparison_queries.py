@@ -24,6 +24,7 @@ _SELECT = (
     " JOIN suites s ON s.id = t.suite LEFT JOIN dataset_rows d ON d.id = r.dataset_row"
 )
 _CHUNK = 5_000  # runs asked about in one statement
+_LOOK_BACK = 50  # executions among which the one before is looked for
 
 
 class ComparedRun(Struct, frozen=True):
@@ -81,16 +82,38 @@ class ComparedCriterion(NamedTuple):
 
 
 def execution_before(connection: sqlite3.Connection, execution_ids: Sequence[str]) -> str | None:
-    """The newest execution before these in which one of their tests came to a verdict; None: there is none."""
-    found = connection.execute(
-        "WITH these AS (SELECT id FROM executions WHERE uid IN (SELECT value FROM json_each(?))),"
-        " wanted AS MATERIALIZED (SELECT DISTINCT test FROM runs WHERE execution IN (SELECT id FROM these))"
-        " SELECT e.uid FROM executions e WHERE e.id < (SELECT min(id) FROM these) AND e.kind != 'fork' AND EXISTS ("
-        "  SELECT 1 FROM runs r WHERE r.execution = e.id AND r.status IN ('passed', 'failed')"
-        "  AND r.test IN (SELECT test FROM wanted)) ORDER BY e.id DESC LIMIT 1",
-        (json.dumps([clean(execution_id) for execution_id in execution_ids]),),
+    """The execution that these are compared with where nobody names one: the newest one before them in which at least
+    half of their tests came to a verdict. Where there is none, the newest one in which any did, unless it was brought
+    in from elsewhere. None: there is none."""
+    named = json.dumps([clean(execution_id) for execution_id in execution_ids])
+    first, imported = connection.execute(
+        "SELECT min(id), min(kind = 'import') FROM executions WHERE uid IN (SELECT value FROM json_each(?))", (named,)
     ).fetchone()
-    return None if found is None else str(found[0])
+    tests = connection.execute(
+        "SELECT DISTINCT r.test FROM runs r JOIN executions e ON e.id = r.execution"
+        " WHERE e.uid IN (SELECT value FROM json_each(?))",
+        (named,),
+    ).fetchall()
+    wanted = json.dumps([row[0] for row in tests])
+    verdict = "r.test = w.value AND r.execution = ? AND r.status IN ('passed', 'failed')"
+    earlier = connection.execute(
+        "SELECT e.id, e.uid, e.kind, e.runs FROM executions e WHERE e.id < ? AND e.kind != 'fork' AND EXISTS ("
+        "  SELECT 1 FROM runs r WHERE r.execution = e.id AND r.status IN ('passed', 'failed')"
+        "  AND r.test IN (SELECT value FROM json_each(?))) ORDER BY e.id DESC LIMIT ?",
+        (first, wanted, _LOOK_BACK),
+    )
+    fallback: str | None = None
+    for execution, uid, kind, runs in earlier:
+        if 2 * runs >= len(tests):
+            (both,) = connection.execute(
+                f"SELECT count(*) FROM json_each(?) w WHERE EXISTS (SELECT 1 FROM runs r WHERE {verdict})",
+                (wanted, execution),
+            ).fetchone()
+            if 2 * both >= len(tests):
+                return str(uid)
+        if fallback is None and (imported or kind != "import"):
+            fallback = str(uid)
+    return fallback
 
 
 def compared_runs_of(connection: sqlite3.Connection, execution_id: str) -> list[ComparedRun]:

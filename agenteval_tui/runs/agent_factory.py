@@ -240,8 +240,8 @@ def _lines(root: Any, places: Any) -> dict[str, int]:
         return {}
     below = top.get("agents")
     listed = resolve(below) if below is not None else top
-    pairs = listed.pairs if isinstance(listed, MappingNode) else []
-    return {key.text: places.line_and_column(key.start)[0] for key, _ in pairs}
+    keys = listed.pairs if isinstance(listed, MappingNode) else ()
+    return {key.text: places.line_and_column(key.start)[0] for key in keys}
 
 
 def _shown(name: str, value: Any) -> Any:

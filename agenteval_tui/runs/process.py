@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 def main(arguments: list[str] | None = None) -> int:
     """Read the request from stdin, run it to its end. Gives the exit code: 0, or that of the error at the start."""
     open_missing_descriptors()
-    gc.set_threshold(20_000, 20, 20)  # as `__main__`, which says why
+    gc.set_threshold(20_000, 50, 20)  # as `__main__`, which says why
     given = sys.argv[1:] if arguments is None else arguments
     handshake = Handshake()
     try:

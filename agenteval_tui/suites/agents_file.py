@@ -61,7 +61,7 @@ def read_agents_file(path: Path) -> tuple[dict[str, AgentConfig], tuple[Problem,
     top = resolve(root)
     listed = top.get("agents") if isinstance(top, MappingNode) else None
     if listed is not None and isinstance(top, MappingNode):
-        for key, _ in top.pairs:
+        for key in top.pairs:
             if key.text != "agents":
                 report("unknown-key", key.start, key.end, f'agents.yaml has no "{key.text}"',
                        "put an agent below `agents:`")  # fmt: skip

@@ -316,7 +316,7 @@ class _Printer:
             self._scalar(real, place)
             return
         opening, closing = "{}" if isinstance(real, MappingNode) else "[]"
-        children: list[Any] = real.pairs if isinstance(real, MappingNode) else real.items
+        children: list[Any] = list(real.pairs.items()) if isinstance(real, MappingNode) else real.items
         self._put(opening, place)
         for index, child in enumerate(children):
             self._put(("," if index else "") + "\n" + "  " * (depth + 1), place)

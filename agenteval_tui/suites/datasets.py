@@ -614,7 +614,7 @@ def _yaml_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
     if (
         top is not None
         and isinstance(real := resolve(top), MappingNode)
-        and [key.text for key, _ in real.pairs] == ["rows"]
+        and [key.text for key in real.pairs] == ["rows"]
     ):
         top = real.get("rows")
     listed = resolve(top) if top is not None else None

@@ -224,7 +224,7 @@ def _dict(value: Reader) -> Reader:
             return _mismatch(
                 node, f"{name} must be an object, not {type_label(node)}", "write `key: value` pairs", report
             )
-        return {key.text: value(one, f"{name}.{key.text}", report) for key, one in real.pairs}
+        return {key.text: value(one, f"{name}.{key.text}", report) for key, one in real.pairs.items()}
 
     return read
 
@@ -245,7 +245,7 @@ def _model(model: type[BaseModel]) -> Reader:
             expected = "`key: value` pairs"
             return _mismatch(node, f"{name} must be an object, not {type_label(node)}", f"write {expected}", report)
         out: dict[str, Any] = {}
-        for key, value in real.pairs:
+        for key, value in real.pairs.items():
             known = fields.get(key.text)
             if known is None:
                 if open_ended:
@@ -300,8 +300,9 @@ def did_you_mean(word: str, known: list[str]) -> str | None:
 def union_tag(node: Node) -> tuple[int, int]:
     """The place to show for a whole object: its first key, or its beginning."""
     real = resolve(node)
-    if isinstance(real, MappingNode) and real.pairs and real.start <= real.pairs[0][0].start <= real.end:
-        return real.pairs[0][0].start, real.pairs[0][0].end
+    first = next(iter(real.pairs), None) if isinstance(real, MappingNode) else None
+    if first is not None and real.start <= first.start <= real.end:
+        return first.start, first.end
     return real.start, min(real.end, real.start + 1)
 
 
@@ -346,7 +347,7 @@ def node_at(node: Node, path: tuple[Any, ...]) -> tuple[Node, ScalarNode | None]
     for step in path:
         real = resolve(node)
         if isinstance(real, MappingNode) and isinstance(step, str):
-            found = next(((one, value) for one, value in real.pairs if one.text == step), None)
+            found = next(((one, value) for one, value in real.pairs.items() if one.text == step), None)
             if found is not None:
                 key, node = found
         elif isinstance(real, SequenceNode) and isinstance(step, int) and 0 <= step < len(real.items):

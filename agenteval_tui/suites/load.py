@@ -244,7 +244,7 @@ class _Reading:
         known = list(model.Suite.model_fields)
         values: dict[str, Any] = {}
         tests: list[model.Test] = []
-        for key, node in top.pairs:
+        for key, node in top.pairs.items():
             if key.text == "tests":
                 tests = self._tests(key, node)
             elif key.text == "agents":
@@ -400,7 +400,7 @@ def read_agents(node: Node, report: Report) -> dict[str, model.AgentConfig]:
         )
         return {}
     agents = {}
-    for key, one in real.pairs:
+    for key, one in real.pairs.items():
         if isinstance(config := resolve(one), MappingNode) and (secret := config.key("api_key")) is not None:
             report(
                 "secret",

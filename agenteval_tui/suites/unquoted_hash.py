@@ -65,7 +65,7 @@ def _below(loaded: LoadedSuite, node: Node, key: str) -> Iterator[CutText]:
                     start = anchor.end()
                 yield CutText(key, start, node.end + len(rest.group().rstrip()), node.text, meant)
     elif isinstance(node, MappingNode):
-        for name, value in node.pairs:
+        for name, value in node.pairs.items():
             yield from _below(loaded, value, name.text if name.text in PROSE | LISTS else "")
     else:
         for item in node.items:

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 
 SERVER_SECONDS = 5.0
+NOTE_EDGES = 3  # cells of a line that a note does not write in
 HISTORY_SECONDS = 2.0  # between two looks whether the history file is still the one that was opened
 
 __all__ = ["FACTORIES", "AgentevalApp", "run_app"]
@@ -113,7 +114,7 @@ class AgentevalApp(TerminalApp):
         self.keymap, self._keymap_problems = read_keymap(self._keys_file)
         self.input_queue = InputQueue(self)
         self.idle_work = IdleWork(self._is_reading)
-        self.notifier = Notifier(self._show_note, self.keymap)
+        self.notifier = Notifier(self._show_note, self.keymap, self._room_of_notes, self._is_typing)
         self.programs = ExternalPrograms(self, self.notifier)
         self.navigation = Navigation(self, self.session, self.state, self.keymap, self.programs.open_editor)
         self.badges = Badges(self.session)
@@ -355,6 +356,14 @@ class AgentevalApp(TerminalApp):
 
     def _show_note(self, note: Notification) -> None:
         self.post_message(Notify(note))
+
+    def _room_of_notes(self) -> int:
+        """Cells of one line of a note: its edge and the space at both sides are none. 0: not known yet."""
+        return max(self.size.width - NOTE_EDGES, 1) if self.size.width else 0
+
+    def _is_typing(self) -> bool:
+        """Whether letters go into a text."""
+        return self.focused is not None and self.focused.check_consume_key("n", "n")
 
     def clear_notifications(self) -> None:
         """Take all notes from the screen."""

@@ -1,7 +1,8 @@
 """The app's work while the person does nothing: it imports screens, and collects garbage.
 
-The Editor and Inspect need 140 modules, and importing them takes a third of the time until these screens appear. The
-first screen does not wait for that: a thread imports them when the screen has its data and the person pauses.
+The Editor and Inspect need 140 modules, and importing them takes a third of the time until these screens appear;
+Compare needs a dozen more, a tenth of its time. The first screen does not wait for that: a thread imports them when the
+screen has its data and the person pauses.
 
 Python collects garbage after a number of new objects, and so while somebody types; one collection of the objects of the
 first screens takes 60 to 100 ms. Therefore later collections leave out the objects from the imports, and the app
@@ -17,7 +18,7 @@ from collections.abc import Callable
 
 from agenteval_tui.tui.screen_registry import read_screen
 
-AHEAD = ("inspect", "editor")
+AHEAD = ("inspect", "editor", "compare")
 """The screens that nearly everybody opens. The other screens need few further modules."""
 QUIET_S = 0.4
 """The length of a pause: seconds without a key, and without a screen that reads."""

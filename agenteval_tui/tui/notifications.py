@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from textual.notifications import Notification
 
@@ -12,19 +12,31 @@ from agenteval_tui.core.errors import AgentevalError, path_error
 from agenteval_tui.core.private_files import log_error
 from agenteval_tui.tui.actions import key_of, with_keys
 from agenteval_tui.tui.notification_log import Notices, NotificationSource
+from agenteval_tui.tui.styled_text import ELLIPSIS, cell_len, fit_text
 from agenteval_tui.tui.terminal.output_filters import displayable_note
 
 MOST_STANDING = 2  # notes on the screen at once: the oldest goes
 NAME = 60  # cells of a name in a note
+_TIMES = 5  # cells that how often a note was said takes
+_LEAST = 20  # cells of a note that are worth having before what comes behind them
 
 
 class Notifier:
-    """Says things, and remembers the latest notices (`notices`). `show` puts a note on the screen."""
+    """Says things, and remembers the latest notices (`notices`). `show` puts a note on the screen; it has one line of
+    `room()` cells (0: as many as it needs). `typing()` says whether letters go into a text."""
 
-    def __init__(self, show: Callable[[Notification], object], keymap: dict[str, str]) -> None:
+    def __init__(
+        self,
+        show: Callable[[Notification], object],
+        keymap: dict[str, str],
+        room: Callable[[], int] = lambda: 0,
+        typing: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.notices = Notices()
         self._show = show
         self._keymap = keymap
+        self._room = room
+        self._typing = typing
         self._standing: list[tuple[str, int, Notification]] = []  # what is shown: its text, how often, the note
 
     def say(self, message: str, *, severity: str = "information", place: NotificationSource | None = None) -> None:
@@ -32,32 +44,39 @@ class Notifier:
         stand for the person's keys."""
         message = with_keys(message, self._keymap)
         self.notices.add(message, severity, place)
-        if place is not None:
-            message = f"{message}  {key_of('notice.go', self._keymap)} goes there."
-        self._stand(message, severity)
+        goes = f"  {key_of('notice.go', self._keymap)} goes there." if place is not None else ""
+        self._stand([message], severity, goes)
 
     def say_error(self, error: AgentevalError) -> None:
         """What is wrong, where, and how to correct it."""
         said = with_keys(str(error), self._keymap)
         self.notices.add(said, "error", None)
-        self._stand(said, "error")
+        # Where there is no room for all of it, the place goes first: what is wrong and what to do about it decide.
+        remedy = f" ({error.mend})" if error.mend and not error.remedies else ""
+        shorter = [with_keys(f"{error.what}{more}", self._keymap) for more in dict.fromkeys((remedy, ""))]
+        self._stand([said, *shorter], "error")
 
-    def _stand(self, message: str, severity: str) -> None:
-        """Show a note. A note that is already shown is counted, not shown twice; only a few are shown at once."""
+    def _stand(self, ways: Sequence[str], severity: str, goes: str = "") -> None:
+        """Show a note, the first of these ways to say it that has room. A note that is already shown is counted, not
+        shown twice; only a few are shown at once."""
         times = 1
         kept: list[tuple[str, int, Notification]] = []
         for said, before, shown in self._standing:
             if shown.has_expired:
                 continue
-            if said == message:
+            if said == ways[0]:
                 times += before
                 shown.timeout = 0.0  # it goes when the next comes
             else:
                 kept.append((said, before, shown))
         for _, _, shown in kept[: 1 - MOST_STANDING]:
             shown.timeout = 0.0
+        key = "" if self._typing() else key_of("notice.list", self._keymap)
+        more = f"  {key}: the rest" if key else ""
+        room = self._room()
+        message = note_line(ways, max(room - _TIMES, 1) if room and times > 1 else room, goes, more)
         one = displayable_note(message, times=times, severity=severity)
-        self._standing = [*kept[1 - MOST_STANDING :], (message, times, one)]
+        self._standing = [*kept[1 - MOST_STANDING :], (ways[0], times, one)]
         self._show(one)
 
     @property
@@ -91,3 +110,18 @@ class Notifier:
         wrong = f"; {errors} problem{'s' if errors > 1 else ''} in it" if errors else ""
         said = f"{one_line(name, NAME)}{more} changed on disk and was reloaded{wrong}."
         self.say(said, severity="warning" if errors else "information", place=NotificationSource("suite", key))
+
+
+def note_line(ways: Sequence[str], room: int, goes: str = "", more: str = "") -> str:
+    """The first of these ways to say something that fits into one line of `room` cells, with `goes` behind it; where
+    none does, the last one, cut, and `more`. Without room as it is."""
+    if room <= 0:
+        return f"{ways[0]}{goes}"
+    for way in ways:
+        if "\n" not in way and cell_len(f"{way}{goes}") <= room:
+            return f"{way}{goes}"
+    shortest = one_line(ways[-1].partition("\n")[0], max(len(ways[-1]), 1))
+    for end in (f"{more}{goes}", goes or more, ""):
+        if room - cell_len(end) >= _LEAST:
+            return f"{fit_text(f'{shortest}{ELLIPSIS}', room - cell_len(end))}{end}"
+    return fit_text(shortest, room)

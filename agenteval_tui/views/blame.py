@@ -75,17 +75,28 @@ def could_pass_text(blame: Blame) -> str:
     return "yes" if blame.passed else "yes: another agent passed"
 
 
-def step_text(transcript: Transcript | None, step: int, of: int = 0) -> str:
-    """What a step is, in a few words: `step 7, get_order(...)`, or `step 7 of 12, ...`. Steps are shown from 1."""
+def fault_text(blame: Blame) -> str:
+    """The third answer. Where sampling found that no step decides, what the transcript says is said beside it."""
+    said = FAULTS[blame.fault]
+    if blame.fault == "unknown" and blame.sampled is not None and blame.free_fault != "unknown":
+        never = blame.sampled.rates and not any(rate.passed for rate in blame.sampled.rates)
+        where = ": the test, the criterion or the agent's ability" if never and blame.possible != "yes" else ""
+        return f"{said}{where}; less sure, by the transcript alone: {FAULTS[blame.free_fault]}"
+    return said
+
+
+def step_text(transcript: Transcript | None, step: int, of: int = 0, *, room: int = _SHOWN) -> str:
+    """What a step is, in a few words: `step 7, get_order(...)`, or `step 7 of 12, ...`. Steps are shown from 1. `room`:
+    characters of what was said, and of a call's arguments."""
     name = f"step {step + 1}" + (f" of {of}" if of else "")
     if transcript is None or step >= len(transcript.messages):
         return name
     message = transcript.messages[step]
     calls = [transcript.tool_calls[number] for number in message.tool_calls if number < len(transcript.tool_calls)]
     if calls:
-        did = ", ".join(f"{call.name}({on_one_line(shown(call.arguments, _SHOWN), _SHOWN)})" for call in calls)
+        did = ", ".join(f"{call.name}({on_one_line(shown(call.arguments, room), room)})" for call in calls)
     else:
-        did = f"{message.name or message.role}: {on_one_line(message.content, _SHOWN)}"
+        did = f"{message.name or message.role}: {on_one_line(message.content, room)}"
     return f"{name}, {did}"
 
 
@@ -94,7 +105,7 @@ def answers_of(blame: Blame, transcript: Transcript | None = None) -> tuple[Fact
     return (
         Fact("Does it reproduce?", text(reproduces_text(blame))),
         Fact("Could it pass?", text(could_pass_text(blame))),
-        Fact("Whose fault?", text(FAULTS[blame.fault])),
+        Fact("Whose fault?", text(fault_text(blame))),
         Fact("Which step?", _which(blame, transcript)),
     )
 

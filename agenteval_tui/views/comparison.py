@@ -341,11 +341,21 @@ def notes(comparison: Comparison) -> list[str]:
             if side.waiting
             else ""
         )
+    words.append(in_common_text(comparison.tests))
     words.append("" if comparison.by_variation else "variations are merged: the two sides have different ones")
     words.append(datasets_text(comparison.tests))
     for side, number in zip((comparison.a, comparison.b), comparison.checks_not_made, strict=True):
         words.append(f"{not_made_in_runs_sentence(number)} of {side.name}" if number else "")
     return [line for line in (*words, not_comparable_text(comparison.not_comparable)) if line]
+
+
+def in_common_text(tests: Sequence[TestChange]) -> str:
+    """`only 1 of 22 tests is on both sides, and the figures are of it`; "" where most are on both."""
+    both = sum(test.state not in ("added", "removed") for test in tests)
+    if not both or 2 * both >= len(tests):
+        return ""
+    they, these = ("is", "it") if both == 1 else ("are", "these")
+    return f"only {both:,} of {numbers.count(len(tests), 'test')} {they} on both sides, and the figures are of {these}"
 
 
 def paired_suites_text(pair: PairedSuites) -> str:

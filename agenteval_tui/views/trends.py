@@ -293,7 +293,7 @@ def groups_table(trend: Trend, shown: Shown, at: int) -> Table:
             text((f"{line.overall.runs:,}", "dim")),
         )
         rows.append(Row(cells, row_key("group", line.key)))
-    heads = ("here", "window", "95 %", "runs")
+    heads = ("cursor", "window", "95 %", "runs")
     return Table((Column(""), *(Column(head, "right", 6) for head in heads)), tuple(rows))
 
 

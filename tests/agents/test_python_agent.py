@@ -287,6 +287,13 @@ def f(prompt):
 """
 
 
+IMPORTED_SLOWLY = """\
+pathlib.Path("module" + str(os.getpid())).touch()
+while not pathlib.Path("go").exists():
+    time.sleep(0.005)
+"""
+
+
 class Meeting:
     """Calls of one agent that reuses its processes; "word 3" ends when three processes were given such a word."""
 
@@ -314,6 +321,23 @@ async def test_requests_wait_for_a_process_that_is_free_in_a_moment(
     meeting = Meeting(tmp_path)
     assert len(set(await meeting.all("a 1", 8))) == 1
     assert len(set(await meeting.all("b 1", 8))) == 1
+    await meeting.agent.close()
+
+
+async def test_a_busy_moment_brings_one_more_process_and_not_one_for_each_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child_pool, "STARTING_S", 60.0)
+    meeting = Meeting(tmp_path)
+    (tmp_path / "meeting.py").write_text(MEETING + IMPORTED_SLOWLY)
+    (tmp_path / "go").touch()
+    await meeting.ask("a 1")
+    (tmp_path / "go").unlink()
+    asked = asyncio.ensure_future(meeting.all("b 2", 8))
+    await until(lambda: len(list(tmp_path.glob("module*"))) > 1, "the start of another")
+    monkeypatch.setattr(child_pool, "BUSY_S", 60.0)
+    (tmp_path / "go").touch()
+    assert len(set(await asked)) == len(list(tmp_path.glob("module*"))) == 2
     await meeting.agent.close()
 
 

@@ -18,7 +18,7 @@ from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.load import load_suite
-from agenteval_tui.views.blame import bars, blame_line, blame_view
+from agenteval_tui.views.blame import bars, blame_line, blame_view, fault_text
 from agenteval_tui.views.terminal import plain_text
 from benchmarks.accuracy.blame_sampling import Agent, Answers, agents, ask_all
 
@@ -113,6 +113,12 @@ def test_a_stored_run_is_sampled_and_what_is_known_is_not_asked_again(tmp_path: 
         assert known_blame(store, never).sampled is None, "a person's forks alone are no sampling"
         told = with_sampling(blame, asked)
         assert (told.decisive, told.fault) == (None, "unknown")
+        assert told.free_fault == blame.fault == "agent"
+        assert fault_text(told).endswith("less sure, by the transcript alone: the agent's")
+        sometimes = replace(asked, rates=tuple(replace(one, passed=1) for one in asked.rates))
+        assert (
+            fault_text(with_sampling(blame, sometimes)) == "not known; less sure, by the transcript alone: the agent's"
+        )
         assert told.others[0] == blame.decisive
         assert "no step is decisive" in plain_text(blame_view(told, store.transcript(never.id)))
         assert max(bar.level for bar in bars(told)) == 4

@@ -63,6 +63,11 @@ def test_from_the_free_answer_to_sampling(cli: Any, suite: Path) -> None:
     assert (sampled["runs"], sampled["reproduces"]) == (1, "once"), "forks are not repetitions"
     again = cli("blame", "order", "--samples", 8)
     assert f"{sampled['sampled']['asked']} stored before" in again.out
+    # It is not one step; what the transcript says is said beside it, as what it is.
+    assert (sampled["fault"], sampled["free_fault"], document["free_fault"]) == ("unknown", "agent", "agent")
+    said = " ".join(again.out.split())
+    assert "not known: the test, the criterion or the agent's ability; less sure, by the transcript alone: the" in said
+    assert "less sure" not in free.out
 
 
 def test_what_is_refused(cli: Any, suite: Path) -> None:

@@ -451,7 +451,7 @@ def main() -> int:
     sizes = SIZES[:5] if not given.size else ((int(given.size.split("x")[0]), int(given.size.split("x")[1])),)
     faulthandler.enable()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)  # as the program does it
+    gc.set_threshold(20_000, 50, 20)  # as the program does it
     found = 0
     for seed in given.seeds:
         with tempfile.TemporaryDirectory(prefix="monkey-", ignore_cleanup_errors=True) as name:

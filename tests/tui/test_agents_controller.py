@@ -94,7 +94,7 @@ async def test_an_agent_is_checked_once_at_a_time(controller: AgentsController, 
     controller.begin_checks([shop])
     assert [one.name for one in controller.unchecked(controller.found.agents)] == ["program"]
     await controller.check(shop, room, permission)
-    assert controller.agents_heading()[1].startswith("1 checked, 1 healthy   ")
+    assert controller.agents_heading()[1].endswith("1 checked · 1 healthy")
     assert len(controller.unchecked(controller.found.agents)) == 2
     controller.begin_checks([shop])
     full = asyncio.Semaphore(0)

@@ -156,6 +156,8 @@ def test_agents_of_one_name_say_which_suite_is_theirs(tmp_path: Path) -> None:
     assert {line.split()[1] for line in shown if "Other" in line} == {
         line.split()[1] for line in shown if "Own" in line
     }
+    narrow = [plain(rows.line(index, 34, focused=False)) for index in range(rows.count())]
+    assert [line.split()[1] for line in narrow] == [line.split()[1] for line in shown], "the name is never cut for it"
 
 
 async def test_what_can_not_be_read_hides_no_other_suite_and_is_said(

@@ -34,9 +34,9 @@ SUITE = "/suites/orders.suite.yaml"
 class Notes(list[Notification]):
     """A notifier that shows its notes here."""
 
-    def __init__(self, keymap: dict[str, str] | None = None) -> None:
+    def __init__(self, keymap: dict[str, str] | None = None, *, room: int = 0, typing: bool = False) -> None:
         super().__init__()
-        self.notifier = Notifier(self.append, keymap or {})
+        self.notifier = Notifier(self.append, keymap or {}, lambda: room, lambda: typing)
 
     def said(self) -> list[str]:
         return [one.text for one in self.notifier.notices.all()][::-1]
@@ -48,6 +48,33 @@ def test_a_note_with_a_place_names_the_persons_own_key() -> None:
     assert "F9 goes there" in notes[0].message
     assert notes.said() == ["Run 3 failed."]
     assert notes.notifier.notices.last_place() == NotificationSource("run", "3")
+
+
+def test_a_note_is_one_line_that_keeps_what_decides() -> None:
+    error = AgentevalError("the model calls of run VDQJ were not stored", where="run 01M84RCY9B", mend="record it")
+    said = str(error)
+    for room, shown in (
+        (95, said),
+        (65, "the model calls of run VDQJ were not stored (record it)"),
+        (50, "the model calls of run VDQJ were not stored"),
+        (40, "the model calls of run VDQ…  N: the rest"),
+    ):
+        notes = Notes(room=room)
+        notes.notifier.say_error(error)
+        assert notes[0].message == shown
+        assert notes.said() == [said], "the list of notices has all of it"
+
+
+def test_a_note_that_is_cut_still_says_where_it_leads() -> None:
+    notes = Notes(room=55)
+    notes.notifier.say("A sentence that is much longer than the line.", place=NotificationSource("run", "3"))
+    assert notes[0].message == "A sentence that is much l…  N: the rest  ^g goes there."
+    notes = Notes(room=55, typing=True)
+    notes.notifier.say_error(AgentevalError("one thing after the other went wrong here, and again, and then again"))
+    assert notes[0].message.startswith("one thing after the other went")
+    assert notes[0].message.endswith("…"), "in a text, N would be a letter"
+    notes.notifier.say("one line\nand another")
+    assert notes[-1].message == "one line…"
 
 
 def test_the_same_note_is_counted_and_few_stand_at_once() -> None:

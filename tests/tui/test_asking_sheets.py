@@ -151,7 +151,7 @@ async def test_a_step_that_is_not_found_yet_is_not_said_to_be_none(
         screen = app.screen
         assert isinstance(screen, InspectScreen)
         screen.action_decisive()
-        assert "is still looking for" in app.notices.all()[0].text
+        assert "Still looking for the step" in app.notices.all()[0].text
         held.go.set()
         await settle(pilot)
         screen.action_decisive()

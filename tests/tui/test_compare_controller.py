@@ -148,8 +148,31 @@ def test_the_row_with_the_cursor_is_explained_first_then_the_others(
     # What comes of a comparison that was left does not count for the next.
     controller.take(read_comparison(session, SIDES), SIDES)
     assert chosen.change is not None
-    assert not controller.take_explanation(found, explain(session, ReasonsToRead([chosen.change])))
+    assert not controller.take_explanation(found, explain(session, ReasonsToRead([chosen.change], [chosen.change])))
     assert controller.lacks_explanation(chosen)
+
+
+def test_who_changed_the_tests_in_view_is_found_out_with_the_one_under_the_cursor(
+    controller: CompareController, session: Session
+) -> None:
+    found, chosen = controller.found, row(controller, "refund-policy", "looks it up")
+    assert found is not None
+    assert controller.rows is not None
+    changed = [one.key for one in found.tests if one.pairs]
+    own = next(key for key in changed if key[1] == "refund-policy")
+    other = next(key for key in changed if key != own)
+    in_view = [one for one in controller.rows.rows if one.change is None or one.change.key in (own, other)]
+    wanted = controller.next_to_explain(chosen, in_view)
+    assert wanted is not None
+    assert wanted.in_view
+    answer = explain(session, wanted)
+    assert (list(answer.attributed), list(answer.metrics)) == ([own, other], [own])
+    controller.take_explanation(found, answer)
+    # What nobody sees comes then: who changed the others, each once.
+    later = controller.next_to_explain(chosen, in_view)
+    assert later is not None
+    assert not later.in_view
+    assert [one.key for one in later.who] == [key for key in changed if key not in answer.attributed]
 
 
 def test_what_did_not_change_is_not_compared_again(tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ async def test_without_a_baseline_it_says_what_to_do(tmp_path: Path) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         shown = await press(pilot, "6")
-        assert "These tests have no earlier runs" in shown
+        assert "Nothing ran these tests before" in shown
         assert "run them again" in shown
         assert "h chooses the left side" in shown
         assert "agenteval baseline" not in shown, "a screen names keys, not commands"

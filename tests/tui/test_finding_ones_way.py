@@ -156,6 +156,21 @@ def test_each_screen_and_each_pane_is_introduced_with_keys_that_the_person_has()
     assert "the tree has suites" in " ".join(plain(line) for line in help_lines("suites", {}, 74, part="tree"))
 
 
+def test_while_letters_are_typed_help_begins_with_the_keys_that_work() -> None:
+    lines = [
+        plain(line).strip()
+        for line in help_lines("inspect", {"inspect.save": "s,f12"}, 74, typing=("inspect", "config"))
+    ]
+    first, used = lines.index("While you type"), lines.index("Used most on Inspect")
+    shown = lines[first + 1 : used]
+    keys = [line.split()[0] for line in shown if line]
+    assert keys[-1] == "esc"
+    assert {"F12", "^t", "F7", "^space"} <= set(keys), "a person's own key too"
+    assert not [key for key in keys if len(key) == 1], "a letter would be written"
+    assert "In the config editor" not in lines
+    assert "While you type" not in [plain(line).strip() for line in help_lines("inspect", {}, 74)]
+
+
 async def test_the_help_names_the_part_that_has_the_focus_and_fits_small_terminals(samples: tuple[Path, Path]) -> None:
     app = app_on(*samples)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -404,15 +419,17 @@ async def test_a_chosen_theme_that_is_gone_is_told_and_no_note_loses_its_end(tmp
     async with app.run_test(size=(60, 24), notifications=True) as pilot:
         await settle(pilot)
         assert app.theme == "dusk"
-        await until(pilot, lambda: "The theme chalk can't be loaded: dusk is used." in text_of(app))
-        # In one row as long as there is room in it, then in two; never in one and what is behind it.
+        await until(pilot, lambda: "Theme chalk can't be loaded: dusk is" in text_of(app))
+        # A note is one row; what has no room in it is read in the list of notices.
         for length in range(54, 63):
             app.clear_notifications()
             app.notifier.forget_standing()
             app.notifier.say("w" * (length - 4) + " END")
             await until(pilot, lambda: "www" in text_of(app))
             await settle(pilot)
-            assert "END" in text_of(app), length
+            assert sum("www" in row for row in text_of(app).split("\n")) == 1, "one row"
+            assert ("END" if length <= 57 else "…  N: the rest") in text_of(app), length
+            assert app.notifier.notices.all()[0].text.endswith("END")
 
 
 def test_keys_that_collide_are_said() -> None:

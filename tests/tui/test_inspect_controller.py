@@ -264,7 +264,7 @@ async def test_a_draft_stays_with_its_criterion(person: Person, runs: list[str])
     state.keep_drafts()
     again = Person(person.session)
     assert again.open(runs[0], criterion=state.criterion_name).text == "{}"
-    assert "was not saved and is back" in again.said[-1]
+    assert "Your unsaved edit of" in again.said[-1]
     again.editor = saved
     again.state.edit(saved)
     assert again.state.put_draft()

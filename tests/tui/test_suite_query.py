@@ -129,9 +129,9 @@ def test_figures_stand_below_their_heads(tree: SuiteTree, width: int) -> None:
         line = plain(tree.line(index, width, focused=False))
         assert len(line) == width
         if "%" in line:
-            assert line.index("%") + 1 == heads.index("of 20") + len("of 20")
+            assert line.index("%") + 1 == heads.index("rate") + len("rate")
         if row.kind == "test" and "/" in line:
-            assert line.index("/") + 2 == heads.index("   of 20")
+            assert line.index("/") + 2 == heads.index("    rate")
 
 
 def test_runs_are_a_glyph_each_and_those_that_do_not_count_are_dim() -> None:

@@ -6,28 +6,47 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 
+from msgspec import Struct
+
 from agenteval_tui.agents.process.python_host import PythonHost
 
 BUSY_S = 0.02
 """How long a request waits for a busy one: a quick function is done by then, and another interpreter would only take
 processor time from it."""
 STARTING_S = 0.25
-"""How long it waits for the first one to be ready. Imports that take seconds run in several at once."""
+"""How long it waits while one is being started. Imports that take seconds run in several at once."""
+
+
+class _Waiter(Struct, eq=False):
+    """A request without a process, and since when. It is given one, or None: it is to start one."""
+
+    since: float
+    given: asyncio.Future[PythonHost | None]
+
+    def give(self, host: PythonHost | None) -> bool:
+        """Whether it waited still."""
+        if self.given.done():
+            return False
+        self.given.set_result(host)
+        return True
 
 
 class ReusedHosts:
     """The processes that can serve the same requests.
 
-    The first request starts one. Others wait for it for a moment, in their order, and start one of their own where none
-    is free by then: there are never more processes than requests at once.
+    The first request starts one. Others wait in their order. If the first in line has waited long enough, as many more
+    are started as there are: a moment in which the machine is busy brings one more, and not one for each that waits.
+    There are never more processes than requests at once.
     """
 
     def __init__(self, start: Callable[[], Awaitable[PythonHost]]) -> None:
         self._start = start
         self._free: list[PythonHost] = []
-        self._waiting: deque[asyncio.Future[PythonHost | None]] = deque()
+        self._waiting: deque[_Waiter] = deque()
         self._number = 0  # of processes, those among them that are being started
-        self._seen_ready = False
+        self._ready: set[PythonHost] = set()  # those that have imported their function
+        self._changed = 0.0  # when the last one was started, or became ready
+        self._alarm: asyncio.TimerHandle | None = None  # for the first in line
 
     async def take(self) -> PythonHost:
         """A process that does nothing else. Raises `AgentevalError` when none can be started."""
@@ -41,22 +60,23 @@ class ReusedHosts:
             self._gone()
             raise
 
-    def ready(self) -> None:
-        """A child has imported its function. Whoever waited for that waits no longer than for a call."""
-        if not self._seen_ready:
-            self._seen_ready = True
-            for one in self._waiting:
-                asyncio.get_running_loop().call_later(BUSY_S, _answer, one, None)
+    def ready(self, host: PythonHost) -> None:
+        """It has imported its function: from now on, nobody waits longer than for a call."""
+        if host not in self._ready:
+            self._ready.add(host)
+            self._changed = asyncio.get_running_loop().time()
+            self._set_alarm()
 
     def give_back(self, host: PythonHost) -> None:
         """It has served a request and can serve another."""
         while self._waiting:
-            if _answer(self._waiting.popleft(), host):
+            if self._waiting.popleft().give(host):
                 return
         self._free.append(host)
 
     async def end(self, host: PythonHost, politely: bool = False) -> None:
         """End one that was taken."""
+        self._ready.discard(host)
         self._gone()
         await host.end(politely=politely)
 
@@ -72,35 +92,50 @@ class ReusedHosts:
         if not self._number:
             self._number += 1
             return None
-        waiter: asyncio.Future[PythonHost | None] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        waiter = _Waiter(loop.time(), loop.create_future())
         self._waiting.append(waiter)
-        wait_s = BUSY_S if self._seen_ready else STARTING_S
-        alarm = asyncio.get_running_loop().call_later(wait_s, _answer, waiter, None)
+        if self._alarm is None:
+            self._set_alarm()
         try:
-            host = await waiter
+            return await waiter.given
         except asyncio.CancelledError:
-            if waiter.done() and not waiter.cancelled() and (given := waiter.result()) is not None:
-                self.give_back(given)  # it came in the same moment
-            raise
-        finally:
-            alarm.cancel()
             if waiter in self._waiting:
                 self._waiting.remove(waiter)
-        if host is None:
-            self._number += 1
-        return host
+            elif not waiter.given.cancelled():  # it was given something in the same moment
+                if (host := waiter.given.result()) is not None:
+                    self.give_back(host)
+                else:
+                    self._gone()
+            raise
+
+    def _set_alarm(self) -> None:
+        """Look again when the first in line has waited long enough."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        if self._waiting:
+            first = self._waiting[0]
+            patience_s = BUSY_S if self._number == len(self._ready) else STARTING_S
+            due = max(first.since, self._changed) + patience_s
+            self._alarm = asyncio.get_running_loop().call_at(due, self._look, first)
+
+    def _look(self, first: _Waiter) -> None:
+        self._alarm = None
+        if self._waiting and self._waiting[0] is first:
+            for _ in range(self._number):
+                self._let_start()
+        self._set_alarm()
+
+    def _let_start(self) -> None:
+        """Whoever is first in line starts another."""
+        while self._waiting:
+            if self._waiting.popleft().give(None):
+                self._number += 1
+                self._changed = asyncio.get_running_loop().time()
+                return
 
     def _gone(self) -> None:
         self._number -= 1
-        # Nobody is left who could become free: whoever is first in line starts one.
-        while not self._number and self._waiting:
-            if _answer(self._waiting.popleft(), None):
-                return
-
-
-def _answer(waiter: asyncio.Future[PythonHost | None], host: PythonHost | None) -> bool:
-    """Whether it waited still."""
-    if waiter.done():
-        return False
-    waiter.set_result(host)
-    return True
+        if not self._number:
+            self._let_start()  # nobody is left who could become free

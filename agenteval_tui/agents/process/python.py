@@ -68,7 +68,7 @@ class PythonAgent:
                 async for event in events:
                     well = isinstance(event, Done)
                     if reused is not None and isinstance(event, Prepared):
-                        reused.ready()
+                        reused.ready(host)
                     yield event
         finally:
             if reused is None:

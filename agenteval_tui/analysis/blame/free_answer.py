@@ -10,7 +10,7 @@ from msgspec import Struct
 from agenteval_tui.analysis.blame.clues import clues_of
 from agenteval_tui.analysis.blame.conversation import clues_of_several, is_of_several
 from agenteval_tui.analysis.blame.expectation import expectation_of
-from agenteval_tui.analysis.blame.model import Blame, Clue, ClueCode, Possible, PrefixCount, Reproduces, Suspect
+from agenteval_tui.analysis.blame.model import Blame, Clue, ClueCode, Fault, Possible, PrefixCount, Reproduces, Suspect
 from agenteval_tui.analysis.divergence import BranchPoint, Tree, placed_acts, rate_of
 from agenteval_tui.analysis.repetitions import BESIDE, divergence_among, repetitions
 from agenteval_tui.analysis.statistics import wilson
@@ -67,6 +67,7 @@ def free_answer(
     at_once = reproduces == "luck" or called_good
     decisive = None if at_once or not named else named[0]
     low, high = wilson(stored.passed, stored.runs)
+    fault: Fault = "criterion" if called_good else decisive.fault if decisive is not None else "unknown"
     return Blame(
         run=run,
         reproduces=reproduces,
@@ -75,7 +76,8 @@ def free_answer(
         low=low,
         high=high,
         possible=_possible(stored),
-        fault="criterion" if called_good else decisive.fault if decisive is not None else "unknown",
+        fault=fault,
+        free_fault=fault,
         decisive=decisive,
         others=named[:OTHERS] if decisive is None else named[1:],
         prefixes=_prefixes(run, transcript, stored),

@@ -172,5 +172,8 @@ class Blame(Struct, frozen=True):
     prefixes: tuple[PrefixCount, ...] = ()
     steps: int = 0
     """How many messages the transcript has."""
+    free_fault: Fault = "unknown"
+    """Whose fault it is by the transcript and the stored runs alone: less sure than `fault`, where sampling found that
+    no step decides."""
     sampled: Sampled | None = None
     """What sampling found, now or before: `decisive` is then its answer, unless it could not decide."""

@@ -82,6 +82,11 @@ class BlameDocument(Document, frozen=True, kw_only=True):
         Literal["yes", "never", "unknown"], Meta(description="whether any stored run of the test passed")
     ]
     fault: FaultWord
+    free_fault: Annotated[
+        str,
+        one_of("agent", "user", "tool", "environment", "criterion", "unknown"),
+        Meta(description="by the transcript and stored runs alone: less sure than `fault` if the run was sampled"),
+    ]
     decisive: SuspectDocument | None
     others: tuple[SuspectDocument, ...]
     prefixes: tuple[PrefixDocument, ...]
@@ -100,6 +105,7 @@ def blame_document(blame: Blame) -> BlameDocument:
         high=blame.high,
         could_pass=blame.possible,
         fault=blame.fault,
+        free_fault=blame.free_fault,
         decisive=None if blame.decisive is None else suspect_document(blame.decisive),
         others=tuple(map(suspect_document, blame.others)),
         prefixes=tuple(PrefixDocument(step=one.step, runs=one.runs, passed=one.passed) for one in blame.prefixes),

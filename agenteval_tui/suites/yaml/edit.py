@@ -122,7 +122,7 @@ class ValueEdits:
             if start == end and self.text[start - 1 : start] == ":":
                 written = " " + written  # nothing stood there: `key:`
         else:
-            bare = isinstance(real, MappingNode) and any(key.plain for key, _ in real.pairs)
+            bare = isinstance(real, MappingNode) and any(key.plain for key in real.pairs)
             written = write.flow(value, bare_keys=bare)
         self.edits.append(TextEdit(start, end, written))
 
@@ -167,7 +167,7 @@ class ValueEdits:
         fresh = value[head + replaced : len(value) - tail]
         if fresh:
             bare = any(
-                isinstance(one := resolve(item), MappingNode) and one.pairs and one.pairs[0][0].plain
+                isinstance(one := resolve(item), MappingNode) and any(key.plain for key in list(one.pairs)[:1])
                 for item in node.items
             )
             written = [("" if node.flow else "- ") + write.flow(one, bare_keys=bare) for one in fresh]
@@ -265,7 +265,7 @@ def yaml_text(node: Node, text: str) -> str:
 
 def own_pairs(owner: MappingNode) -> list[tuple[ScalarNode, Node]]:
     """The pairs that are written in the object itself, not those that `<<` brought."""
-    return [(key, value) for key, value in owner.pairs if owner.start <= key.start <= owner.end]
+    return [(key, value) for key, value in owner.pairs.items() if owner.start <= key.start <= owner.end]
 
 
 def replace_value(text: str, key: ScalarNode, node: Node, value: Any, eol: str, *, in_flow: bool) -> Iterator[str]:
@@ -426,7 +426,7 @@ def _whole_end(node: Node, text: str) -> int:
         children = (
             last.items
             if isinstance(last, SequenceNode)
-            else [value for key, value in last.pairs if last.start <= key.start <= last.end]
+            else [value for key, value in last.pairs.items() if last.start <= key.start <= last.end]
         )
         if not children:
             break
@@ -499,5 +499,5 @@ def has_anchor(node: Node, text: str) -> bool:
     if isinstance(real, SequenceNode):
         return any(has_anchor(item, text) for item in real.items)
     if isinstance(real, MappingNode):
-        return any(has_anchor(one, text) for key, one in real.pairs if real.start <= key.start <= real.end)
+        return any(has_anchor(one, text) for key, one in real.pairs.items() if real.start <= key.start <= real.end)
     return False

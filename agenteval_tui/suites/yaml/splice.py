@@ -93,7 +93,7 @@ def _print_of(node: Node, hole: Node) -> Any:
         return (real.plain, real.text)
     if isinstance(real, SequenceNode):
         return ("list", [_print_of(item, hole) for item in real.items])
-    return ("object", [(key.plain, key.text, _print_of(value, hole)) for key, value in real.pairs])
+    return ("object", [(key.plain, key.text, _print_of(value, hole)) for key, value in real.pairs.items()])
 
 
 def _matches(meant: list[Any], root: Node, nodes: list[Node]) -> bool:
@@ -119,7 +119,7 @@ def _fits(meant: Any, node: Node, nodes: list[Node]) -> bool:
         and len(parts) == len(real.pairs)
         and all(
             plain == key.plain and name == key.text and _fits(part, value, nodes)
-            for (plain, name, part), (key, value) in zip(parts, real.pairs, strict=True)
+            for (plain, name, part), (key, value) in zip(parts, real.pairs.items(), strict=True)
         )
     )
 
@@ -167,7 +167,7 @@ class _Ways:
             for item in real.items:
                 self._find(item, in_flow or real.flow)
         elif isinstance(real, MappingNode):
-            for key, value in real.pairs:
+            for key, value in real.pairs.items():
                 if value is self.node:
                     self.key, self.in_flow = key, in_flow or real.flow
                 self._find(value, in_flow or real.flow)

@@ -15,9 +15,10 @@ from agenteval_tui.tui.presenters.number_format import cost, duration, tokens
 from agenteval_tui.tui.presenters.status_style import glyph, mark
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.presenters.view_lines import view_lines
-from agenteval_tui.tui.styled_text import Cell, Line, fit, left, right, spread
+from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_text, left, right, spread, width_of
 from agenteval_tui.views.agents import agent_in_full, report_view
 
+_STATE = 13  # cells of what is known of an agent
 WIDE = 90  # cells from which a row says where its agent is defined
 
 
@@ -52,14 +53,15 @@ class AgentRows:
         """Its state, name, kind, what it talks to; where it stands."""
         one = self.agents[index]
         start: list[Cell] = [(" ", ""), state_mark(one.key, self._reports), (" ", "")]
-        start += [(left(one_line(one.name, 60), self._names), ""), (f"  {left(one.kind, 9)}", "dim")]
-        start.append((one_line(one.address, 200), "dim"))
+        start.append((left(one_line(one.name, 60), self._names), ""))
+        room = width - width_of(start) - 2 - _STATE - 1  # beside the name, which is not cut
+        start += [(f"  {left(one.kind, 9)}", "dim"), (one_line(one.address, 200), "dim")]
         end: list[Cell] = []
         if width >= WIDE:
             end.append((f"{one_line(one.file.name, 40)}:{one.line}", "dim"))
         elif one.key in self._of_suites:
-            end.append((one_line(one.suite or "your own", 30), "dim"))
-        end.append((right(state_text(one.key, self._reports), 13), "dim"))
+            end.append((fit_text(one_line(one.suite or "your own", 30), max(room, 0)), "dim"))
+        end.append((right(state_text(one.key, self._reports), _STATE), "dim"))
         return spread(start, (*end, (" ", "")), width)
 
 

@@ -10,9 +10,10 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.records import ExecutionRow, RunRow
-from agenteval_tui.tui.presenters.number_format import cost, tokens
+from agenteval_tui.tui.presenters.number_format import cost, duration, tokens
 from agenteval_tui.tui.presenters.status_style import UNICODE, mark, of_runs
 from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, left, longest_that_fits, right, spread, width_of
+from agenteval_tui.views.execution import took_ms
 from agenteval_tui.views.failure import MOST_TESTS, Failure, failures
 
 MOST_RUNS = 2_000  # of an execution whose tests are told apart
@@ -63,8 +64,8 @@ def outcomes_of_tests(
 
 
 def spent_text(row: ExecutionRow) -> str:
-    """What an execution took, for a title: `11.0k tokens · $0.08`."""
-    parts = [tokens(row.input_tokens + row.output_tokens), cost(row.cost)]
+    """What an execution took, for a title: `4.8 s · 11.0k tokens · $0.08`."""
+    parts = [duration(took_ms(row)), tokens(row.input_tokens + row.output_tokens), cost(row.cost)]
     return " · ".join(part for part in parts if part)
 
 

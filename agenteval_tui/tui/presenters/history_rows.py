@@ -27,7 +27,9 @@ _WIDE = 110  # columns from which a row says more
 _SIGNS = 64  # and from which it has room for what people left on it
 _NARROW = 44  # and from which it has figures beside the rate: in fewer they are for what was run
 _ALIKE = 4  # letters of a beginning that are worth to be dimmed
-_PASSED, _ERROR, _RATE, _TOOK = 9, 6, 8, 10  # cells of an execution's figures
+_TIMED = 100  # and from which it says how long it took: below, that is told of the chosen one
+_DATED = 130  # and from which a date has its year
+_PASSED, _ERROR, _RATE, _TOOK = 9, 6, 7, 10  # cells of an execution's figures
 
 
 class _Numbered(Protocol):
@@ -167,7 +169,8 @@ class ExecutionRows(PagedRows["ExecutionRow"]):
         if bar := _bar_cells(width):
             # One cell of a line: each change of style is sent with every move of a cursor.
             end += [("  ", ""), (rate_bar(row.passed / decided, bar, unicode=UNICODE) if decided else " " * bar, "dim")]
-        end.append((right(duration(took_ms(row)), _TOOK), "dim"))
+        if width >= _TIMED:
+            end.append((right(duration(took_ms(row)), _TOOK), "dim"))
         if wide:
             for text, cells in ((_short(row.input_tokens + row.output_tokens), 8), (cost(row.cost), 9)):
                 end.append((right(text, cells), "dim"))
@@ -179,7 +182,7 @@ class ExecutionRows(PagedRows["ExecutionRow"]):
         wide, bar = width >= _WIDE, _bar_cells(width)
         end = f"{right('passed', 8)}{right('failed', 7)}" if wide else right("passed", _PASSED)
         end += f"{right('error', _ERROR)}{right('rate', _RATE)}{' ' * (bar + 2 if bar else 0)}"
-        end += right("duration", _TOOK)
+        end += right("duration", _TOOK) if width >= _TIMED else ""
         if wide:
             end += f"{right('tokens', 8)}{right('cost', 9)}"
         started = left("started", len(_started(1, width)) + 2)
@@ -215,12 +218,12 @@ class RunRows(PagedRows["RunRow"]):
             end.append((right(duration(row.duration_ms), spent), "dim"))
         end.append((" ", ""))
         room = width - width_of(start) - width_of(end) - 1
-        why = _words_of(row, room)
+        why = why_or_answer(row, room)
         if row.status == "passed":
             start.append((why, "dim"))
         else:
             above = before if before is not None and before.status == row.status else None
-            start += _since(_words_of(above, room) if above is not None else "", why, "", "dim")
+            start += _since(why_or_answer(above, room) if above is not None else "", why, "", "dim")
         return spread(start, end, width)
 
     def heading(self, width: int) -> Line:
@@ -262,7 +265,8 @@ def _name_of(row: RunRow) -> str:
     return one_line(row.test_id) + (f" · {one_line(row.variation)}" if row.variation else "")
 
 
-def _words_of(row: RunRow, width: int) -> str:
+def why_or_answer(row: RunRow, width: int) -> str:
+    """Why a run failed, else the beginning of what it answered, in at most `width` cells."""
     reason = row.why or row.error_message
     return fit_reason(one_line(reason, 300), width) if reason else fit_text(one_line(row.output_head, 200), width)
 
@@ -288,7 +292,7 @@ def _bar_cells(width: int) -> int:
 
 def _started(at_ms: int, width: int) -> str:
     """Date and time; in a narrow list without the year."""
-    return date_time(at_ms) if width >= 100 else date_time(at_ms)[5:]
+    return date_time(at_ms) if width >= _DATED else date_time(at_ms)[5:]
 
 
 def _name_width(width: int) -> int:

@@ -12,7 +12,7 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.tui.presenters.status_style import UNICODE, WARNING, glyph, mark, token, word
 from agenteval_tui.tui.presenters.text_layout import paragraph, wrap_to
-from agenteval_tui.tui.styled_text import Cell, Line, fit, longest_that_fits, width_of
+from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_reason, longest_that_fits, width_of
 from agenteval_tui.uxon.diagnostics import Diagnostic
 
 STRIP = 40
@@ -193,5 +193,6 @@ _SIGNS = {"error": glyph("error"), "warning": WARNING, "info": "·"}
 def flip_line(test: str, repetition: int, why: str, now: str, then: str, width: int) -> Line:
     """A run in the list of flips: what it is now and would be."""
     cells: list[Cell] = [(" ", ""), mark(now), (" → ", "dim"), mark(then), ("  ", ""), (one_line(test), "")]
-    cells += [(f"  run {repetition}", "dim"), (f"  {one_line(why, 160)}", "dim")]
+    cells += [(f"  run {repetition}", "dim"), ("  ", "")]
+    cells.append((fit_reason(one_line(why, 300), max(width - width_of(cells) - 1, 1)), "dim"))
     return fit(cells, width)

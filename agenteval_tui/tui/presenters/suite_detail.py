@@ -56,7 +56,7 @@ def title_of(node: Node | None) -> tuple[str, str]:
 
 
 COUNTED = (
-    f"last: the runs of the last execution. of {SUMMARY_WINDOW}: the share of the newest {SUMMARY_WINDOW} runs that"
+    f"last: the runs of the last execution. rate: the share of the newest {SUMMARY_WINDOW} runs that"
     " passed; a suite's is the mean over its tests. Runs with another agent or older criteria are dim and not counted."
 )
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count, rate_bar
-from agenteval_tui.history.records import SUMMARY_WINDOW, CriterionSummary, TestSummary
+from agenteval_tui.history.records import CriterionSummary, TestSummary
 from agenteval_tui.tui.presenters.number_format import percent
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, word
 from agenteval_tui.tui.presenters.suite_query import Query
@@ -221,7 +221,7 @@ class SuiteTree:
 
     def heading(self, width: int) -> Line:
         """The names of the columns at the end of rows that are `width` cells wide; the list's own title is before."""
-        heads = right("last", LAST) + right(f"of {SUMMARY_WINDOW}", RATE) + "  " + left("runs", SPARK + 1)
+        heads = right("last", LAST) + right("rate", RATE) + "  " + left("runs", SPARK + 1)
         if at := self._said_at(width):
             heads = left("  why it failed, or its last answer", width - at - END) + heads
         return ((heads, "dim"),) if width >= HEADED else ()

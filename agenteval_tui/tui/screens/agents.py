@@ -15,6 +15,7 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from agenteval_tui.agents.permission import Permission
+from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.agent_factory import Configured
 from agenteval_tui.runs.chat_session import Conversation
@@ -340,8 +341,8 @@ class AgentsScreen(FrameScreen):
             if written is not None:
                 self.agenteval.show_test(*written)
                 self.agenteval.say(
-                    f"Added test {written[1]}. Its criteria are a first draft:"
-                    " {suites.edit} edits them, {suites.run} runs the test."
+                    "Added as a draft: {suites.edit} edits its criteria, {suites.run} runs it:"
+                    f" {one_line(written[1], 60)}"
                 )
 
         self.app.push_screen(sheet("make_test", chat, "conversation"), made)

@@ -247,5 +247,5 @@ class AgentsController:
         shown = f"{self.rows.count()} of " if self.query else ""
         healthy = sum(report is not None and report.ok for report in self.reports.values())
         checked = sum(report is not None for report in self.reports.values())
-        said = f"{checked} checked, {healthy} healthy   " if checked else ""
-        return "agents", f"{said}{shown}{count(len(self.found.agents), 'agent')}"
+        said = f" · {checked} checked · {healthy} healthy" if checked else ""
+        return "agents", f"{shown}{count(len(self.found.agents), 'agent')}{said}"

@@ -64,7 +64,15 @@ def pane_keys(screen: Screen[Any]) -> PaneKeys:
 def help_of(screen: FrameScreen, keymap: Mapping[str, str]) -> HelpScreen:
     """The help of a screen, and of its pane that has the focus."""
     part = screen.focused.id if screen.focused is not None else None
-    return HelpScreen(screen.SCOPE, keymap, pane_keys(screen), screen.pane_scope(), part)
+    return HelpScreen(screen.SCOPE, keymap, pane_keys(screen), screen.pane_scope(), part, typing_scopes(screen))
+
+
+def typing_scopes(screen: FrameScreen) -> tuple[str, ...]:
+    """The scopes whose keys work while letters go into a text; () where they don't."""
+    if screen.focused is None or not screen.focused.check_consume_key("n", "n"):
+        return ()
+    in_config = any((one.binding.id or "").startswith("config.") for one in screen.active_bindings.values())
+    return (screen.SCOPE, "config") if in_config else (screen.SCOPE,)
 
 
 def help_lines(
@@ -74,12 +82,13 @@ def help_lines(
     pane: PaneKeys = (),
     pane_scope: str = "",
     part: str | None = None,
+    typing: Sequence[str] = (),
     *,
     with_ids: bool = False,
 ) -> list[Line]:
     """The help of a screen in `width` cells: what it is for, what is used most, the screens, the rest. `pane`: the keys
-    of the pane that has the focus, `part` its id; `pane_scope`: where it has actions. `with_ids`: the actions' names,
-    as a keymap file has them, beside them."""
+    of the pane that has the focus, `part` its id; `pane_scope`: where it has actions. `typing`: letters go into a text,
+    and keys of these scopes work. `with_ids`: the actions' names, as a keymap file has them, beside them."""
     lines: list[Line] = [*paragraph(introduction(pane_scope or scope, keymap), width), ()]
     if purpose := part_purpose(pane_scope or scope, part):
         lines += [*paragraph(f"You are here: {purpose[:1].lower()}{purpose[1:]}", width, "dim"), ()]
@@ -97,12 +106,22 @@ def help_lines(
     own = [action for action in ACTIONS if action.scope == pane_scope]
     used = sorted((action for action in here if action.footer), key=lambda action: action.footer)[:MOST_USED]
     everywhere = [action for action in ACTIONS if action.scope == EVERYWHERE]
+    if typing:
+        # A letter would be written: what it does elsewhere comes after the keys that work.
+        lines += paragraph("While you type", width, "bold accent")
+        told: set[str] = set()
+        for action in (one for scope_typed in typing for one in ACTIONS if one.scope == scope_typed):
+            words = " ".join(dict.fromkeys(map(key_word, _beside_letters(action, keymap))))
+            if words and words not in told:
+                told.add(words)
+                lines += _entry(words, action.description, width, action.id if with_ids else "")
+        lines += [*_entry(key_word("escape"), "Stop typing; then the keys below work", width), ()]
     if own:
         section(f"On {INSPECT_TABS.get(pane_scope, pane_scope)}", own)
     section(f"Used most on {TITLES.get(scope, scope)}", used)
     section("Screens", [action for action in everywhere if action.id.startswith("go.")])
     section(f"Also on {TITLES.get(scope, scope)}", [action for action in here if action not in used])
-    if scope in WITH_EDITOR:
+    if scope in WITH_EDITOR and "config" not in typing:
         section("In the config editor", [action for action in ACTIONS if action.scope == "config"])
     if pane:
         lines += paragraph("In the pane with the focus", width, "bold accent")
@@ -118,6 +137,12 @@ def help_lines(
         " `agenteval doctor` names. Press i to see the names of the actions."
     )
     return [*lines, *paragraph(words, width, "dim")]
+
+
+def _beside_letters(action: Action, keymap: Mapping[str, str]) -> list[str]:
+    """The keys of an action that work while letters are typed: with ctrl, and function keys."""
+    keys = keymap.get(action.id, action.keys).split(",")
+    return [key for key in keys if key.startswith("ctrl+") or (key[:1] == "f" and key[1:].isdigit())]
 
 
 def _entry(keys: str, what: str, width: int, name: str = "") -> list[Line]:
@@ -156,9 +181,12 @@ class HelpScreen(Sheet["bool | None"]):
         pane: PaneKeys = (),
         pane_scope: str = "",
         part: str | None = None,
+        typing: Sequence[str] = (),
     ) -> None:
-        """`part`: the id of the widget that has the focus, `pane` its own keys, `pane_scope` where it has actions."""
+        """`part`: the id of the widget that has the focus, `pane` its own keys, `pane_scope` where it has actions,
+        `typing` the scopes whose keys work in a text."""
         super().__init__()
+        self._typing = typing
         self._pane_scope = pane_scope
         self._pane = pane
         self._part = part
@@ -178,7 +206,8 @@ class HelpScreen(Sheet["bool | None"]):
 
     def _lines(self, width: int) -> list[Line]:
         scope, own, part = self._scope, self._pane_scope, self._part
-        return help_lines(scope, self._keymap, width, self._pane, own, part, with_ids=self._with_ids)
+        keymap, typing = self._keymap, self._typing
+        return help_lines(scope, keymap, width, self._pane, own, part, typing, with_ids=self._with_ids)
 
     def action_toggle_ids(self) -> None:
         """Show the actions' names, which a keymap file needs, or not."""

@@ -68,7 +68,8 @@ class NotificationLogScreen(Sheet[NotificationSource | None]):
         self._notices = tuple(notices)
 
     def compose(self) -> ComposeResult:
-        keys = (("enter", f"go there ({_GOES})"), ("esc", "close"))
+        leads = any(one.place is not None for one in self._notices)
+        keys = (*((("enter", f"go there ({_GOES})"),) if leads else ()), ("esc", "close"))
         with SheetFrame("Notifications", keys, width="large"):
             yield VirtualList(
                 NoticeRows(self._notices, now_ms()),

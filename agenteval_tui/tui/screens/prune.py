@@ -138,8 +138,7 @@ class PruneScreen(Sheet["bool | None"]):
             return
         self._going = ""
         self.agenteval.say(
-            f"Removed {count(done.runs, 'run')} and {count(done.executions, 'execution')}. The file keeps"
-            f" {done.free_bytes / 1e6:,.1f} MB for new runs; agenteval db vacuum frees the disk space.",
+            f"Removed {count(done.runs, 'run')}. agenteval db vacuum frees {done.free_bytes / 1e6:,.1f} MB.",
             place=NotificationSource("screen", "history"),
         )
         self.dismiss(True)

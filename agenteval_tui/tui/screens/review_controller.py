@@ -136,7 +136,8 @@ class ReviewController:
         more = [words for words, on in self._more() if on]
         if more:
             left.append((f"   with {', '.join(more)}", "dim"))
-        return tuple(left), ((f"{labelled} labelled, {skipped} skipped", "dim"),) if self._done or self.item else ()
+        said = f"{labelled} labelled" + (f", {skipped} skipped" if skipped else "")
+        return tuple(left), ((said, "dim"),) if self._done or self.item else ()
 
     def _more(self) -> Iterator[tuple[str, bool]]:
         yield "failures", self.wanted.failures

@@ -11,10 +11,11 @@ from textual.binding import Binding, BindingType
 from agenteval_tui.analysis.repetitions import runs_to_choose
 from agenteval_tui.core.display import one_line
 from agenteval_tui.history.records import RunRow
+from agenteval_tui.tui.presenters.history_rows import why_or_answer
 from agenteval_tui.tui.presenters.number_format import date_time, duration
 from agenteval_tui.tui.presenters.status_style import mark
 from agenteval_tui.tui.screens.base_screen import FrameScreen
-from agenteval_tui.tui.styled_text import Cell, Line, right, spread
+from agenteval_tui.tui.styled_text import Cell, Line, right, spread, width_of
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
@@ -31,9 +32,7 @@ def choose_other_run(screen: FrameScreen, run: str, then: Callable[[str], None])
     def show(found: tuple[RunRow, list[RunRow]]) -> None:
         row, others = found
         if not others:
-            screen.agenteval.say(
-                f"No other run of {one_line(row.test_id, 60)} is stored. {{inspect.run}} in Inspect runs it again."
-            )
+            screen.agenteval.say("No other run of this test is stored. {inspect.run} in Inspect runs it again.")
         elif screen.is_current:
             screen.app.push_screen(RunPickerScreen(row, others), lambda chosen: then(chosen) if chosen else None)
 
@@ -56,7 +55,6 @@ class _Rows:
         cells: list[Cell] = [(" ", ""), mark(row.status), (right(f"run {row.repetition}", 8), "")]
         if (row.variation, row.row_key) != (self._run.variation, self._run.row_key):
             cells.append((f"  {one_line(row.variation, 30) or f'#{one_line(row.row_label, 24)}'}", "accent"))
-        cells.append((f"  {one_line(row.why or row.error_message or row.output_head, 160)}", "dim"))
         here = row.execution_id == self._run.execution_id
         when = "same execution" if here else date_time(row.started_ms)
         agent = (right(one_line(row.agent, 18), 20), "dim")
@@ -65,6 +63,9 @@ class _Rows:
             *([agent] if width >= 90 else []),
             (right(duration(row.duration_ms), 8), "dim"),
         )
+        cells.append(("  ", ""))
+        room = width - width_of(cells) - width_of(end) - 2
+        cells.append((why_or_answer(row, room), "dim"))
         return spread(cells, (*end, (" ", "")), width)
 
 

@@ -23,7 +23,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.style_tokens import palette_of
-from agenteval_tui.tui.styled_text import ELLIPSIS, Cell, Line, cell_len, fit, pad
+from agenteval_tui.tui.styled_text import ELLIPSIS, Cell, Line, cell_len, fit, fit_text, pad
 from agenteval_tui.tui.terminal.mounting import drop_messages, is_too_late
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
@@ -109,12 +109,14 @@ class ChoiceField(Widget, can_focus=True):
             self.post_message(self.Changed(self, value))
 
     def render_line(self, y: int) -> Strip:
-        words = one_line(self._choices[self._place][1], 60) if self._choices else ""
         here = self.has_focus
         sign = "bold accent" if here else "dim"
+        number = f"  {self._place + 1} of {len(self._choices)}" if len(self._choices) > 2 and here else ""
+        # Its edges say that there is something to choose: it is the words that are cut.
+        room = max(self.size.width - len(number) - cell_len(f"{BEFORE}  {BEHIND}"), 1)
+        words = fit_text(one_line(self._choices[self._place][1]), room) if self._choices else ""
         cells: tuple[Cell, ...] = ((BEFORE, sign), (f" {words} ", "bold" if here else ""), (BEHIND, sign))
-        if len(self._choices) > 2 and here:
-            cells = (*cells, (f"  {self._place + 1} of {len(self._choices)}", "dim"))
+        cells = (*cells, (number, "dim"))
         return palette_of(self).strip(fit(cells, self.size.width), self.size.width).apply_style(self.rich_style)
 
     def on_click(self, event: Click) -> None:
@@ -197,7 +199,7 @@ class Form(Vertical):
                 control = TextField(
                     field.value, placeholder=field.placeholder, id=name, compact=True, select_on_focus=False
                 )
-            control.add_class("field")
+            control.add_class("field", update=False)  # it gets its styles when it is mounted
             yield control
             if self._below and field.hint:
                 yield self._note(field)

@@ -13,7 +13,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from agenteval_tui.tui.style_tokens import palette_of
-from agenteval_tui.tui.styled_text import Cell, Line, fit, width_of
+from agenteval_tui.tui.styled_text import Cell, Line, fit, longest_that_fits, width_of
 from agenteval_tui.views.label import RATINGS
 
 _CELL = 4
@@ -86,5 +86,6 @@ class RatingField(Widget, can_focus=True):
         here = self.has_focus
         cells = self._head()
         cells += [(f" {number}  ", "bold accent" if here else "dim") for number in RATINGS]
-        words = f" 1 {RATINGS[1]}, 5 {RATINGS[5]}; 4 or 5 pass" if here else " tab comes here"
-        return [*cells, (words, "dim")]
+        ends = f" 1 {RATINGS[1]}, 5 {RATINGS[5]}"
+        ways: list[Line] = [(*cells, (f"{ends}; 4 or 5 pass", "dim")), (*cells, (ends, "dim"))]
+        return list(longest_that_fits(ways, self.size.width)) if here else [*cells, (" tab comes here", "dim")]

@@ -161,6 +161,12 @@ class VirtualList(ScrollView, can_focus=True):
         return self._count
 
     @property
+    def in_view(self) -> range:
+        """The rows that are in view."""
+        top = self.scroll_offset.y
+        return range(top, min(top + self.size.height, self._count))
+
+    @property
     def cursor_key(self) -> str | None:
         """The key of the row under the cursor; None while there are no rows."""
         return self._source.key(self.cursor) if 0 <= self.cursor < self._count else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -55,11 +55,14 @@ class ChangeReasons(Struct):
 
 
 class ReasonsToRead(Struct, frozen=True):
-    """The tests to explain next: `who` changed their verdicts, by criterion what their `metrics` say now."""
+    """The tests to explain next: `who` changed their verdicts, by criterion what their `metrics` say now.
 
-    changes: list[TestChange]
-    who: bool = True
-    metrics: bool = True
+    `in_view`: the person sees them.
+    """
+
+    who: list[TestChange]
+    metrics: list[TestChange]
+    in_view: bool = False
 
 
 def read_comparison(session: Session, sides: Sides, known: Comparison | None = None) -> Comparison:
@@ -91,13 +94,14 @@ def read_versions(session: Session, versions: Versions) -> Comparison:
 def explain(session: Session, wanted: ReasonsToRead) -> ChangeReasons:
     """Explain the first of these tests, and further ones as far as the time allows."""
     found, end = ChangeReasons(), time.monotonic() + _AT_A_TIME_S
-    for change in wanted.changes:
-        if wanted.who:
-            found.attributed[change.key] = attribute(session.store, change.pairs)
-        if wanted.metrics:
-            found.metrics[change.key] = metric_changes(session.store, change)
+    for change in wanted.who:
+        found.attributed[change.key] = attribute(session.store, change.pairs)
         if time.monotonic() >= end:
-            break
+            return found
+    for change in wanted.metrics:
+        found.metrics[change.key] = metric_changes(session.store, change)
+        if time.monotonic() >= end:
+            return found
     return found
 
 
@@ -254,17 +258,22 @@ class CompareController:
 
     # Whose doing it was
 
-    def next_to_explain(self, row: CompareRow | None) -> ReasonsToRead | None:
-        """What to explain now: the test under the cursor; who changed the listed ones; then their metrics, which are
-        seen when the cursor comes to them. None: all are explained."""
+    def next_to_explain(self, row: CompareRow | None, in_view: Iterable[CompareRow] = ()) -> ReasonsToRead | None:
+        """What to explain now: the test under the cursor, with who changed the others `in_view`; who changed those that
+        are listed; then their metrics, which are seen when the cursor comes to them. None: all are explained."""
         known = self._explained
-        if row is not None and row.change is not None and self.lacks_explanation(row):
-            return ReasonsToRead([row.change], who=row.change.key not in known.attributed)
         flipped = [test for test in self.found.tests if test.pairs][:MOST] if self.found is not None else []
-        if unattributed := [test for test in flipped if test.key not in known.attributed]:
-            return ReasonsToRead(unattributed, metrics=False)
+        unattributed = [test for test in flipped if test.key not in known.attributed]
+        if row is not None and row.change is not None and self.lacks_explanation(row):
+            own = row.change.key
+            seen = {one.change.key for one in in_view if one.change is not None}
+            beside = [test for test in unattributed if test.key in seen and test.key != own]
+            who = beside if own in known.attributed else [row.change, *beside]
+            return ReasonsToRead(who, [row.change], in_view=True)
+        if unattributed:
+            return ReasonsToRead(unattributed, [])
         unmeasured = [test for test in flipped if test.key not in known.metrics]
-        return ReasonsToRead(unmeasured, who=False) if unmeasured else None
+        return ReasonsToRead([], unmeasured) if unmeasured else None
 
     def lacks_explanation(self, row: CompareRow | None) -> bool:
         """Is there something of the row's test that is not known yet?"""

@@ -49,11 +49,12 @@ from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.workers import is_busy
 
 EXECUTIONS = 200
 WIDE = 180  # columns from which a change is shown in full beside the list
 NOTHING_BEFORE = (
-    "These tests have no earlier runs and no baseline.",
+    "Nothing ran these tests before, and they have no baseline.",
     "{go.suites}",
     "goes to the suites: run them again, then see here what changed",
     "{compare.left} chooses the left side, {compare.right} the right one.",
@@ -78,6 +79,7 @@ class CompareScreen(FilteredScreen):
         self.controller = CompareController()
         self._composed = False
         self._pending: Callable[[], None] | None = None  # what was to be compared before the screen was there
+        self._explaining: list[TestChange] = []  # the tests of which the metrics were asked last
         self._renews = False  # whether the next look for a newer execution compares it
 
     def compose(self) -> ComposeResult:
@@ -326,10 +328,14 @@ class CompareScreen(FilteredScreen):
             self._explain()
 
     def _explain(self) -> None:
-        """Find out who changed the next tests; the one under the cursor first, then down the list."""
-        found, wanted = self.controller.found, self.controller.next_to_explain(self._row)
+        """Find out who changed the next tests: the one under the cursor and those in view, then down the list."""
+        in_view = filter(None, map(self.controller.row_at, self._list.in_view))
+        found, wanted = self.controller.found, self.controller.next_to_explain(self._row, in_view)
         if found is None or wanted is None:
             return
+        if wanted.in_view and wanted.metrics == self._explaining and is_busy(self, "attribution"):
+            return  # of the row under the cursor it is asked already
+        self._explaining = wanted.metrics
         session = self.agenteval.session
 
         def then(answer: ChangeReasons) -> None:
@@ -342,7 +348,8 @@ class CompareScreen(FilteredScreen):
                 self._detail()
             self._explain()
 
-        self.ask(lambda: explain(session, wanted), then, group="attribution", beside=True)
+        beside, painted = True, not wanted.in_view
+        self.ask(lambda: explain(session, wanted), then, group="attribution", beside=beside, painted=painted)
 
     # What a person does with a change
 
@@ -439,9 +446,7 @@ class CompareScreen(FilteredScreen):
         """The right side's execution becomes the baseline of its tests."""
         found = self.controller.found
         if self.controller.of_versions:
-            self.agenteval.say(
-                "Two versions are compared, so there is no execution to set: {compare.left} chooses one."
-            )
+            self.agenteval.say("These are two versions, not executions: {compare.left} chooses executions.")
         elif found is not None:
             ask_for_baseline(self, found.b)
 
@@ -451,7 +456,7 @@ class CompareScreen(FilteredScreen):
         if found is not None and len(found.b.executions) == 1:
             self.agenteval.show_causes(found.b.executions[0])
         else:
-            self.agenteval.say("Causes belong to one execution: {compare.left} and {compare.right} choose other sides.")
+            self.agenteval.say("Causes belong to one execution: {compare.right} chooses the right side.")
 
     def action_copy(self) -> None:
         """Copy the command that prints this comparison."""

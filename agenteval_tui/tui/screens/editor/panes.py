@@ -329,7 +329,7 @@ class CriteriaPane(TitledPane[EditorController]):
         if doc is None or doc.chosen is None:
             return
         if not await self._assistant.explain(self.config, doc.chosen.values["prototype_class"]):
-            services(self).say("Nothing to explain here: move the cursor to a metric, a property or a matcher.")
+            services(self).say("Nothing to explain here: move to a metric, a property or a matcher.")
 
     def apply_fix(self) -> None:
         """Apply the fix of the problem at the config's cursor, or of its first one that has a fix."""
@@ -487,7 +487,7 @@ class PreviewPane(TitledPane[EditorController]):
         async def put() -> None:
             suggestions = await self._controller.preview.alone(lambda: next(bench.relaxations(number, before), ()))
             if not suggestions:
-                app.say("No small edit makes it pass: the answer is too far from what the criterion asks for.")
+                app.say("No small edit makes it pass: the answer is too far from what is asked.")
             elif config.text == before:
                 config.replace_all(suggestions[0].relaxation.new_text)
                 app.say(f"{suggestions[0].relaxation.title}. {{edit.undo}} undoes it.")

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
-from textual.events import DescendantFocus, Resize, ScreenResume
+from textual.events import DescendantFocus, Resize, ScreenResume, ScreenSuspend
 from textual.widget import Widget
 
 from agenteval_tui.core.display import one_line
@@ -74,11 +74,13 @@ class EditorScreen(FrameScreen):
         self.controller = EditorController()
         self._panes: dict[str, TitledPane[EditorController]] = {}
         self._pane = "tests"  # which of them has the keys
+        self._left = False  # whether another screen was shown since this one was
         self._dataset: DatasetFile | None = None  # the one that is shown
         self._problems: list[int] = []  # which problem each line under the panes is of
         self._problem_rows = 0
 
     def compose(self) -> ComposeResult:
+        self.reload()  # while the parts are made: the first picture shows the test
         self.set_class(self.app.size.width < self.NARROW, "narrow", update=False)  # before the parts get their styles
         self.tests_pane = TestListPane(self.controller)
         # They wait for the test that is opened.
@@ -96,7 +98,6 @@ class EditorScreen(FrameScreen):
     def on_mount(self) -> None:
         self._set_pane("tests")
         self.tests_pane.focus_first()
-        self.reload()
 
     def on_resize(self, event: Resize) -> None:
         narrow = event.size.width < self.NARROW
@@ -128,10 +129,13 @@ class EditorScreen(FrameScreen):
     def restore(self, kept: Mapping[str, Any]) -> None:
         self.controller.restore(text(kept, "test"))
 
+    def on_screen_suspend(self, event: ScreenSuspend) -> None:
+        self._left = True
+
     def on_screen_resume(self, event: ScreenResume) -> None:
         if self.controller.take_tried_config(self.agenteval.tried_criterion):
             self._refill()
-        if self.controller.overview is not None:
+        if self._left and self.controller.overview is not None:
             self.criteria_pane.forget_facts()
             self.controller.preview.read_again()
             self.reload()
@@ -522,7 +526,7 @@ class EditorScreen(FrameScreen):
         if doc is None:
             return
         if doc.edited:
-            self.agenteval.say("This test has unsaved edits: {edit.save} saves them, {edit.revert} drops them.")
+            self.agenteval.say("This test has unsaved edits: {edit.save} saves, {edit.revert} drops them.")
             return
         taken: list[WrittenFile] = []
 
@@ -700,9 +704,7 @@ class EditorScreen(FrameScreen):
         if doc is None:
             return
         if doc.edited:
-            self.agenteval.say(
-                "This fix changes the file itself: save your edits first ({edit.save}), then press {edit.fix}."
-            )
+            self.agenteval.say("This fix changes the file: first {edit.save} saves your edits, then {edit.fix}.")
             return
         if self.still_writes("save"):
             return

@@ -475,9 +475,7 @@ class HistoryScreen(FrameScreen):
 
         def then(other: str | None) -> None:
             if other is None:
-                self.agenteval.say(
-                    "Nothing ran before it. Mark two executions with {history.mark}, then press {history.compare}."
-                )
+                self.agenteval.say("Nothing ran before it: mark two with {history.mark}, then {history.compare}.")
             else:
                 self.agenteval.compare(other, row.id, test=test)
 

@@ -308,8 +308,7 @@ class InspectController:
         elif draft is not None and draft.base != saved:
             draft.base = saved
             self._say(
-                "The file's config changed since you started to edit it. Your edit is kept here;"
-                " {inspect.revert} shows the file's version.",
+                "The file's config changed. Your edit is kept; {inspect.revert} drops it.",
                 severity="warning",
             )
         # How it is saved was judged when the run was opened; an edit is judged now, and so is a long config.
@@ -472,7 +471,7 @@ class InspectController:
             return
         self._drafts[key] = kept[0]
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(kept[1] / 1000))
-        self._say(f"Your edit of {when} was not saved and is back. {{inspect.revert}} shows the file's version.")
+        self._say(f"Your unsaved edit of {when} is back. {{inspect.revert}} drops it.")
 
     def _draft_key(self, number: int | None = None) -> DraftKey:
         """Of the chosen criterion, or of another; -1: the last."""

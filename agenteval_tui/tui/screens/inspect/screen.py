@@ -889,7 +889,7 @@ class InspectScreen(FrameScreen):
 
     async def action_explain(self) -> None:
         if self.controller.bench is not None and not await self.config.explain():
-            self._say("Nothing to explain here: move the cursor to a metric, a property or a matcher.")
+            self._say("Nothing to explain here: move to a metric, a property or a matcher.")
 
     def action_apply_fix(self) -> None:
         if not self.config.fix():
@@ -926,7 +926,7 @@ class InspectScreen(FrameScreen):
             return state.bench if state.result is not None else None
         name = one_line(state.criterion_name, 60)
         if state.is_unreadable:
-            self._say(f"{name} can't be graded: its config has an error. {{inspect.fix}} fixes what it can.")
+            self._say(f"Not graded, its config has an error ({{inspect.fix}} fixes what it can): {name}")
         else:
             self._say(f"{name} does not fail on this run.")
         return None
@@ -963,8 +963,8 @@ class InspectScreen(FrameScreen):
         editor.replace_all(config)
         self._focus_pane("config")
         self._say(
-            f"In the editor: {one_line(title, 120)}. {{inspect.save}} saves, {{inspect.relax}} lists others,"
-            " {inspect.revert} reverts."
+            "{inspect.save} saves it, {inspect.relax} lists others, {inspect.revert} reverts:"
+            f" {one_line(title, 120)}"
         )
 
     def action_run_again(self) -> None:
@@ -1086,7 +1086,7 @@ class InspectScreen(FrameScreen):
         elif state.blame is None and state.blame_error is not None:
             self.agenteval.say_error(state.blame_error)
         elif state.blame is None:
-            self._say("agenteval is still looking for the step where this run went wrong. Try again in a moment.")
+            self._say("Still looking for the step where this run went wrong. Try again in a moment.")
         else:
             self._say("No step of this run is to blame: {inspect.blame} says why.")
 
@@ -1203,7 +1203,7 @@ class InspectScreen(FrameScreen):
         selected = self.get_selected_text()
         found = selected or self.transcript.view.selected_text
         if not found:
-            self._say("There is nothing to copy: select some text, or move the cursor to a block.")
+            self._say("Nothing to copy: select some text, or move the cursor to a block.")
             return
         what = "what is selected" if selected else "this block"
         self.agenteval.copy(displayable(found), f"{what}, {len(found):,} characters.")

@@ -470,7 +470,7 @@ class RunScreen(FrameScreen):
             return
         if not self.controller.cancel_asked:
             self.controller.cancel_asked = True
-            self.agenteval.say("Press {run.cancel} again to stop the execution; finished runs stay in the history.")
+            self.agenteval.say("{run.cancel} again stops the execution; finished runs stay in the history.")
             self.set_timer(CANCEL_SECONDS, self._forget_cancel)
             return
         self.agenteval.say("Cancelling …")
@@ -494,7 +494,7 @@ class RunScreen(FrameScreen):
         if self.controller.resumable and view is not None:
             self.agenteval.resume_execution(view.execution)
         else:
-            self.agenteval.say("There is nothing to resume: {run.resume} runs the rest of a stopped execution.")
+            self.agenteval.say("Nothing to resume: {run.resume} runs the rest of a stopped execution.")
 
     def action_watch(self) -> None:
         view = self.controller.view

@@ -16,6 +16,7 @@ from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.numbers import count
 from agenteval_tui.history.records import TestSummary
 from agenteval_tui.suites.watch import watch
 from agenteval_tui.tui.actions import bindings, key_of, named_keys
@@ -194,8 +195,8 @@ class SuitesScreen(FrameScreen):
 
         def then(kept: int) -> None:
             if kept:
-                was = "edit was" if kept == 1 else "edits were"
-                self.agenteval.say(f"{kept} {was} not saved: {{go.editor}} goes to the Editor, which restores it.")
+                it = "it" if kept == 1 else "them"
+                self.agenteval.say(f"{count(kept, 'unsaved edit')}: the Editor ({{go.editor}}) restores {it}.")
 
         def count_kept() -> int:
             kept = [f"{one.suite}\x1f{one.test}" for one in Drafts().listed("test")]
@@ -595,7 +596,7 @@ class SuitesScreen(FrameScreen):
             return
         if node.test is None:
             if edit:
-                self.agenteval.say("Choose a test or a criterion to edit its config; {suites.editor} opens the file.")
+                self.agenteval.say("Choose a test or criterion to edit; {suites.editor} opens the file.")
             else:
                 self.action_toggle_fold()
         elif self.controller.knows_runs(node):
@@ -622,7 +623,7 @@ class SuitesScreen(FrameScreen):
     def action_edit_test(self) -> None:
         node = self._node
         if node is None or node.test is None:
-            self.agenteval.say("Choose a test to edit it as a form; {suites.editor} opens the whole file.")
+            self.agenteval.say("Choose a test to edit as a form; {suites.editor} opens the whole file.")
             return
         self.agenteval.edit_test(node.suite.loaded.key, node.test.id, criterion=node.criterion_name)
 
