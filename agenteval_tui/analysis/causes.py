@@ -56,8 +56,8 @@ class CauseGroup(Struct, frozen=True):
     the agent failed) and its criterion's version ("": not known). `share`: of the
     failed runs that are looked at. `ended`: runs of these tests that are looked at, passed or not. `newest_ms` and
     `since_ms`: when the newest run here, and the first one ever, started (None: not known). `trend` against what is
-    compared with: "gone" groups have no runs here, and `runs` are those before. `wanted`: what was expected, where it
-    is the same in the runs that were looked into; else "".
+    compared with ("": none of its tests ran there): "gone" groups have no runs here, and `runs` are those before.
+    `wanted`: what was expected, where it is the same in the runs that were looked into; else "".
     """
 
     cause: Cause
@@ -120,13 +120,15 @@ def group_failures(store: Store, scope: Scope) -> Causes:
     then = stored.failures(store, scope.before) if scope.before else []
     by_cause = _grouped(now)
     before = {signature: {one.run for one in found} for signature, found in _grouped(then).items()}
+    ran = store.read(lambda c: stored.tests_of(c, scope.before)) if scope.before else set()
     gone = {signature: found for signature, found in _grouped(then).items() if signature not in by_cause}
     facts = store.read(lambda c: _Facts.read(c, scope, [*now, *then]))
     facts.since = store.read(lambda c: _since(c, [*by_cause, *gone]))
     failed = len({one.run for one in now})
     groups = []
     for signature, found in by_cause.items():
-        trend: Trend = "" if not scope.before else "known" if signature in before else "new"
+        # What fails in tests that never ran before is no news of them.
+        trend: Trend = "known" if signature in before else "new" if any(one.test in ran for one in found) else ""
         groups.append(facts.group(signature, found, trend, failed, len(before.get(signature, ()))))
     groups.sort(key=lambda one: (-len(one.runs), -one.runs[0]))
     for signature, found in gone.items():

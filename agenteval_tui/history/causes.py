@@ -171,6 +171,14 @@ def runs_where(connection: sqlite3.Connection, condition: str, values: Sequence[
     return [row[0] for row in rows.fetchall()]
 
 
+def tests_of(connection: sqlite3.Connection, runs: Sequence[int]) -> set[int]:
+    """The row numbers of the tests that these runs (row numbers) are of."""
+    rows = connection.execute(
+        "SELECT DISTINCT test FROM runs WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(runs)),)
+    )
+    return {row[0] for row in rows}
+
+
 def tests_where(connection: sqlite3.Connection, suite_keys: Sequence[str], test_ids: Sequence[str]) -> list[int]:
     """The row numbers of tests of these suites (none: of all) with these ids (none: all)."""
     rows = connection.execute(

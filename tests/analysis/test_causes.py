@@ -215,3 +215,10 @@ def test_what_is_refused_is_not_written(store: Store, ran: Made) -> None:
     assert triage.decisions(store) == []
     with pytest.raises(AgentevalError, match="no cause"):
         triage.signature_of(["a"], "")
+
+
+def test_what_fails_in_a_test_that_never_ran_before_is_not_new(store: Store, ran: Made) -> None:
+    ran("E1", smoke=[""])
+    ran("E2", smoke=["tool"], fresh=["text"])
+    found = group_failures(store, execution_scope(store))
+    assert {group.tests[0][1]: group.trend for group in found.groups} == {"smoke": "new", "fresh": ""}
