@@ -202,3 +202,16 @@ def test_the_names_of_panes_shrink_and_none_goes() -> None:
         assert line.rpartition("]")[2].strip()[0] == "c"
     assert "config_uxon ●" in plain(tab_cells(names, "looked", 40)[0])
     assert "…" in plain(tab_cells(names, "looked", 30)[0])
+
+
+def test_tabs_take_short_names_before_they_are_cut() -> None:
+    names = {"transcript": "transcript", "difference": "difference", "branches": "where runs diverge"}
+    assert plain(tab_cells(names, "transcript", 60)[0]).split() == [
+        "[transcript]",
+        "difference",
+        "where",
+        "runs",
+        "diverge",
+    ]
+    assert plain(tab_cells(names, "transcript", 36)[0]).split() == ["[transcript]", "difference", "diverge"]
+    assert "[where runs diverge]" in plain(tab_cells(names, "branches", 36)[0]), "the one that is shown has its name"
