@@ -22,7 +22,7 @@ from agenteval_tui.tui.presenters.judge_log import asked_summary
 from agenteval_tui.tui.presenters.status_style import UNICODE, mark, token, word
 from agenteval_tui.tui.presenters.text_layout import paragraph, wrap_to
 from agenteval_tui.tui.presenters.view_lines import view_lines
-from agenteval_tui.tui.styled_text import Cell, Line, fit, right, spread, width_of, wrap
+from agenteval_tui.tui.styled_text import Cell, Line, fit, longest_that_fits, right, spread, width_of, wrap
 from agenteval_tui.views.evidence_comparison import comparison_title, comparisons, hidden_differences
 from agenteval_tui.views.label import labels_view
 
@@ -85,10 +85,7 @@ def looked_rows(
         made.add([()])
     made.add(_replies(bench, result, facts, width, keys["replies"]))
     if result.outcome == "failed" and not result.source:
-        that_pass = " that pass" if width >= 42 else ""
-        edits: Line = ((keys["relax"], "bold accent"), (f" smallest edits{that_pass}  ", "dim"))
-        first = " the first" if width >= 31 else " first"
-        made.add([(*edits, (keys["relax_now"], "bold accent"), (first, "dim")), ()])
+        made.add([longest_that_fits(_edits(keys["relax"], keys["relax_now"]), width), ()])
     made.add(_asked(bench, result, facts, keys["replies"]))
     made.add(_value(result, width))
     if others:
@@ -282,6 +279,14 @@ def _expected(one: Evidence) -> str:
     else:
         said = expected if isinstance(expected, str) else shown(expected)
     return "  " + one_line(said, 60)
+
+
+def _edits(every: str, first: str) -> list[Line]:
+    """The keys that list the smallest edits and apply the first: the longest way to say it, and shorter ones."""
+    listed: Line = ((every, "bold accent"), (" smallest edits", "dim"))
+    ways = [(" that pass", " the first"), ("", " the first"), ("", " first")]
+    lines = [(*listed, (f"{which}  ", "dim"), (first, "bold accent"), (one, "dim")) for which, one in ways]
+    return [*lines, listed]
 
 
 def _value(result: CriterionResult, width: int) -> list[Line]:
