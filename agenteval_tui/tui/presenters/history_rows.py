@@ -237,7 +237,7 @@ class RunRows(PagedRows["RunRow"]):
         """How wide agent, time and duration are; 0: not there. In a narrow list of runs of many executions it is the
         time that tells them apart."""
         if width >= _WIDE:
-            return 0 if self._one_agent else 16, 0 if self._within else 18, 9
+            return 0 if self._one_agent else 16, 0 if self._within else len(_started(1, width)) + 2, 9
         return (0, 0, 9) if self._within else (0, 13, 0)
 
 
