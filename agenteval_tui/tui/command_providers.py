@@ -97,14 +97,14 @@ def runs_named(session: Session, words: str) -> list[Found]:
 
 def _with_words(run: Found) -> Found:
     """A run that was found by what is in it, which its name does not show."""
-    return replace(run, about=f"with these words, {run.about}", score=BY_TEXT)
+    return replace(run, about=f"{run.about}, has these words", score=BY_TEXT)
 
 
 def _run(row: RunRow, at: int) -> Found:
     name = one_line(f"{row.test_id} run {row.repetition}", NAME)
     return Found(
         name,
-        f"run {short_id(row.id)}, {word(row.status)}, {age(row.started_ms, at)}",
+        f"{word(row.status)}, {age(row.started_ms, at)}, run {short_id(row.id)}",
         NotificationSource("run", row.id),
     )
 
