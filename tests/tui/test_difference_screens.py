@@ -162,7 +162,7 @@ async def test_nothing_to_compare_says_so(recorded: tuple[Path, Path], tmp_path:
         assert "No other run of this test" in await press(pilot, "d"), "in the tab itself"
         await press(pilot, "n", "O", "y", "enter", "O")
         await press(pilot, "alt+d")
-        await until(pilot, lambda: "No other run of customers-austria" in text_of(app))
+        await until(pilot, lambda: "No other run of this test" in text_of(app))
         assert "no other finished run" in await press(pilot, "v")
         await press(pilot, "n", "d", "f", "enter")
 
