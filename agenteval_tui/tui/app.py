@@ -363,6 +363,8 @@ class AgentevalApp(TerminalApp):
 
     def _is_typing(self) -> bool:
         """Whether letters go into a text."""
+        if not self.screen_stack:  # before the first screen, and behind the last
+            return False
         return self.focused is not None and self.focused.check_consume_key("n", "n")
 
     def clear_notifications(self) -> None:

@@ -202,3 +202,14 @@ async def test_who_types_while_a_run_starts_types_on(
         assert screen_of(app).SCOPE == "suites"
         assert screen_of(app).query_one("#filter", Input).value == "ketS"
         assert app.navigation.watches(live.execution)
+
+
+async def test_a_note_before_the_first_screen_and_behind_the_last_breaks_nothing(samples: tuple[Path, Path]) -> None:
+    app = app_on(*samples)
+    assert not app.screen_stack
+    app.say("early")
+    async with app.run_test() as pilot:
+        await settle(pilot)
+    assert not app.screen_stack
+    app.say("late")
+    assert [one.text for one in app.notifier.notices.all()] == ["late", "early"]
