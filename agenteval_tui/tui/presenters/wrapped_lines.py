@@ -73,7 +73,9 @@ class WrappedLines:
         return self._rows.total
 
     def wrap(self, lines: Sequence[str], width: int) -> None:
-        """Wrap all lines."""
+        """Wrap all lines, unless they are wrapped so."""
+        if width == self._width and lines == self._lines:
+            return
         self._width = width
         self._lines = list(lines)
         self._breaks = [self._break(line) for line in self._lines]
