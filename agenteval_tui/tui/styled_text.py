@@ -86,7 +86,9 @@ def split_lines(line: Iterable[Cell], width: int, at: int) -> tuple[list[Cell], 
 
 def width_of(line: Iterable[Cell]) -> int:
     """Terminal cells that the line takes."""
-    return sum(cell_len(text) for text, _ in line)
+    texts = [text for text, _ in line]
+    whole = "".join(texts)  # most lines are plain, and looked at in one go
+    return len(whole) if _plain(whole) else sum(map(cell_len, texts))
 
 
 def plain(line: Iterable[Cell]) -> str:
@@ -108,6 +110,10 @@ def _fitted(line: Iterable[Cell], width: int) -> tuple[Line, int]:
     """The line in at most `width` cells, and how many it takes."""
     if width <= 0:
         return (), 0
+    line = tuple(line)
+    whole = "".join([text for text, _ in line])
+    if len(whole) <= width and _plain(whole):
+        return line, len(whole)
     total = 0
     kept: list[Cell] = []
     for text, style in line:
