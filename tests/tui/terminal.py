@@ -32,6 +32,10 @@ ASKED = re.compile(rb"\x1b\[(\d+);(\d+)H\x1b\[6n")
 # What may be the beginning of a colour, whose end is still to come.
 BEGUN = re.compile(r"\x1b(?:\[[0-9;:]*)?\Z")
 
+LATE_S = 0.5
+"""What a program wrote last may be on its way still when it has ended, where the machine is busy. The terminal's end
+comes behind it, unless another process keeps that open."""
+
 
 class Cells(dict[str, Char | None]):
     """The cell for each character that fills exactly one; None for the others."""
@@ -80,6 +84,7 @@ class Terminal:
         self.says_where = True  # the cursor is, when it is asked
         self.asked_for = (0, 0)  # where it was when it was asked last
         self.written = bytearray()
+        self.closed = False  # by the program, and all that it wrote is here
         size = struct.pack("HHHH", rows, columns, 0, 0)
         # COLUMNS and LINES (test runners set them) would be believed before the terminal's own size.
         inherited = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
@@ -129,13 +134,16 @@ class Terminal:
 
     def read(self, wait: float = 0.05) -> bytes:
         """What arrives until nothing came for `wait` seconds."""
+        if self.closed:
+            time.sleep(wait)  # whoever waits for the program's end does not keep it from that
         got = bytearray()
-        while select.select([self.fd], [], [], wait)[0]:
+        while not self.closed and select.select([self.fd], [], [], wait)[0]:
             try:
                 data = os.read(self.fd, 1 << 16)
             except OSError:
-                break
+                data = b""
             if not data:
+                self.closed = True
                 break
             got += data
             # Textual asks whether the terminal can show frames at once: say yes, as modern ones do.
@@ -173,7 +181,7 @@ class Terminal:
         test = (lambda t: condition in t.text) if isinstance(condition, str) else condition
         end = time.monotonic() + timeout
         while not test(self):
-            ended = self.exit_code() is not None and not self.read(0)
+            ended = self.exit_code() is not None and not self.read(LATE_S)
             assert not ended or test(self), (
                 f"it ended, and this never came: {what or condition!r}; the screen:\n{self.text}"
             )
@@ -246,12 +254,13 @@ class Terminal:
         return len(self.written) - before
 
     def wait_for_end(self, timeout: float = 60.0) -> None:
-        """Read until the program has ended by itself; fails after `timeout` seconds."""
+        """Read until the program has ended by itself, and what it wrote is here; fails after `timeout` seconds."""
         end = time.monotonic() + timeout
         while self.exit_code() is None:
             assert time.monotonic() < end, f"it did not end; the screen:\n{self.text}"
             self.read(0.02)
-        self.read(0.02)
+        while not self.closed and self.read(LATE_S):
+            pass
 
     @property
     def text(self) -> str:
