@@ -15,7 +15,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from agenteval_tui.core.ids import criterion_names
-from agenteval_tui.core.quick_json import decoded, encoder
+from agenteval_tui.core.large_json import decoded
+from agenteval_tui.core.quick_json import encoder
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
 from agenteval_tui.transcripts.model import (
     Attachment,

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agenteval_tui.core.quick_json import decoded, encoder
+from agenteval_tui.core.large_json import decoded
+from agenteval_tui.core.quick_json import encoder
 
 PAIRS = [
     (
