@@ -291,6 +291,8 @@ class AgentevalApp(TerminalApp):
             self.call_after_refresh(start_worker, self, self.idle_work.run, group="ahead")
 
     def _is_reading(self) -> bool:
+        if not self.screen_stack:  # behind the last screen
+            return False
         return isinstance(self.screen, FrameScreen) and self.screen.unanswered > 0
 
     def _end_with(self, server: int) -> None:
