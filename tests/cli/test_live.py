@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,8 @@ def nothing_is_left() -> Iterator[None]:
     """No execution of a test outlives it."""
     yield
     for live in live_executions():
-        os.kill(live.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it ended meanwhile
+            os.kill(live.pid, signal.SIGKILL)
 
 
 def paced(suite: Path, *, good: float, bad: float) -> None:
