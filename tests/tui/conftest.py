@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +20,9 @@ from textual._wait import SLEEP_GRANULARITY, SLEEP_IDLE, wait_for_idle
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 from textual.message_pump import MessagePump
+from textual.notifications import Notification
 from textual.pilot import Pilot, WaitForScreenTimeout
+from textual.widgets._toast import Toast
 
 from agenteval_tui.tui.terminal.stylesheet import RememberingStylesheet
 
@@ -35,6 +38,15 @@ def run_in_terminal() -> Callable[..., Terminal]:
         return Terminal([sys.executable, "-c", source], **options)
 
     return start
+
+
+@pytest.fixture(scope="session", autouse=True)
+def notes_stay() -> Iterator[None]:
+    """A note stays until it is taken away: on a busy machine its five seconds may be over before a test looks."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Notification, "time_left", property(lambda note: math.inf if note.timeout > 0 else 0.0))
+        patch.setattr(Toast, "_on_mount", lambda toast, event: None)  # which would start the timer
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
