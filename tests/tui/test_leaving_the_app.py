@@ -197,7 +197,7 @@ async def test_who_types_while_a_run_starts_types_on(
         await settle(pilot)
         await pilot.press("r", "slash", "k", "e")
         started.set()
-        await until(pilot, lambda: any("The run has started: 3 shows it." in note for note in notes(app)))
+        await until(pilot, lambda: any("The run has started. Press 3 to watch it." in note for note in notes(app)))
         await pilot.press("t", "S")
         assert screen_of(app).SCOPE == "suites"
         assert screen_of(app).query_one("#filter", Input).value == "ketS"
