@@ -83,7 +83,7 @@ def test_what_was_paid_for_is_stored_where_nothing_more_can_be_made_of_it(
     words = [sys.executable, "-I", "-S", "-c", other]
     with serving(model) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        with pytest.raises(agenteval.AgentevalError, match="asked something else"):
+        with pytest.raises(agenteval.AgentevalError, match="sent different requests the second time"):
             agenteval.record(words, cassette="c.jsonl", calibrate=True, db=db)
         (tmp_path / "folder").mkdir()
         with pytest.raises(agenteval.AgentevalError, match="this is a folder"):

@@ -162,9 +162,7 @@ def test_importing_the_package_loads_no_models() -> None:
 @pytest.mark.usefixtures("plugin")
 def test_a_plug_in_replaces_nothing_and_that_is_said(tmp_path: Path) -> None:
     said = list(entry_points.conflicts())
-    assert said == [
-        "'TextMatch' of shouting 1.0 is not used: agenteval has a 'TextMatch' of its own in agenteval.metrics"
-    ]
+    assert said == ["'TextMatch' of shouting 1.0 is not used: agenteval has its own 'TextMatch' in agenteval.metrics"]
     second = tmp_path / "louder-2.0.dist-info"
     second.mkdir()
     (second / "METADATA").write_text("Metadata-Version: 2.1\nName: louder\nVersion: 2.0\n")
