@@ -43,7 +43,7 @@ def transcript(seed: int, steps: int = STEPS, characters: int = CHARACTERS) -> T
 
 def run(quick: bool = False) -> list[Row]:
     """Medians over a few rounds. Each figure includes a repaint, except the figures for searching."""
-    gc.set_threshold(20_000, 20, 20)  # as the program does
+    gc.set_threshold(20_000, 50, 20)  # as the program does
     with tempfile.TemporaryDirectory() as folder:
         db = Path(folder) / "history.db"
         _store(db, 3)
