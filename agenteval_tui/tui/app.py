@@ -41,6 +41,7 @@ from agenteval_tui.tui.keymap import read_keymap
 from agenteval_tui.tui.live_executions import LiveExecutions
 from agenteval_tui.tui.navigation import Navigation, first_screen
 from agenteval_tui.tui.notifications import Notifier
+from agenteval_tui.tui.one_shot_timer import call_after
 from agenteval_tui.tui.presenters.navigation_strip import Tab
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.screen_registry import FACTORIES
@@ -441,7 +442,7 @@ class AgentevalApp(TerminalApp):
     def _leave(self) -> None:
         # What the terminal answers now would be typed to the shell.
         if self.awaits_terminal:
-            self.set_timer(0.05, self._leave)
+            call_after(self, 0.05, self._leave)
         else:
             self.exit(0)
 

@@ -22,6 +22,7 @@ from agenteval_tui.core.clipboard import TMUX_COMMAND, clipboard_sequence, said_
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import make_private
 from agenteval_tui.tui.notifications import Notifier
+from agenteval_tui.tui.one_shot_timer import call_after
 from agenteval_tui.tui.terminal.terminal_app import TerminalApp
 from agenteval_tui.tui.workers import start_worker
 
@@ -47,7 +48,7 @@ class ExternalPrograms:
         """The person's own editor on a file at a line; the app waits for it."""
         if self._app.awaits_terminal:
             # What the terminal answers now would be typed into the editor.
-            self._app.set_timer(0.1, lambda: self.open_editor(path, line))
+            call_after(self._app, 0.1, lambda: self.open_editor(path, line))
             return
         try:
             editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")

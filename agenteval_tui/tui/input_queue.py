@@ -30,6 +30,7 @@ from textual.widgets import Input, TextArea
 from textual.worker import Worker
 
 from agenteval_tui.tui.navigation import MOVES
+from agenteval_tui.tui.one_shot_timer import call_after
 
 PATIENCE_S = 0.5
 """The next key waits no longer, if what a key does waits for something itself, or is removed and cannot say that it is
@@ -153,7 +154,7 @@ class InputQueue:
         idle = 0
 
         def look_from(at: float, spent: float) -> None:
-            self._app.set_timer(LOOK_S, lambda: look(at, spent))
+            call_after(self._app, LOOK_S, lambda: look(at, spent))
 
         async def look(at: float, spent: float) -> None:
             nonlocal idle
@@ -214,7 +215,7 @@ class InputQueue:
         if not self._looks:
             self._looks = True
             self._held_since = self._held_since or time.monotonic()
-            self._app.set_timer(ANSWER_LOOK_S, self._look)
+            call_after(self._app, ANSWER_LOOK_S, self._look)
 
     async def _look(self) -> None:
         self._looks = False

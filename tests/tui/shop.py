@@ -77,7 +77,9 @@ async def settle(pilot: Pilot[int], *groups: str) -> None:
                 break
             await asyncio.sleep(0.01)
         else:
-            raise AssertionError(f"still waiting for {[w.group for w in pilot.app.workers if w.is_running]}")
+            keys = vars(pilot.app.input_queue) if isinstance(pilot.app, AgentevalApp) else {}
+            running = [w.group for w in pilot.app.workers if w.is_running]
+            raise AssertionError(f"still waiting for {running}; keys: {keys}")
     finally:
         SETTLING.discard(pilot.app)
     await pilot.pause()

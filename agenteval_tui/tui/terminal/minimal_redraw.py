@@ -15,6 +15,7 @@ from rich.console import Console
 from textual import constants, events
 from textual.app import App
 
+from agenteval_tui.tui.one_shot_timer import call_after
 from agenteval_tui.tui.terminal.output_flow import Arrival, modified_f3
 from agenteval_tui.tui.terminal.screen_buffer import Mirror, Piece
 from agenteval_tui.tui.terminal.textual_support import is_known
@@ -160,7 +161,7 @@ class MinimalRedraw:
     def _catch_up_later(self) -> None:
         if not self._catching_up:
             self._catching_up = True
-            self._app.set_timer(PATIENCE_S, self._catch_up)
+            call_after(self._app, PATIENCE_S, self._catch_up)
 
     def _catch_up(self) -> None:
         self._catching_up = False

@@ -22,6 +22,7 @@ from agenteval_tui.suites.yaml.save import FileChanged
 from agenteval_tui.tui import draft_store
 from agenteval_tui.tui.actions import BY_ID, bindings, key_of, key_word
 from agenteval_tui.tui.draft_store import StoredDraft
+from agenteval_tui.tui.one_shot_timer import call_after
 from agenteval_tui.tui.presenters.editor_rows import EDITED, problem_height, problem_rows
 from agenteval_tui.tui.presenters.test_form import DATASET, TestForm
 from agenteval_tui.tui.presenters.text_layout import error_lines
@@ -255,7 +256,7 @@ class EditorScreen(FrameScreen):
         if self.controller.doc is not None and self.controller.put_draft(self.controller.doc):
             write = self.controller.drafts.write
             begin = partial(self.run_worker, write, thread=True, group="draft", exit_on_error=False)
-            self.set_timer(draft_store.WRITE_AFTER_S, begin)
+            call_after(self, draft_store.WRITE_AFTER_S, begin)
 
     def _show_dataset(self) -> None:
         wanted = self.controller.dataset()

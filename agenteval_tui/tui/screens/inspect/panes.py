@@ -23,6 +23,7 @@ from agenteval_tui.grading.criterion_templates import Starter, text_starter, too
 from agenteval_tui.transcripts.model import Attachment, ToolCall, Transcript
 from agenteval_tui.tui import draft_store
 from agenteval_tui.tui.actions import key_of, with_keys
+from agenteval_tui.tui.one_shot_timer import call_after
 from agenteval_tui.tui.presenters.blame_strip import blame_strip, decisive_cells
 from agenteval_tui.tui.presenters.editor_rows import EDITED
 from agenteval_tui.tui.presenters.evidence_pane import KEYS, Target, looked_rows, tool_text_lines
@@ -446,7 +447,7 @@ class ConfigPane(TitledPane[InspectController]):
         if self._controller.put_draft():
             write = self._controller.drafts.write
             begin = partial(self.screen.run_worker, write, thread=True, group="draft", exit_on_error=False)
-            self.set_timer(draft_store.WRITE_AFTER_S, begin)
+            call_after(self, draft_store.WRITE_AFTER_S, begin)
 
     # What is done to the config
 

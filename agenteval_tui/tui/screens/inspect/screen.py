@@ -38,6 +38,7 @@ from agenteval_tui.suites.yaml.save import FileChanged
 from agenteval_tui.tui.actions import BY_ID, bindings, footer, key_of, named_keys
 from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.notification_log import NotificationSource
+from agenteval_tui.tui.one_shot_timer import call_after
 from agenteval_tui.tui.presenters.editor_rows import EDITED
 from agenteval_tui.tui.presenters.fork_columns import ForkTree
 from agenteval_tui.tui.presenters.highlights import marks_of
@@ -300,7 +301,7 @@ class InspectScreen(FrameScreen):
                 self.ask(state.blame_reader(), there, group="blame", failed=failed, painted=True)
 
         if bench is not None and len(bench.transcript.messages) > MANY_MESSAGES:
-            self.set_timer(RESTING_SECONDS, begin)
+            call_after(self, RESTING_SECONDS, begin)
         else:
             begin()
 

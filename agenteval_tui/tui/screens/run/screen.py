@@ -21,6 +21,7 @@ from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.tui.actions import bindings, key_of, named_keys
 from agenteval_tui.tui.execution_watcher import ALL, Watching
 from agenteval_tui.tui.notification_log import NotificationSource
+from agenteval_tui.tui.one_shot_timer import call_after
 from agenteval_tui.tui.presenters.run_errors import error_groups
 from agenteval_tui.tui.presenters.run_grid import RunGrid
 from agenteval_tui.tui.presenters.run_rows import Expected, run_heading
@@ -471,7 +472,7 @@ class RunScreen(FrameScreen):
         if not self.controller.cancel_asked:
             self.controller.cancel_asked = True
             self.agenteval.say("{run.cancel} again stops the execution; finished runs stay in the history.")
-            self.set_timer(CANCEL_SECONDS, self._forget_cancel)
+            call_after(self, CANCEL_SECONDS, self._forget_cancel)
             return
         self.agenteval.say("Cancelling …")
         self._send("cancel")
