@@ -63,16 +63,16 @@ class Journal:
             with locked(path.parent, needed=False):
                 self._path = next(one for one in _names(path) if not _is_used(one, left))
                 self._descriptor = _written(self._path, before)
+                for one in left:
+                    if one != self._path and not _is_locked(one):  # another recording may have its name by now
+                        with suppress(OSError):
+                            one.unlink(missing_ok=True)
         except OSError as error:
             raise AgentevalError(
                 f"this file can't be written: {(error.strerror or str(error)).lower()}",
                 where=str(path.with_name(path.name + _SUFFIX)),
                 mend="check the folder, its permissions and the space on its disk",
             ) from None
-        for one in left:
-            if one != self._path:
-                with suppress(OSError):
-                    one.unlink(missing_ok=True)
 
     def add(self, exchange: Exchange) -> None:
         """Add an exchange. A full disk loses the journal, not the recording."""
@@ -112,6 +112,14 @@ def _is_running(descriptor: int) -> bool:
     except OSError:
         return False  # a file system that knows no locks
     return False
+
+
+def _is_locked(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return _is_running(file.fileno())
+    except OSError:
+        return False
 
 
 def _is_used(path: Path, left: Sequence[Path]) -> bool:

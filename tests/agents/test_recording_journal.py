@@ -1,0 +1,35 @@
+"""Two recordings that go on with what one before them left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agenteval_tui.agents.recording.cassette import Cassette
+from agenteval_tui.agents.recording.journal import Journal, journals_of
+
+
+def test_a_recording_keeps_the_journal_of_one_that_began_in_the_same_moment(tmp_path: Path) -> None:
+    cassette = tmp_path / "c.jsonl"
+    Journal(cassette, Cassette()).close()  # one that was cut off
+    left = journals_of(cassette).left
+    assert [one.name for one in left] == ["c.jsonl.partial"]
+    # Both have looked before either of them begins.
+    first, second = Journal(cassette, Cassette(), left), Journal(cassette, Cassette(), left)
+    assert journals_of(cassette).running == 2, "nobody removes what the other writes"
+    for one in (first, second):
+        one.done()
+        one.close()
+    assert list(tmp_path.glob("*.partial*")) == []
+
+
+def test_what_was_left_goes_once_a_later_recording_has_it(tmp_path: Path) -> None:
+    cassette = tmp_path / "c.jsonl"
+    one, other = Journal(cassette, Cassette()), Journal(cassette, Cassette())
+    one.close()
+    other.close()
+    found = journals_of(cassette)
+    assert [path.name for path in found.left] == ["c.jsonl.partial", "c.jsonl.partial2"]
+    later = Journal(cassette, Cassette(), found.left)
+    assert [path.name for path in sorted(tmp_path.iterdir()) if "partial" in path.name] == ["c.jsonl.partial"]
+    later.done()
+    later.close()
