@@ -24,7 +24,7 @@ _SELECT = (
     " JOIN suites s ON s.id = t.suite LEFT JOIN dataset_rows d ON d.id = r.dataset_row"
 )
 _CHUNK = 5_000  # runs asked about in one statement
-_LOOK_BACK = 50  # executions among which the one before is looked for
+_LOOK_BACK = 50  # executions with a test in common
 
 
 class ComparedRun(Struct, frozen=True):
@@ -82,9 +82,9 @@ class ComparedCriterion(NamedTuple):
 
 
 def execution_before(connection: sqlite3.Connection, execution_ids: Sequence[str]) -> str | None:
-    """The execution that these are compared with where nobody names one: the newest one before them in which at least
-    half of their tests came to a verdict. Where there is none, the newest one in which any did, unless it was brought
-    in from elsewhere. None: there is none."""
+    """The default execution to compare these with: the newest earlier one in which at least half of their tests have a
+    verdict. If there is none, the newest earlier one in which any of them has, unless it was imported. Looks at the 50
+    newest earlier executions with such a test. None if there is none."""
     named = json.dumps([clean(execution_id) for execution_id in execution_ids])
     first, imported = connection.execute(
         "SELECT min(id), min(kind = 'import') FROM executions WHERE uid IN (SELECT value FROM json_each(?))", (named,)

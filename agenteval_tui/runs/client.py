@@ -57,8 +57,8 @@ def start(request: ExecutionRequest) -> Live:
 
 
 def start_verb(arguments: Sequence[str], db: Path) -> Live:
-    """Begin what a verb of the command line does in a process of its own, and wait until it can be watched (call in a
-    thread). `db`: the history. Raises the `AgentevalError` that the process met, or with what it said last."""
+    """Start a command of the command line in a separate process, and wait until it can be watched (call in a thread).
+    `db`: the history. Raises the `AgentevalError` that the process reports, or one with the last line of its log."""
     live_dir()
     log_file = _log_file()
     verb, *options = arguments
@@ -78,9 +78,9 @@ def _started(
     *,
     sent: bytes | None = None,
 ) -> bytes:
-    """What a process of this program says of its start: `python -m WORDS --ready N MORE`. `sent` is its input, if any.
+    """Start `python -m WORDS --ready N MORE`, and return its report (see `handshake`). `sent`: its standard input.
 
-    One that says nothing in time is ended: whoever reads that it did not start starts it again.
+    A process that reports nothing in time is killed, because the user reads that it did not start, and starts it again.
     """
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb", buffering=0) as answer:
@@ -217,7 +217,7 @@ def find(reference: str = "") -> Live:
 
 
 def _understood(said: bytes) -> Live | None:
-    """The execution that was started; None: it is not known. Raises the `AgentevalError` that its process met."""
+    """The execution that was started; None if the report can't be read. Raises the `AgentevalError` in the report."""
     try:
         return parse_line(said)
     except (ValueError, KeyError, TypeError, ValidationError, RecursionError):

@@ -21,12 +21,12 @@ class Handshake:
     def __init__(self, descriptor: int = -1) -> None:
         self._descriptor = -1
         with contextlib.suppress(OSError):
-            os.set_inheritable(descriptor, False)  # else who started this would wait for what this starts, too
+            os.set_inheritable(descriptor, False)  # else the reader would also wait for our own processes
             self._descriptor = descriptor
 
     @property
     def expected(self) -> bool:
-        """Whether somebody started this process and is about to watch."""
+        """Whether another process started this one and is about to watch it."""
         return self._descriptor >= 0
 
     def runs(self, live: Live) -> None:
@@ -41,7 +41,7 @@ class Handshake:
     def _say(self, said: object) -> None:
         if self._descriptor < 0:
             return
-        with contextlib.suppress(OSError):  # whoever started this may be gone already: no matter
+        with contextlib.suppress(OSError):  # the process that started this one may have ended
             os.write(self._descriptor, json.dumps(said).encode() + b"\n")
         with contextlib.suppress(OSError):
             os.close(self._descriptor)
@@ -60,7 +60,7 @@ def handshake(descriptor: int) -> Iterator[Handshake]:
 
 
 def read_line(descriptor: int, timeout_s: float) -> bytes:
-    """What the process says on its pipe, up to the end; what there is of it when the time is over."""
+    """The line that the process writes to its pipe; incomplete if the process ends or the time is over."""
     until = time.monotonic() + timeout_s
     line = b""
     while not line.endswith(b"\n"):
@@ -75,8 +75,8 @@ def read_line(descriptor: int, timeout_s: float) -> bytes:
 
 
 def parse_line(line: bytes) -> Live:
-    """The execution that was started. Raises the `AgentevalError` that its process met, or another error for
-    neither."""
+    """The execution that was started. Raises the `AgentevalError` that its process reports, or another error if
+    the line is neither."""
     data = json.loads(line)
     if "live" in data:
         return convert(data["live"], Live)

@@ -1,13 +1,13 @@
-"""What a person does faster than it is handled, handled one after the other.
+"""Keys, clicks and pastes that arrive faster than the app handles them, in their order.
 
-The toolkit hands each key at once to the widget that has the focus then, and each click to what lies under it then.
-Over a slow line several come together: of `/smoke` only the slash had been read when `s` was already handed to the
-list, where it is a command; of a double click the second one met the button again, and not the sheet that the first one
-opened. So a key, a click and a paste wait until what the one before did is done, the moving of the focus and the
-opening of a screen with it.
+Textual gives each key at once to the widget with the focus, and each click to the widget below it. Over a slow line,
+several arrive together. After `/smoke`, the list would get the `s`, where it is a command, because the filter did not
+have the focus yet. The second click of a double click would press the button again, below the sheet that the first one
+opened. So each key, click and paste waits until the one before has done all that it does, including moving the focus
+and opening a screen.
 
-They also wait for what was asked of the history and of files (`wait_for`): `n` and `L` label the next run, and not the
-one that is still shown. That has a limit: who waits for a slow disk can leave.
+They also wait for answers from the history and from files (`wait_for`): `n` and `L` label the next run, not the one
+that is still shown. This wait has a limit, so that the user can leave while a disk is slow.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from agenteval_tui.tui.navigation import MOVES
 from agenteval_tui.tui.one_shot_timer import call_after
 
 PATIENCE_S = 0.5
-"""The next key waits no longer, if what a key does waits for something itself, or is removed and cannot say that it is
-done. A busy machine is no such case: by then the app must have had nothing to do for two looks."""
+"""The longest wait for a key whose action waits for something itself, or whose widget was removed. A busy machine does
+not count: the app must also have been idle for the last `IDLE_LOOKS` looks."""
 LONGEST_S = 5.0
-"""The same for an app that always has something to do."""
+"""The longest wait if the app is never idle."""
 LOOK_S = 0.05
 LATE_S, BUSY_S = 0.01, 0.001
-"""The app had something to do if a look comes later than this, or if it used more processor time than this."""
+"""The app was busy if a look comes later than this, or if it used more processor time than this since the last look."""
 IDLE_LOOKS = 2
 ANSWER_S = 2.0
-"""So long does the next key wait for an answer."""
+"""The longest wait for an answer."""
 ANSWER_LOOK_S = 0.005
 _QUEUED = (events.Key, events.Paste, events.MouseEvent)
 _WAITED_FOR = (events.Key, events.Paste, events.MouseUp)
@@ -53,8 +53,7 @@ _EDITS = frozenset({"backspace", "delete", "left", "right", "home", "end"})
 
 
 class InputQueue:
-    """The events of an app, of which those of a person keep their order: each waits for the key, click or paste before
-    it. The app's `on_event` hands them over."""
+    """The events of an app. Keys, clicks and pastes wait for the one before. The app's `on_event` passes the events."""
 
     def __init__(self, app: App[Any]) -> None:
         self._app = app
@@ -69,15 +68,15 @@ class InputQueue:
 
     @property
     def is_empty(self) -> bool:
-        """Does nothing wait, and is nothing waited for?"""
+        """Whether no event waits, and none is being handled."""
         return not self._handling and not self._ahead
 
     def wait_for(self, answer: Worker[Any]) -> None:
-        """What follows waits for this work, which decides what the next key acts on."""
+        """Let later events wait for this work, because it decides what the next key acts on."""
         self._answers.append((answer, self._kind, time.monotonic() + ANSWER_S))
 
     async def take(self, event: events.Event, handle: _Handler) -> None:
-        """Have an event handled by `handle` when it is its turn. The mouse on what has just gone does nothing."""
+        """Call `handle` with an event when its turn comes. Mouse events on a removed widget do nothing."""
         if isinstance(event, events.Key) and event.key.startswith("alt+"):
             event.character = None  # the toolkit says the letter too: a field of text would take it for typed
         if not isinstance(event, _QUEUED) or event.is_forwarded:
@@ -106,7 +105,7 @@ class InputQueue:
             return self._app.screen
 
     def _has_gone(self, widget: Widget | None) -> bool:
-        """Is it only in the last picture, and no more in the app? The toolkit would ask for its parent."""
+        """Whether the widget is still painted but already removed. Textual would ask for its parent."""
         return widget is None or not widget.is_attached
 
     async def _handle(self, event: events.Event, handle: _Handler) -> None:
@@ -148,7 +147,7 @@ class InputQueue:
             await self._handled(number)
 
     def _watch(self, number: int) -> None:
-        """Stop waiting for the event when it cannot be expected any more."""
+        """Stop waiting for an event that will not report its end."""
         clock = asyncio.get_running_loop().time
         begun = clock()
         idle = 0
@@ -176,7 +175,7 @@ class InputQueue:
             await self._next()
 
     async def _next(self) -> None:
-        """Handle what is ahead, as far as nothing is waited for."""
+        """Handle the waiting events until one has to wait."""
         while self._ahead and not self._handling:
             event, handle = self._ahead[0]
             if self._waits(event):
@@ -189,8 +188,8 @@ class InputQueue:
     # The answers that are waited for
 
     def _waits(self, event: events.Event) -> bool:
-        """Is an answer to come that decides what this event acts on? What is typed into a field, and a cursor that is
-        moved on, do not depend on what the letter or the row before has asked for."""
+        """Whether an expected answer decides what this event acts on. Typing into a field does not depend on what the
+        letter before asked for, nor does a cursor move on the row before."""
         if not isinstance(event, _MAY_WAIT) or self._screen is None:
             return False
         now, kind, screen = time.monotonic(), self._kind_of(event), self._screen

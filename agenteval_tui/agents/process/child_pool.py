@@ -1,4 +1,5 @@
-"""Processes that serve many requests, one after the other: who gets one, and when another is worth its start."""
+"""Processes that serve many requests, one after the other. Decides which request gets a process, and when to start
+another process."""
 
 from __future__ import annotations
 
@@ -11,20 +12,20 @@ from msgspec import Struct
 from agenteval_tui.agents.process.python_host import PythonHost
 
 BUSY_S = 0.02
-"""How long a request waits for a busy one: a quick function is done by then, and another interpreter would only take
-processor time from it."""
+"""How long a request waits for a busy process. A quick function returns within that time, and another interpreter would
+only take processor time from it."""
 STARTING_S = 0.25
-"""How long it waits while one is being started. Imports that take seconds run in several at once."""
+"""How long a request waits while a process starts. If imports take seconds, several processes import at once."""
 
 
 class _Waiter(Struct, eq=False):
-    """A request without a process, and since when. It is given one, or None: it is to start one."""
+    """A request that waits for a process, `since` a time of the loop. It gets a process, or None to start one."""
 
     since: float
     given: asyncio.Future[PythonHost | None]
 
     def give(self, host: PythonHost | None) -> bool:
-        """Whether it waited still."""
+        """Give it a process, or None. Returns whether the request was still waiting."""
         if self.given.done():
             return False
         self.given.set_result(host)
@@ -34,9 +35,9 @@ class _Waiter(Struct, eq=False):
 class ReusedHosts:
     """The processes that can serve the same requests.
 
-    The first request starts one. Others wait in their order. If the first in line has waited long enough, as many more
-    are started as there are: a moment in which the machine is busy brings one more, and not one for each that waits.
-    There are never more processes than requests at once.
+    The first request starts a process. Later requests wait in line. If the first in line has waited long enough, the
+    number of processes doubles: while the machine is busy for a moment, one process becomes two, however many requests
+    wait. There are never more processes than concurrent requests.
     """
 
     def __init__(self, start: Callable[[], Awaitable[PythonHost]]) -> None:
@@ -61,14 +62,14 @@ class ReusedHosts:
             raise
 
     def ready(self, host: PythonHost) -> None:
-        """It has imported its function: from now on, nobody waits longer than for a call."""
+        """The process has imported its function. From now on, requests wait no longer than a call takes."""
         if host not in self._ready:
             self._ready.add(host)
             self._changed = asyncio.get_running_loop().time()
             self._set_alarm()
 
     def give_back(self, host: PythonHost) -> None:
-        """It has served a request and can serve another."""
+        """The process has served a request and can serve the next one."""
         while self._waiting:
             if self._waiting.popleft().give(host):
                 return
@@ -128,7 +129,7 @@ class ReusedHosts:
         self._set_alarm()
 
     def _let_start(self) -> None:
-        """Whoever is first in line starts another."""
+        """Let the first request in line start a process."""
         while self._waiting:
             if self._waiting.popleft().give(None):
                 self._number += 1
@@ -138,4 +139,4 @@ class ReusedHosts:
     def _gone(self) -> None:
         self._number -= 1
         if not self._number:
-            self._let_start()  # nobody is left who could become free
+            self._let_start()  # no process is left that could become free
