@@ -336,7 +336,7 @@ async def calibrated(program: Program, permission: Permission, first: Recording)
     the parts of requests that differ are volatile. Raises `AgentevalError` if the program sends quite different
     requests."""
     answers = OrderedPlayback(first.exchanges)
-    again = await record(program, permission, answers=answers)
+    again = await record(replace(program, on_miss="error"), permission, answers=answers)
     if again.misses:
         raise AgentevalError(
             f"the program sent different requests the second time: {again.misses[0].said}",

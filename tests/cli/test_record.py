@@ -449,6 +449,7 @@ for question in ("a", "b")[: 1 + again]:
     assert "the recording is stored: agenteval show" in varies.err
     assert len((tmp_path / "v.jsonl").read_text("utf-8").splitlines()) == 2
     assert len(cli("history", "--json").json("history")) == 2
+    assert [one.json["messages"][0]["content"] for one in model.requests] == ["a"], "the second time nobody is asked"
 
 
 def test_how_it_ended_is_the_exit_code(cli: Any, model: Any) -> None:
