@@ -13,9 +13,23 @@ from typing import Any
 import pytest
 from scripted import Answer, Request, ScriptedServer
 
-from agenteval_tui.agents.base import AgentRequest, Captured, Done, Failed, Noted, Seen, UsageReported
+from agenteval_tui.agents.base import (
+    AgentEvent,
+    AgentRequest,
+    AgentSetup,
+    Captured,
+    CheckReport,
+    Done,
+    Failed,
+    Noted,
+    Seen,
+    TextDelta,
+    UsageReported,
+)
 from agenteval_tui.agents.permission import NotTrustedError, permission_for
+from agenteval_tui.agents.process.options import CommandOptions
 from agenteval_tui.agents.recorder import Recorder
+from agenteval_tui.agents.recording.capture import WAITING, CapturingAgent
 from agenteval_tui.agents.recording.cassette import of_documents, read, write
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.runs.executors.task_codec import event_data, read_event
@@ -275,3 +289,41 @@ async def test_what_it_asks_is_seen_while_it_works(server: ScriptedServer, tmp_p
     await agent.close()
     assert isinstance(events[-1], Done)
     assert [type(one) for one in events].count(Captured) == 1
+
+
+class _Talkative:
+    """An agent that says more than anyone reads, and then ends."""
+
+    def __init__(self, pieces: int) -> None:
+        self._pieces = pieces
+        self.ended = asyncio.Event()
+
+    async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        try:
+            for _ in range(self._pieces):
+                yield TextDelta("x")
+            yield Done()
+        finally:
+            self.ended.set()
+
+    async def check(self, thorough: bool = False) -> CheckReport:
+        return CheckReport(True, "")
+
+    async def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("taken", range(1, 5))
+async def test_a_run_that_nobody_reads_to_its_end_ends_all_the_same(tmp_path: Path, taken: int) -> None:
+    config = command(tmp_path)
+    inner = _Talkative(WAITING + 1)  # how much of it waits to be read when it ends depends on how much was read
+    agent = CapturingAgent(inner, AgentSetup("a", config, tmp_path), CommandOptions.model_validate(config))
+    events = agent.run(AgentRequest((Message("user", "Hello"),), run="r"))
+    for _ in range(taken):
+        assert isinstance(await anext(events), TextDelta)
+        for _ in range(3):
+            await asyncio.sleep(0)  # it says the next thing
+    async with asyncio.timeout(30):
+        await events.aclose()  # type: ignore[attr-defined]
+        await inner.ended.wait()
+    await agent.close()

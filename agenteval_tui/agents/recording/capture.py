@@ -43,7 +43,8 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.tool_files import require_inside
 from agenteval_tui.transcripts.model import Note, RunError, Usage
 
-_WAITING = 64  # events that the engine has not taken yet
+WAITING = 64
+"""The number of events that may wait for the engine to take them."""
 NOTHING_SEEN = Note(
     "no_requests",
     "it does not read OPENAI_BASE_URL, ANTHROPIC_BASE_URL or GOOGLE_GEMINI_BASE_URL; "
@@ -277,7 +278,7 @@ class CapturingAgent:
 
 async def _watched(events: AsyncIterator[AgentEvent], session: Session) -> AsyncGenerator[AgentEvent]:
     """The events up to the agent's end, and between them what its models were asked. Raises what the agent raises."""
-    told: asyncio.Queue[AgentEvent | Exception | None] = asyncio.Queue(_WAITING)
+    told: asyncio.Queue[AgentEvent | Exception | None] = asyncio.Queue(WAITING)
 
     ended = False
 
@@ -310,6 +311,8 @@ async def _watched(events: AsyncIterator[AgentEvent], session: Session) -> Async
         watching.cancel()
         if not ended:  # else it is closing the agent
             passing.cancel()
+        while not told.empty():  # nobody reads it any more, and what is left to say needs room
+            told.get_nowait()
         await asyncio.gather(passing, watching, return_exceptions=True)
 
 
