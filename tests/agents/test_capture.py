@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import socket
 import sys
@@ -31,6 +32,7 @@ from agenteval_tui.agents.process.options import CommandOptions
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.recording.capture import WAITING, CapturingAgent
 from agenteval_tui.agents.recording.cassette import of_documents, read, write
+from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.runs.executors.task_codec import event_data, read_event
 from agenteval_tui.transcripts.model import Message, Transcript
@@ -327,3 +329,23 @@ async def test_a_run_that_nobody_reads_to_its_end_ends_all_the_same(tmp_path: Pa
         await events.aclose()  # type: ignore[attr-defined]
         await inner.ended.wait()
     await agent.close()
+
+
+async def test_what_was_asked_is_forgotten_when_the_run_is_over(server: ScriptedServer, tmp_path: Path) -> None:
+    before = {id(one) for one in gc.get_objects() if isinstance(one, Exchange)}
+
+    def kept() -> list[Exchange]:
+        gc.collect()
+        return [one for one in gc.get_objects() if isinstance(one, Exchange) and id(one) not in before]
+
+    env = {"OPENAI_BASE_URL": server.url}
+    agent = make_agent("a", command(tmp_path), base_dir=tmp_path, env=env, permission=ALLOWED)
+    async for _ in agent.run(AgentRequest((Message("user", "Where is it?"),), run="r")):
+        pass
+    agent.release("r")  # type: ignore[attr-defined]
+    try:
+        async with asyncio.timeout(20):
+            while kept():
+                await asyncio.sleep(0.01)  # its last connection ends
+    finally:
+        await agent.close()

@@ -159,14 +159,19 @@ class CapturingAgent:
     def _read(self) -> Cassette:
         assert self._options is not None
         path = self._path()
-        if self._options.on_miss == "record" and not path.exists():
+        if self._records and not path.exists():
             return Cassette()
         return read(path)
 
+    @property
+    def _records(self) -> bool:
+        """Whether the cassette gets what servers answer."""
+        return self._options is not None and self._options.on_miss == "record"
+
     def _keep(self) -> None:
-        """Add what servers answered to the cassette, where that is wanted. What can't be written waits."""
+        """Add what servers answered to the cassette. What can't be written waits for the next time."""
         with self._keeping:
-            if self._options is not None and self._options.on_miss == "record" and self._new:
+            if self._new:
                 new = list(self._new)
                 append(self._path(), new)
                 del self._new[: len(new)]
@@ -250,7 +255,8 @@ class CapturingAgent:
         new = exchanges[self._told.get(request.run, 0) :]
         if request.run:
             self._told[request.run] = len(exchanges)
-        self._new += [one for one in new if one.live and not one.answer.error]
+        if self._records:
+            self._new += [one for one in new if one.live and not one.answer.error]
         return new
 
     def _used_by_now(self, request: AgentRequest, session: Session, counted: set[int]) -> list[AgentEvent]:
