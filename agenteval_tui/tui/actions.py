@@ -86,7 +86,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "suites.mark_range", "mark_range", "M", "mark to here", "Mark all tests from the last mark to here", "suites"
     ),
-    Action("suites.unmark", "unmark", "U", "unmark", "Remove all marks (esc does too)", "suites"),
+    Action("suites.unmark", "unmark", "U", "unmark", "Remove all marks (or press esc)", "suites"),
     Action("suites.undo", "undo", "u", "undo", "Undo the last copy, move, delete or tagging of tests", "suites"),
     Action("suites.sort", "sort", "s", "worst first", "Sort by worst first, or in the order of the files", "suites"),
     Action("suites.duplicate", "duplicate", "D", "duplicate", "Copy the marked tests, or the selected one", "suites"),

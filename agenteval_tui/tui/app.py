@@ -437,7 +437,7 @@ class AgentevalApp(TerminalApp):
     def action_help_quit(self) -> None:
         """ctrl+c, which ends other programs."""
         key = key_of("quit", self.keymap)
-        self.say(f"{key} quits; in a text field, ^q does. Running executions continue.")
+        self.say(f"Press {key} to quit, or ^q in a text field. Running executions continue.")
 
     def _leave(self) -> None:
         # What the terminal answers now would be typed to the shell.

@@ -17,18 +17,18 @@ SCREENS: dict[str, str] = {
     "run": "Watch an execution: one cell per run, and the transcript of the chosen run. Press {run.next_failure} "
     "to go to the first failure, and {run.inspect} to see why it failed.",
     "inspect": "One run: its transcript, the evidence of a criterion and the criterion's config, side by side. "
-    "Read the evidence first; then {inspect.relax} lists the smallest edits that make the run pass, and "
-    "{inspect.suggest} suggests criteria that agree with your labels.",
+    "Read the evidence first. Press {inspect.relax} for the smallest edits that make the run pass, and "
+    "{inspect.suggest} for criteria that agree with your labels.",
     "history": "All stored executions and runs. Press {history.open} to see the runs of an execution, and "
     "{history.search} to search prompts, answers and tool calls.",
     "compare": "What got worse and what got better between two executions, with the worst first. Press "
     "{compare.open} on a test to see both transcripts side by side.",
     "trends": "How pass rates, latency, tokens and cost change over time. Choose a test in the list, move along "
     "the plot with {trends.previous} and {trends.next}, and open what you see with {trends.open}.",
-    "agents": "Your configured agents, and a chat with the chosen one. Press {agents.chat} and ask it something; "
-    "{agents.test} turns the conversation into a test.",
+    "agents": "Your configured agents, and a chat with the chosen one. Press {agents.chat} and ask it something, then "
+    "{agents.test} to turn the conversation into a test.",
     "causes": "All failures, grouped by cause, most frequent first. Open a cause with {causes.open}, then decide "
-    "once for all its runs: {causes.fix} fixes the criterion, {causes.accept} accepts the new behaviour.",
+    "once for all its runs: press {causes.fix} to fix the criterion, or {causes.accept} to accept the new behaviour.",
     "review": "Runs that need a person's verdict, one at a time. Read the question and the answer, then press "
     "{review.passed} or {review.failed}.",
     "difference": "Two runs of a test side by side, step by step. Press {difference.next} to go to the first "
@@ -79,7 +79,7 @@ PARTS: dict[str, dict[str, str]] = {
         "agents": "Your configured agents, and whether they respond.",
         "detail": "The selected agent's configuration, and the file it comes from.",
         "chat": "The conversation so far; it is not stored.",
-        "prompt": "Your message to the agent; enter sends it.",
+        "prompt": "Your message to the agent. Press enter to send it.",
         "filter": "The filter keeps the agents that match these words.",
     },
     "causes": {

@@ -44,7 +44,7 @@ class Notifier:
         stand for the person's keys."""
         message = with_keys(message, self._keymap)
         self.notices.add(message, severity, place)
-        goes = f"  {key_of('notice.go', self._keymap)} goes there." if place is not None else ""
+        goes = f"  {key_of('notice.go', self._keymap)}: go there" if place is not None else ""
         self._stand([message], severity, goes)
 
     def say_error(self, error: AgentevalError) -> None:

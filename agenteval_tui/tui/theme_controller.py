@@ -75,7 +75,7 @@ class ThemeController:
             self._notifier.say("\n".join(str(one) for one in self._theme_problems), severity="error")
         if self._missing:
             shown = f"Theme {one_line(self._missing, 40)} can't be loaded: {DEFAULT_THEME} is used."
-            self._notifier.say(f"{shown} {{everywhere.theme}} chooses another.", severity="warning")
+            self._notifier.say(f"{shown} Press {{everywhere.theme}} to choose another.", severity="warning")
 
     def keep(self, _theme: object) -> None:
         """Another theme is shown: the next start shows it too, unless it is only looked at."""

@@ -70,6 +70,12 @@ BARE_KEY = re.compile(r"(?:^|[.:;] )(?!(?:I|A|a) (?!sets|adds))(?:\^?[A-Za-z1-9]
 """A sentence that begins with a key. A person can have other keys: `{suites.run}` stands for theirs."""
 OWN_KEYS = ("screens/suggest.py", "screens/label.py", "screens/help.py", "presenters/number_format.py")
 """Sheets, whose keys nobody can change, and `k tokens`."""
+KEYS_THAT_ACT = re.compile(
+    r"(?:\{[a-z]+\.[a-z_]+\}|(?<![\w-])(?:enter|esc|tab|space|F\d+|\^[a-z]))(?: again)? "
+    r"(?!(?:is|as|was|has)\b)[a-z]+s\b"
+)
+"""A key does nothing by itself: people press it. "Press esc to clear the filter", not "esc clears the filter"."""
+PAIR = 2
 NOT_READ = {
     # Errors are known by these old words (`known_as`): decisions about a cause are stored with them.
     "agents/http/errors.py": " is no address: ",
@@ -124,6 +130,49 @@ def _docstrings(node: ast.AST, *, shown: bool) -> Iterator[ast.AST]:
             )
             if not is_shown or node.name.startswith("_"):  # type: ignore[attr-defined]
                 yield one.value
+
+
+def keys_that_act() -> Iterator[str]:
+    """Where the app says what a key does, as if it did it by itself: `{suites.run} runs it`, `("esc", "clears it")`."""
+    for name, nodes in modules().items():
+        if not name.startswith(("tui/", "views/")):
+            continue
+        hidden = {id(text) for node in nodes for text in _docstrings(node, shown=False)}
+        for node in nodes:
+            said = "" if id(node) in hidden else _joined(node)
+            if match := KEYS_THAT_ACT.search(said):
+                yield f"{name}:{getattr(node, 'lineno', 0)}: {said[match.start() : match.end() + 30]}"
+
+
+def _joined(node: ast.AST) -> str:
+    """A text as it is read, with `{some.key}` for each value that is a key. A key and what it does, as a pair or as
+    arguments of `empty_state`, are one text."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(
+            _joined(one) if isinstance(one, ast.Constant) else "{some.key}" if "key" in ast.unparse(one) else "…"
+            for one in node.values
+        )
+    parts: list[ast.expr] = []
+    if isinstance(node, ast.Tuple) and len(node.elts) == PAIR:
+        parts = node.elts
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "empty_state":
+        parts = node.args
+    texts = [_joined(one) if isinstance(one, ast.Constant | ast.JoinedStr) else "…" for one in parts]
+    return " ".join(texts)
+
+
+@of_all_sources
+def test_no_key_acts_by_itself() -> None:
+    found = list(dict.fromkeys(keys_that_act()))
+    assert not found, 'write "Press {suites.run} to run it", or an entry such as ("esc", "close"):\n' + "\n".join(found)
+
+
+@pytest.mark.parametrize("text", ["{run.cancel} again stops it", "esc clears it", "F4 fixes it", "^t runs the test"])
+def test_keys_that_act_are_found(text: str) -> None:
+    assert KEYS_THAT_ACT.search(text)
+    assert not KEYS_THAT_ACT.search("Press esc to clear it. The tab is open.")
 
 
 @of_all_sources

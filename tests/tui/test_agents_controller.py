@@ -62,7 +62,7 @@ def test_agents_are_listed_filtered_and_described(controller: AgentsController) 
     assert "not UTF-8" in shown(controller.problem_lines(100))
     program = named(controller, "program")
     assert "python3" in (said := shown(controller.detail_lines(program, 80, {"agents.check": "ctrl+k"})))
-    assert "^k checks that it responds" in said
+    assert "Press ^k to check that it responds" in said
     assert controller.detail_lines(None, 80, {}) == []
     controller.query = "demo"
     assert controller.arrange().count() == 1

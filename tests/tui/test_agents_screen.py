@@ -88,7 +88,7 @@ async def test_a_conversation_streams_and_becomes_a_test(tmp_path: Path) -> None
         for size in ((80, 24), (140, 45)):
             await pilot.resize_terminal(*size)
             await settle(pilot)
-            assert re.search(r"to \S+   write a message; enter sends", text_of(app))
+            assert re.search(r"to \S+   write a message; press enter to send it", text_of(app))
         await pilot.press("tab", *"When?")
         assert screen.query_one("#prompt", Input).value == "When?"
         for number, words in enumerate(("Where is my order #W1042?", "And #W1017?"), 1):
@@ -304,7 +304,7 @@ async def test_a_run_is_planned_cancelled_and_resumed(tmp_path: Path) -> None:
         await until(pilot, lambda: isinstance(app.screen, RunScreen) and "of 10" in text_of(app))
         await until(pilot, lambda: "of $5.00" in text_of(app))
         await pilot.press("S", "S")
-        await until(pilot, lambda: "R resumes it" in text_of(app))
+        await until(pilot, lambda: "R to resume" in text_of(app))
         await pilot.press("R")
         await settle(pilot)
         assert isinstance(app.screen, ResumeScreen)

@@ -45,7 +45,7 @@ class Notes(list[Notification]):
 def test_a_note_with_a_place_names_the_persons_own_key() -> None:
     notes = Notes({"notice.go": "f9"})
     notes.notifier.say("Run 3 failed.", place=NotificationSource("run", "3"))
-    assert "F9 goes there" in notes[0].message
+    assert "F9: go there" in notes[0].message
     assert notes.said() == ["Run 3 failed."]
     assert notes.notifier.notices.last_place() == NotificationSource("run", "3")
 
@@ -68,7 +68,7 @@ def test_a_note_is_one_line_that_keeps_what_decides() -> None:
 def test_a_note_that_is_cut_still_says_where_it_leads() -> None:
     notes = Notes(room=55)
     notes.notifier.say("A sentence that is much longer than the line.", place=NotificationSource("run", "3"))
-    assert notes[0].message == "A sentence that is much l…  N: the rest  ^g goes there."
+    assert notes[0].message == "A sentence that is much lon…  N: the rest  ^g: go there"
     notes = Notes(room=55, typing=True)
     notes.notifier.say_error(AgentevalError("one thing after the other went wrong here, and again, and then again"))
     assert notes[0].message.startswith("one thing after the other went")

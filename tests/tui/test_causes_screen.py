@@ -172,7 +172,7 @@ async def test_empty_histories_say_what_to_do(tmp_path: Path) -> None:
     app = app_on(tmp_path, tmp_path / "none.db")
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        assert "1  goes to the suites" in await press(pilot, "9")
+        assert "Press 1 to go to the suites" in await press(pilot, "9")
         assert "Nothing is waiting for a person." in await press(pilot, "0")
         assert "label some runs first" in await press(pilot, "c")
 

@@ -93,7 +93,7 @@ def test_what_a_newer_execution_outdates_says_so(controller: CompareController) 
     assert controller.news == ""
     assert controller.note_newest("NEWER")
     assert controller.followed_newest
-    assert "there is a newer execution: ^r compares it" in "".join(map(plain, keyed(controller.head(140), {})))
+    assert "there is a newer execution: press ^r to compare it" in "".join(map(plain, keyed(controller.head(140), {})))
     found = controller.found
     assert found is not None
     controller.take(found, Sides(NEW, OLD))
@@ -101,7 +101,7 @@ def test_what_a_newer_execution_outdates_says_so(controller: CompareController) 
     controller.note_newest("NEWER")
     assert not controller.note_newest("NEWER")
     assert controller.note_newest("NEWEST")
-    assert controller.news.endswith("{compare.right} chooses it"), "an older execution was chosen by a person"
+    assert controller.news.endswith("press {compare.right} to choose it"), "an older execution was chosen by a person"
 
 
 def test_the_head_says_all_of_both_sides_and_counts_agree_with_the_rows(controller: CompareController) -> None:
@@ -201,7 +201,7 @@ def test_sides_are_swapped_and_the_baseline_stays_on_the_left(
     assert controller.command() == ["agenteval", "compare", OLD, NEW]
     set_baseline(session.store, OLD, who="ada", at_ms=NOON)
     controller.take(read_comparison(session, Sides()), Sides(agents=("shop/support",)))
-    assert controller.swapped() == "The baseline stays on the left: {compare.left} chooses another left side."
+    assert controller.swapped() == "The baseline stays on the left. Press {compare.left} to choose another left side."
     assert controller.command() == ["agenteval", "compare", "baseline", NEW, "--agent", "shop/support"]
     with pytest.raises(AgentevalError):
         read_comparison(session, Sides("nowhere", NEW))

@@ -481,11 +481,11 @@ async def test_hostile_words_in_every_field_are_shown_and_stay_as_they_are(shop:
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        (("D",), "one copied to shop.suite.yaml, u undoes."),
-        (("J",), "one moved in shop.suite.yaml, u undoes."),
-        (("j", "K"), "two moved in shop.suite.yaml, u undoes."),
-        (("x", "y"), "one deleted from shop.suite.yaml, u undoes."),
-        (("number_sign", *"new", "enter"), "one tagged in shop.suite.yaml, u undoes."),
+        (("D",), "one copied to shop.suite.yaml. Press u to undo."),
+        (("J",), "one moved in shop.suite.yaml. Press u to undo."),
+        (("j", "K"), "two moved in shop.suite.yaml. Press u to undo."),
+        (("x", "y"), "one deleted from shop.suite.yaml. Press u to undo."),
+        (("number_sign", *"new", "enter"), "one tagged in shop.suite.yaml. Press u to undo."),
     ],
 )
 async def test_what_is_changed_on_suites_can_be_undone(shop: Path, keys: tuple[str, ...], said: str) -> None:
@@ -505,7 +505,7 @@ async def test_what_is_changed_on_suites_can_be_undone(shop: Path, keys: tuple[s
         await pilot.press("u")
         await settle(pilot)
         assert file.read_bytes() == before
-        assert any(note.message == f"Undone: {said.removesuffix(', u undoes.')}." for note in app._notifications)
+        assert any(note.message == f"Undone: {said.removesuffix('. Press u to undo.')}." for note in app._notifications)
 
 
 async def test_several_changes_are_undone_one_after_the_other_and_none_over_what_another_program_wrote(
@@ -575,7 +575,7 @@ async def test_a_test_that_was_deleted_comes_back_and_an_edit_follows_a_renamed_
             await pilot.press(key)
             await settle(pilot)
         assert b"id: one" not in file.read_bytes()
-        assert any("one deleted in shop.suite.yaml, ^z undoes." in note.message for note in app._notifications)
+        assert any("one deleted in shop.suite.yaml. Press ^z to undo." in note.message for note in app._notifications)
         screen._focus_pane("tests")
         await settle(pilot)
         await pilot.press("ctrl+z")

@@ -69,7 +69,7 @@ def test_the_list_gives_its_tests_the_room_below_it() -> None:
     assert controller.tests_heading() == ("tests", "1 test · 0 tokens · $0.75")
     assert controller.tests_of(replace(row, status="running")) is None, "more runs may have ended"
     controller.take_tests(replace(row, runs=MOST_RUNS + 1), [])
-    assert plain(controller.test_lines(80, 10)[0]).strip() == "2,001 runs: enter lists them."
+    assert plain(controller.test_lines(80, 10)[0]).strip() == "2,001 runs: press enter to list them."
     for number in range(EXECUTIONS_KEPT + 5):
         controller.take_tests(replace(row, id=str(number)), tests)
     assert controller.tests_of(row) is None

@@ -272,7 +272,7 @@ async def test_a_notification_leads_to_what_it_is_about_and_is_listed(tmp_path: 
         assert len(about) == 1
         assert about[0].text.startswith("kunden-deutschland run")
         await pilot.pause()
-        assert "^g goes there" in text_of(app)
+        assert "^g: go there" in text_of(app)
         await pilot.press("N")
         assert isinstance(app.screen, NotificationLogScreen)
         await pilot.pause()
@@ -542,10 +542,14 @@ async def test_inspect_opens_the_newest_failure_and_says_where_runs_come_from_wh
         await settle(pilot)
         shown = " ".join(text_of(empty).split())
         assert "No run is open." in shown
-        assert "^x runs a test" in shown
-        assert "^y goes to the history" in shown
+        assert "^x to run a test" in shown
+        assert "press ^y to go to the history" in shown
         # Empty states of other screens name the person's keys, too.
-        for key, said in (("6", "1 goes to the suites"), ("9", "1 goes to the suites"), ("ctrl+y", "^x runs what is")):
+        for key, said in (
+            ("6", "Press 1 to go to the suites"),
+            ("9", "Press 1 to go to the suites"),
+            ("ctrl+y", "then ^x to run what is"),
+        ):
             await pilot.press(key)
             await settle(pilot)
             assert said in " ".join(text_of(empty).split())

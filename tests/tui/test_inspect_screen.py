@@ -290,11 +290,11 @@ async def test_a_narrow_inspect_shows_in_each_pane_the_run_that_is_open(fresh: t
         )
         assert re.search(r"then ✓+ .*\+\d+  F9 list", shown)
         await pilot.press("ctrl+t")
-        assert any("^s saves it, then ^t runs order-status" in note.message for note in app._notifications)
+        assert any("Press ^s to save, then ^t to run order-status" in note.message for note in app._notifications)
         await pilot.press("ctrl+s")
         await until(pilot, lambda: not screen.controller.is_edited)
         await settle(pilot)
-        assert any("^t runs the test again" in note.message for note in app._notifications)
+        assert any("Press ^t to run the test again" in note.message for note in app._notifications)
         assert "^t run again" in text_of(app).split("\n")[-1]
         for x, pane in ((20, "looked"), (34, "config"), (3, "transcript"), (34, "config")):
             await pilot.click("#tabs", offset=(x, 0))

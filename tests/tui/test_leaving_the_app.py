@@ -138,7 +138,7 @@ async def test_ctrl_c_names_the_key_that_quits(samples: tuple[Path, Path]) -> No
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await settle(pilot)
         await pilot.press("ctrl+c")
-        assert notes(app) == ["q quits; in a text field, ^q does. Running executions continue."]
+        assert notes(app) == ["Press q to quit, or ^q in a text field. Running executions continue."]
         await pilot.press("slash", "ctrl+q")
     assert app.return_code == 0
 

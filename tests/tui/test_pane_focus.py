@@ -151,7 +151,7 @@ async def test_with_few_cells_every_pane_has_a_name_and_what_to_do_is_said_whole
         await until(pilot, lambda: isinstance(app.screen, InspectScreen))
         await settle(pilot)
         said = " ".join(text_of(app).split())
-        assert "No run is open. 1 goes to the suites: " in said
+        assert "No run is open. Press 1 to go to the suites, r to run a test" in said
         # No key leads into its empty editor, where the next one would be typed.
         assert text_of(app).splitlines()[-1].split() == ["1", "suites", "5", "history", "?", "help"]
         for key in ("e", "tab", "tab"):
@@ -163,7 +163,7 @@ async def test_with_few_cells_every_pane_has_a_name_and_what_to_do_is_said_whole
         last = text_of(app).splitlines()[-1]
         assert "1 suites  i import…" in last
         assert "enter open" not in last, "there is nothing to open"
-        assert "5 goes to the history: enter on an execution, then on a run, opens that run." in said, said
+        assert "press 5 to go to the history and open a run there." in said, said
     app = app_on(suites, db)
     async with app.run_test(size=(40, 12)) as pilot:
         await settle(pilot)

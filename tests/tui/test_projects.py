@@ -99,8 +99,8 @@ async def test_where_nothing_is_of_this_project_the_key_is_named(
     app = AgentevalApp(AppStart(db=db))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press(key)
-        shown = await _shown(pilot, "H shows all projects")
-        assert "5 executions of other projects are in the history: H shows all projects" in shown, shown
+        shown = await _shown(pilot, "Press H to show all projects")
+        assert "Other projects have 5 executions. Press H to show all projects" in shown, shown
 
 
 def _inspected(app: AgentevalApp) -> str:

@@ -88,7 +88,7 @@ def test_only_keys_that_do_something_are_named(controller: ReviewController) -> 
         controller.go_on(None)
     assert controller.key_names() == ["failures", "differ", "sample", "agreement", "undo"]
     assert "All done: 0 labelled, 3 skipped." in said(controller)
-    assert "u  goes back to the previous one" in said(controller)
+    assert "u  go back to the previous one" in said(controller)
     controller.begin_anew()
     controller.take([])
     assert "Nothing is waiting for a person." in said(controller)

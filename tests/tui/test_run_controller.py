@@ -178,7 +178,7 @@ def test_how_it_ended_is_said_and_what_can_be_done_then() -> None:
     assert plain(controller.heading(130, 120)[1]) == "exec EXEC"
     for status, says in (
         ("failed", "title: failed, 0 of 6 passed. why"),
-        ("stopped", "title: stopped, 0 of 6 passed. why {run.resume} resumes it."),
+        ("stopped", "title: stopped, 0 of 6 passed. why Press {run.resume} to resume it."),
         ("finished", "title: finished, 0 of 6 passed."),
     ):
         watch.lost = False

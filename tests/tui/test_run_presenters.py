@@ -139,7 +139,7 @@ def test_facts_say_plan_limits_judges_and_who_is_slow() -> None:
     view.apply(events.Ended(0, "stopped", "the limit of $1.00 was reached"))
     text = "\n".join(map(plain, facts(view, agents_of(view), Expected(), (), 80)))
     assert "stopped: the limit of $1.00 was reached" in text
-    assert f"{waiting_counts(view)} runs are left:  R resumes it" in text
+    assert f"{waiting_counts(view)} runs are left:  press R to resume" in text
     for width in (20, 40, 80, 140):
         assert all(width_of(line) <= width for line in facts(view, ["a"] * 9, Expected(), slow, width, lost=True))
 

@@ -140,7 +140,7 @@ def test_where_nothing_fits_it_says_what_to_do(store: Store, tmp_path: Path) -> 
     controller.words, controller.elsewhere = "", 3
     assert "3 executions" in shown(controller.empty())
     controller.elsewhere = 0
-    assert "shows a longer window" in shown(controller.empty())
+    assert "show a longer window" in shown(controller.empty())
     controller.fail()
     assert controller.plot_lines(80, 11) == controller.legend_lines(80) == controller.readout_lines(80) == []
 

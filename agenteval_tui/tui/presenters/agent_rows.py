@@ -94,7 +94,7 @@ def agent_lines(
     """An agent in full, with its last check or the one that is going on. `check_key` checks it."""
     lines = [*view_lines(agent_in_full(one, keys, trusting), width), ()]
     if one.key not in reports:
-        said = f"Not checked. {check_key} checks that it responds, accepts the key, streams and calls tools."
+        said = f"Not checked. Press {check_key} to check that it responds, accepts the key, streams and calls tools."
         return [*lines, *paragraph(said, width, "dim")]
     report = reports[one.key]
     if report is None:
@@ -117,7 +117,7 @@ def chat_status(chat: Conversation | None, waiting_ms: float | None, width: int)
         return fit(((" Nothing here is stored.", "dim"),), width)
     if chat.busy:
         took = duration(waiting_ms) if waiting_ms is not None else ""
-        return fit(((" ", ""), mark("running"), (f" answering {took}", "running"), ("   esc cancels", "dim")), width)
+        return fit(((" ", ""), mark("running"), (f" answering {took}", "running"), ("   esc to cancel", "dim")), width)
     last, whole = chat.turns[-1], chat.usage
     cells: list[Cell] = [(" ", "")]
     if last.error is not None:

@@ -116,11 +116,11 @@ def _sign(group: CauseGroup, dim: str) -> Cell:
 def no_causes(causes: Causes, *, words: bool, only_open: bool) -> list[Line]:
     """What the list says where it has no rows: why, and what to do next."""
 
-    scope = ("{causes.scope}", "looks at the newest runs of every test, or at all runs")
+    scope = ("{causes.scope}", "look at the newest runs of every test, or at all runs")
     if words:
-        return empty_state("", "No cause matches these words.", "esc", "clears the filter")
+        return empty_state("", "No cause matches these words.", "esc", "clear the filter")
     if only_open and causes.groups:
-        return empty_state("", "Every cause has a decision.", "{causes.only_open}", "shows them all", style="passed")
+        return empty_state("", "Every cause has a decision.", "{causes.only_open}", "show them all", style="passed")
     if not causes.ended and causes.scope.runs:
         many = count(len(causes.scope.runs), "run")
         grade = "agenteval grade grades stored runs with the criteria in a file."

@@ -140,7 +140,7 @@ def problem_rows(
         lines += [fit((*line, (" …", "dim")), width) if cut else line for line in whole[number][:size]]
         owners += [number] * size
     if more := sizes.count(0):
-        lines.append(fit(((f"   … {count(more, 'more problem')}: {next_key} goes to the next", "dim"),), width))
+        lines.append(fit(((f"   … {count(more, 'more problem')}; press {next_key} for the next", "dim"),), width))
         owners.append(-1)
     return ProblemLines(lines, owners)
 

@@ -155,7 +155,9 @@ def _ending(view: ExecutionView, status: str, message: str, width: int, resume_k
     left = waiting_counts(view)
     if left and not view.listens:
         words = f"{count(left, 'run')} {'is' if left == 1 else 'are'} left:  "
-        lines.append(fit((("   ", ""), (words, "dim"), (resume_key, "bold accent"), (" resumes it", "")), width))
+        lines.append(
+            fit((("   ", ""), (words, "dim"), ("press ", ""), (resume_key, "bold accent"), (" to resume", "")), width)
+        )
     return lines
 
 

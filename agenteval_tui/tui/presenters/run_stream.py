@@ -57,7 +57,7 @@ class RunStream:
                 asked = [*asked[: PROMPT_LINES - 1], fit((*asked[PROMPT_LINES - 1], (" …", "dim")), inner)]
             lines += [(space, *line) for line in wrap_to(asked, inner)]
         if dropped:
-            note = f"… {count(dropped, 'earlier part')}; enter opens the whole transcript"
+            note = f"… {count(dropped, 'earlier part')}; press enter for the whole transcript"
             lines.append(fit((space, (note, "dim")), width))
         kept: dict[int, tuple[StreamPart, list[Line]]] = {}
         for part in parts:

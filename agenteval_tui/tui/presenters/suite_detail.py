@@ -264,7 +264,7 @@ def _last_runs(runs: Sequence[RunRow], now_ms: int, width: int) -> list[Line]:
 
 
 def _never(run: str, width: int) -> list[Line]:
-    return paragraph(f"Not run yet: {run} runs it." if run else "Not run yet.", width, "dim")
+    return paragraph(f"Not run yet. Press {run} to run it." if run else "Not run yet.", width, "dim")
 
 
 def _criterion(node: Node, runs: TestRuns | None, now_ms: int, width: int) -> list[Line]:

@@ -64,17 +64,17 @@ def indented(lines: Iterable[Line], by: int = 1) -> list[Line]:
 
 def empty_state(purpose: str, why: str, key: str = "", what: str = "", *more: str, style: str = "") -> list[Line]:
     """What a screen shows that has nothing yet: what it is for, why it is empty, the one key to press (`{suites.run}`
-    and the like stand for the person's keys); then what else helps."""
+    and the like stand for the person's keys) and what to do with it ("run it"); then what else helps."""
     lines: list[Line] = [()]
     if purpose:
         lines += [(("  ", ""), (purpose, "bold")), ()]
     lines.append((("  ", ""), (why, style)))
     if key:
-        lines += [(), (("  ", ""), (key, "bold accent"), (f"  {what}", ""))]
+        lines += [(), (("  Press ", ""), (key, "bold accent"), (f" to {what}.", ""))]
     return [*lines, *((("  ", ""), (one, "dim")) for one in more)]
 
 
-SUITES_KEY = ("{go.suites}", "goes to the suites: run tests there")
+SUITES_KEY = ("{go.suites}", "go to the suites and run tests there")
 IMPORT = "agenteval import FILE imports recordings from other tools."
 
 
@@ -85,8 +85,8 @@ def nothing_ran(purpose: str = "") -> list[Line]:
 
 def nothing_here(elsewhere: int, purpose: str = "") -> list[Line]:
     """What a screen about runs shows if this project has none, and others have this many executions."""
-    there = "1 execution of another project is" if elsewhere == 1 else f"{elsewhere:,} executions of other projects are"
-    shown = f"{there} in the history: {{everywhere.projects}} shows all projects."
+    there = "Another project has 1 execution" if elsewhere == 1 else f"Other projects have {elsewhere:,} executions"
+    shown = f"{there}. Press {{everywhere.projects}} to show all projects."
     return empty_state(purpose, "Nothing in this project has run yet.", *SUITES_KEY, shown)
 
 

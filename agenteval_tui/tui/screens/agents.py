@@ -82,7 +82,9 @@ class AgentsScreen(FrameScreen):
                 # In sight at every size, whatever has the keys.
                 with Horizontal(id="message"):
                     yield LineBlock(lambda width: self.controller.to_lines(self._one, width), id="to")
-                    yield MessageInput(placeholder="write a message; enter sends", id="prompt", classes="filter")
+                    yield MessageInput(
+                        placeholder="write a message; press enter to send it", id="prompt", classes="filter"
+                    )
         yield self.key_bar()
 
     def on_mount(self) -> None:
@@ -277,7 +279,7 @@ class AgentsScreen(FrameScreen):
             return
         chat = self.controller.chat_with(one)
         if chat is not None and chat.busy:
-            self.agenteval.say("The agent is still answering; esc cancels that.")
+            self.agenteval.say("The agent is still answering. Press esc to cancel.")
             return
         self._permitted([one], "Asking this agent", lambda permission: self._ask(one, text, permission))
 
@@ -341,7 +343,7 @@ class AgentsScreen(FrameScreen):
             if written is not None:
                 self.agenteval.show_test(*written)
                 self.agenteval.say(
-                    "Added as a draft: {suites.edit} edits its criteria, {suites.run} runs it:"
+                    "Added a draft. Press {suites.edit} to edit its criteria, {suites.run} to run it:"
                     f" {one_line(written[1], 60)}"
                 )
 

@@ -64,9 +64,9 @@ def no_chat() -> list[Line]:
     """What is shown instead of a conversation."""
     return empty_state(
         "A place to try a prompt.",
-        "Nothing is stored; {agents.test} turns the conversation into a test.",
+        "Nothing is stored. Press {agents.test} to turn the conversation into a test.",
         "tab",
-        "goes to the message line below; enter sends what you type",
+        "write a message, and enter to send it",
         style="dim",
     )
 
@@ -206,12 +206,12 @@ class AgentsController:
     def empty(self) -> list[Line]:
         """What is shown instead of rows."""
         if self.query:
-            return empty_state("", "No agent matches the filter.", "esc", "clears it")
+            return empty_state("", "No agent matches the filter.", "esc", "clear the filter")
         return empty_state(
             "An agent is what a suite tests: a model, a program or a URL. Check your agents here, and try a prompt.",
             "No agents are configured.",
             "{go.suites}",
-            "goes to the suites: {suites.editor} opens a suite; name your agents under `agents:`",
+            "go to the suites, then {suites.editor} to open one; name your agents under `agents:`",
             "Or write agents.yaml in the configuration folder; `agenteval doctor` says where that is.",
         )
 

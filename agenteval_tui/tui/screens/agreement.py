@@ -60,9 +60,10 @@ class AgreementScreen(Sheet["tuple[str, ...]"]):
 
     def compose(self) -> ComposeResult:
         keymap = services(self).keymap
+        label = key_of("inspect.label", keymap)
         empty = [
             ((" Nothing to compare yet: label some runs first.", ""),),
-            ((f" {key_of('inspect.label', keymap)} labels a run in Inspect; Review takes you through many.", "dim"),),
+            ((f" Press {label} in Inspect to label a run; Review takes you through many.", "dim"),),
         ]
         keys = (*((("enter", "where they differ"),) if self._figures else ()), ("esc", "close"))
         with SheetFrame("How often criteria and judges agree with people", keys, width="medium"):

@@ -206,7 +206,7 @@ class ImportScreen(_FileScreen):
         if self._busy:
             return
         if not path.strip():
-            self.tell(error=AgentevalError("type a file name", mend="tab completes it"))
+            self.tell(error=AgentevalError("type a file name", mend="press tab to complete it"))
             return
         if self._opens():
             self.dismiss(ImportOutcome(self._done, opens=not self._many))

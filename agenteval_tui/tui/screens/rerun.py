@@ -18,7 +18,9 @@ def run_again(screen: FrameScreen, loaded: LoadedSuite | None, test: str, *, edi
     if loaded is None or loaded.suite is None or all(one.id != test for one in loaded.suite.tests):
         app.say(f"{one_line(test, 60)} is not in an open suite file, so it can't run again.")
     elif edited:
-        app.say(f"The edit is not saved: {{edit.save}} saves it, then {again_key(screen)} runs {one_line(test, 30)}.")
+        app.say(
+            f"The edit is not saved. Press {{edit.save}} to save, then {again_key(screen)} to run {one_line(test, 30)}."
+        )
     else:
         app.start_run([loaded.path], PlanOptions(tests=(f"{loaded.key}::{test}",), title=test))
 

@@ -168,14 +168,15 @@ class ReviewController:
         """What is said when nothing waits any more."""
         labelled, skipped = self._counts()
         said = f"All done: {labelled} labelled, {skipped} skipped." if self._done else sentence(NOTHING)
-        lines = empty_state(PURPOSE, said, "{review.failures}", "adds failures without a label", style="passed")
-        others = [
-            ("{review.differ}", "adds results that differ from their label"),
-            ("{review.sample}", f"adds {count(SAMPLE, 'random run')}"),
-            ("{review.agreement}", "shows how often criteria and judges agree with people"),
-            *([("{review.undo}", "goes back to the previous one")] if self._done else []),
+        ways = [
+            ("{review.failures}", "add failures without a label"),
+            ("{review.differ}", "add results that differ from their label"),
+            ("{review.sample}", f"add {count(SAMPLE, 'random run')}"),
+            ("{review.agreement}", "show how often criteria and judges agree with people"),
+            *([("{review.undo}", "go back to the previous one")] if self._done else []),
         ]
-        return [*lines, *((("  ", ""), (key, "bold accent"), (f"  {what}", "dim")) for key, what in others)]
+        lines = empty_state(PURPOSE, said, style="passed")
+        return [*lines, (), *((("  ", ""), (key, "bold accent"), (f"  {what}", "")) for key, what in ways)]
 
     def key_names(self) -> list[str]:
         """What can be done now: names of actions. Verdicts stand beside the rating."""

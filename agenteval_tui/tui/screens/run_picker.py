@@ -32,7 +32,7 @@ def choose_other_run(screen: FrameScreen, run: str, then: Callable[[str], None])
     def show(found: tuple[RunRow, list[RunRow]]) -> None:
         row, others = found
         if not others:
-            screen.agenteval.say("No other run of this test is stored. {inspect.run} in Inspect runs it again.")
+            screen.agenteval.say("No other run of this test is stored. Press {inspect.run} in Inspect to run it again.")
         elif screen.is_current:
             screen.app.push_screen(RunPickerScreen(row, others), lambda chosen: then(chosen) if chosen else None)
 

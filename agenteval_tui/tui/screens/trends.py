@@ -324,7 +324,7 @@ class TrendsScreen(FrameScreen):
     def action_quarantine(self) -> None:
         target = self.controller.quarantine_target(self._row())
         if target is None:
-            self.agenteval.say("Choose a test: tab goes to the flaky ones.")
+            self.agenteval.say("Choose a test, or press tab for the flaky ones.")
             return
 
         def done(said: str | None) -> None:

@@ -349,15 +349,15 @@ class TrendsController:
             return nothing_here(self.elsewhere, PURPOSE)
         if self.words:
             why = "No run in this window matches the filter."
-            return empty_state("", why, "esc", "clears the filter", "{trends.window} changes the window.")
+            return empty_state("", why, "esc", "clear the filter", "Press {trends.window} to change the window.")
         if self.window != "all":
             why = f"Nothing ran in {window_label(window_ms(self.window))}."
             return empty_state(
                 PURPOSE,
                 why,
                 "{trends.window}",
-                "shows a longer window",
-                "{go.suites} goes to the suites: run tests there.",
+                "show a longer window",
+                "Press {go.suites} to go to the suites and run tests there.",
             )
         return nothing_ran(PURPOSE)
 

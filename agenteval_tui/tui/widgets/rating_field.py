@@ -88,4 +88,4 @@ class RatingField(Widget, can_focus=True):
         cells += [(f" {number}  ", "bold accent" if here else "dim") for number in RATINGS]
         ends = f" 1 {RATINGS[1]}, 5 {RATINGS[5]}"
         ways: list[Line] = [(*cells, (f"{ends}; 4 or 5 pass", "dim")), (*cells, (ends, "dim"))]
-        return list(longest_that_fits(ways, self.size.width)) if here else [*cells, (" tab comes here", "dim")]
+        return list(longest_that_fits(ways, self.size.width)) if here else [*cells, (" press tab to rate", "dim")]

@@ -164,8 +164,8 @@ class CompareController:
         """What has happened since it was compared; "" for nothing."""
         if not self.outdated:
             return ""
-        news = "{compare.refresh} compares it" if self.followed_newest else "{compare.right} chooses it"
-        return f"there is a newer execution: {news}"
+        news = "{compare.refresh} to compare it" if self.followed_newest else "{compare.right} to choose it"
+        return f"there is a newer execution: press {news}"
 
     @property
     def waits(self) -> bool:
@@ -180,7 +180,7 @@ class CompareController:
         if sides is None or found is None:
             return None
         if found.a.kind == "baseline":
-            return "The baseline stays on the left: {compare.left} chooses another left side."
+            return "The baseline stays on the left. Press {compare.left} to choose another left side."
         a, b = found.a.reference, found.b.reference
         return replace(sides, a=b, b=a, agents=sides.agents[::-1], variations=sides.variations[::-1])
 
@@ -312,9 +312,9 @@ class CompareController:
         if self.found is None:
             return empty_state(PURPOSE, "Nothing is compared yet.")
         if self.words:
-            return empty_state("", "No test or criterion matches these words.", "esc", "clears the filter")
+            return empty_state("", "No test or criterion matches these words.", "esc", "clear the filter")
         said = "Nothing changed: pass rates and scores are the same."
-        return empty_state("", said, "{compare.everything}", "shows the unchanged tests too", style="passed")
+        return empty_state("", said, "{compare.everything}", "show the unchanged tests too", style="passed")
 
     def heading(self) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         """The left and right texts of the title."""

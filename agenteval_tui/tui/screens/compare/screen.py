@@ -56,8 +56,8 @@ WIDE = 180  # columns from which a change is shown in full beside the list
 NOTHING_BEFORE = (
     "Nothing ran these tests before, and they have no baseline.",
     "{go.suites}",
-    "goes to the suites: run them again, then see here what changed",
-    "{compare.left} chooses the left side, {compare.right} the right one.",
+    "go to the suites; run the tests again, then see here what changed",
+    "Press {compare.left} to choose the left side, or {compare.right} to choose the right one.",
 )
 _PAIRS = 12  # of agents or variations, at most
 _TO = "→" if UNICODE else "->"
@@ -279,7 +279,9 @@ class CompareScreen(FilteredScreen):
             self._list.set_empty(empty_state(PURPOSE, *NOTHING_BEFORE))
         else:
             lines = error_lines(error, max(self.size.width - 4, 20))
-            hint: Line = (("  {compare.left} chooses the left side, {compare.right} the right one.", "dim"),)
+            hint: Line = (
+                ("  Press {compare.left} to choose the left side, or {compare.right} to choose the right one.", "dim"),
+            )
             self._list.set_empty([(), *(((" ", ""), *line) for line in lines), (), hint])
 
     def show_filtered(self) -> None:
@@ -446,7 +448,7 @@ class CompareScreen(FilteredScreen):
         """The right side's execution becomes the baseline of its tests."""
         found = self.controller.found
         if self.controller.of_versions:
-            self.agenteval.say("These are two versions, not executions: {compare.left} chooses executions.")
+            self.agenteval.say("These are versions, not executions. Press {compare.left} to choose executions.")
         elif found is not None:
             ask_for_baseline(self, found.b)
 
@@ -456,7 +458,7 @@ class CompareScreen(FilteredScreen):
         if found is not None and len(found.b.executions) == 1:
             self.agenteval.show_causes(found.b.executions[0])
         else:
-            self.agenteval.say("Causes belong to one execution: {compare.right} chooses the right side.")
+            self.agenteval.say("Causes belong to one execution. Press {compare.right} to choose one.")
 
     def action_copy(self) -> None:
         """Copy the command that prints this comparison."""

@@ -131,7 +131,7 @@ class TestListPane(TitledPane[EditorController]):
         overview = self._controller.overview
         if overview is None:
             return
-        self.tests.set_empty([(), (("  No tests here.", ""),), (("  {edit.new} makes one.", "dim"),)])
+        self.tests.set_empty([(), (("  No tests here.", ""),), (("  Press {edit.new} to make one.", "dim"),)])
         shown = (overview, self._controller.edited_keys(), self._words)
         if shown != self._shown:  # each list that is shown anew is sent anew, also in answer to a letter
             self._shown = shown
@@ -300,7 +300,7 @@ class CriteriaPane(TitledPane[EditorController]):
         rows = CriterionRows([criterion.copy() for criterion in doc.form.criteria], bad, doc.changed_criteria())
         if rows == view.source and view.cursor == doc.criterion:
             return
-        view.set_empty([(("  No criteria: {edit.new} adds one.", "dim"),)])
+        view.set_empty([(("  No criteria. Press {edit.new} to add one.", "dim"),)])
         view.styles.height = max(len(doc.form.criteria), 1)
         view.set_source(rows, keep_key=str(doc.criterion))
 
@@ -490,7 +490,7 @@ class PreviewPane(TitledPane[EditorController]):
                 app.say("No small edit makes it pass: the answer is too far from what is asked.")
             elif config.text == before:
                 config.replace_all(suggestions[0].relaxation.new_text)
-                app.say(f"{suggestions[0].relaxation.title}. {{edit.undo}} undoes it.")
+                app.say(f"{suggestions[0].relaxation.title}. Press {{edit.undo}} to undo it.")
 
         start_worker(self.screen, put, group="relax", awaited=True, name="relaxing")
 

@@ -451,7 +451,7 @@ class EditorScreen(FrameScreen):
     def action_revert(self) -> None:
         if self.controller.revert():
             self._refill()
-            self.agenteval.say("Reverted to the saved test; {edit.undo} brings your edits back.")
+            self.agenteval.say("Reverted to the saved test. Press {edit.undo} to get your edits back.")
         else:
             self.agenteval.say("Nothing is changed.")
 
@@ -504,7 +504,7 @@ class EditorScreen(FrameScreen):
         elif self._pane != "tests" and self._has_criterion("delete"):
             name = self.controller.delete_criterion()
             self._refill()
-            self.agenteval.say(f"{one_line(name, 60)} is removed when you save; {{edit.undo}} brings it back.")
+            self.agenteval.say(f"{one_line(name, 60)} is removed when you save. Press {{edit.undo}} to keep it.")
 
     def action_move(self, by: int) -> None:
         session = self.agenteval.session
@@ -527,14 +527,14 @@ class EditorScreen(FrameScreen):
         if doc is None:
             return
         if doc.edited:
-            self.agenteval.say("This test has unsaved edits: {edit.save} saves, {edit.revert} drops them.")
+            self.agenteval.say("This test has unsaved edits: press {edit.save} to save, {edit.revert} to drop them.")
             return
         taken: list[WrittenFile] = []
 
         def done(written: list[LoadedSuite]) -> None:
             words = self.controller.files_changed(doc, what, written, taken)
             if words:
-                self.agenteval.say(f"{words}, {key_of('edit.undo', self.agenteval.keymap)} undoes.")
+                self.agenteval.say(f"{words}. Press {key_of('edit.undo', self.agenteval.keymap)} to undo.")
             self.reload()
 
         change_files(self, [(doc.loaded, [doc.test_id])], change, f"{verb} {doc.test_id}", done, taken=taken)
@@ -596,7 +596,7 @@ class EditorScreen(FrameScreen):
         if renamed and self.controller.doc is again:
             self._fill()  # its id is in the form, too
         where = f"{written.path.name}:{written.line_of(again.test_id)}"
-        self.agenteval.say(f"Saved {where}. {again_key(self)} runs the test.")
+        self.agenteval.say(f"Saved {where}. Press {again_key(self)} to run the test.")
         if again.test_id != doc.test_id:
             self.agenteval.say("The history keeps its earlier runs under the old id.", severity="warning")
         self.reload()
@@ -705,7 +705,7 @@ class EditorScreen(FrameScreen):
         if doc is None:
             return
         if doc.edited:
-            self.agenteval.say("This fix changes the file: first {edit.save} saves your edits, then {edit.fix}.")
+            self.agenteval.say("This fix changes the file. Press {edit.save} to save your edits, then {edit.fix}.")
             return
         if self.still_writes("save"):
             return
@@ -771,7 +771,7 @@ class EditorScreen(FrameScreen):
         if doc is None:
             return
         if trial is None:
-            self.agenteval.say(f"{doc.test_id} has not run yet: {again_key(self)} runs it.")
+            self.agenteval.say(f"{doc.test_id} has not run yet. Press {again_key(self)} to run it.")
             return
         if doc.chosen is not None:
             self.controller.take_in(self._shown())

@@ -423,7 +423,7 @@ class HistoryController:
             return []
         row, tests = self._shown
         if row.runs > MOST_RUNS:
-            return [((f"   {row.runs:,} runs: enter lists them.", "dim"),)]
+            return [((f"   {row.runs:,} runs: press enter to list them.", "dim"),)]
         return test_lines(tests, width, most)
 
     # Lines
@@ -448,18 +448,18 @@ class HistoryController:
     def empty(self) -> list[Line]:
         """What is shown instead of rows."""
         if self._query:
-            return [(), (("  Nothing fits.", ""),), (("  esc clears the search.", "dim"),)]
+            return [(), (("  Nothing fits.", ""),), (("  Press esc to clear the search.", "dim"),)]
         if self.failed_only:
-            return [(), (("  Everything passed.", "passed"),), (("  {history.failed} shows all.", "dim"),)]
+            return [(), (("  Everything passed.", "passed"),), (("  Press {history.failed} to show all runs.", "dim"),)]
         if self._elsewhere:
             return nothing_here(self._elsewhere)
         if self.execution is not None:
-            return [(), (("  No run of this execution is left.", ""),), (("  esc goes back.", "dim"),)]
+            return [(), (("  No run of this execution is left.", ""),), (("  Press esc to go back.", "dim"),)]
         return [
             (),
             (("  Nothing has run yet.", ""),),
-            (("  {go.suites} goes to the suites; {suites.run} runs what is selected there.", "dim"),),
-            (("  {history.import} imports recordings from other tools.", "dim"),),
+            (("  Press {go.suites} to go to the suites, then {suites.run} to run what is selected.", "dim"),),
+            (("  Press {history.import} to import recordings from other tools.", "dim"),),
         ]
 
     def heading(self) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:

@@ -475,7 +475,7 @@ class HistoryScreen(FrameScreen):
 
         def then(other: str | None) -> None:
             if other is None:
-                self.agenteval.say("Nothing ran before it: mark two with {history.mark}, then {history.compare}.")
+                self.agenteval.say("Nothing ran before it. Mark two with {history.mark}, then press {history.compare}.")
             else:
                 self.agenteval.compare(other, row.id, test=test)
 

@@ -308,7 +308,7 @@ class InspectController:
         elif draft is not None and draft.base != saved:
             draft.base = saved
             self._say(
-                "The file's config changed. Your edit is kept; {inspect.revert} drops it.",
+                "The file's config changed. Your edit is kept; press {inspect.revert} to drop it.",
                 severity="warning",
             )
         # How it is saved was judged when the run was opened; an edit is judged now, and so is a long config.
@@ -471,7 +471,7 @@ class InspectController:
             return
         self._drafts[key] = kept[0]
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(kept[1] / 1000))
-        self._say(f"Your unsaved edit of {when} is back. {{inspect.revert}} drops it.")
+        self._say(f"Your unsaved edit of {when} is back. Press {{inspect.revert}} to drop it.")
 
     def _draft_key(self, number: int | None = None) -> DraftKey:
         """Of the chosen criterion, or of another; -1: the last."""

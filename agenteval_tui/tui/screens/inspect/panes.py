@@ -259,8 +259,8 @@ class EvidencePane(TitledPane[InspectController]):
         """Say that no run is open, and how one is opened."""
         keymap = services(self).keymap
         ways = (
-            "{go.suites} goes to the suites: {suites.run} runs a test, {suites.inspect} opens its last failure.",
-            "{go.history} goes to the history: {history.open} on an execution, then on a run, opens that run.",
+            "Press {go.suites} to go to the suites, {suites.run} to run a test, or {suites.inspect} to open a failure.",
+            "Or press {go.history} to go to the history and open a run there.",
         )
         self.say(("No run is open.", ""), *((with_keys(way, keymap), "dim") for way in ways))
 

@@ -330,7 +330,7 @@ class BranchesPane(TitledPane[BranchesController]):
     def _keep(self, *, prompt: bool) -> None:
         branch = self.forks.branch(self.steps.cursor) if self.shows_forks else None
         if branch is None or self.forks.tree is None:
-            services(self).say("Choose a fork first: {branches.forks} shows them.")
+            services(self).say("Choose a fork first. Press {branches.forks} to show them.")
         else:
             self.post_message(self.KeepWanted(self.forks.tree.forks.run.id, branch, prompt))
 
@@ -338,7 +338,7 @@ class BranchesPane(TitledPane[BranchesController]):
         """Say, where forks are shown, that a key is about repetitions."""
         if not self.shows_forks:
             return True
-        services(self).say("This works on repetitions: {branches.forks} shows them.")
+        services(self).say("This works on repetitions. Press {branches.forks} to show them.")
         return False
 
     def action_fork(self) -> None:

@@ -611,7 +611,7 @@ class InspectScreen(FrameScreen):
 
         def made(written: tuple[str, str] | None) -> None:
             if written is not None:
-                self._say(f"Added test {written[1]} to {Path(written[0]).name}: {{go.suites}} lists it.")
+                self._say(f"Added test {written[1]} to {Path(written[0]).name}. Press {{go.suites}} to see it.")
 
         def asked(runs: GoodRuns) -> None:
             self.app.push_screen(sheet("make_test", runs, "run"), made)
@@ -714,7 +714,7 @@ class InspectScreen(FrameScreen):
                 self._read_run(place.run, view=place.view, beside=place.beside)
             return True
         if self.controller.is_edited and not self.controller.is_new:
-            self._say("The edit is kept but not saved: {go.inspect} returns to it.")
+            self._say("The edit is kept but not saved. Press {go.inspect} to return to it.")
         return False
 
     # The transcript
@@ -927,7 +927,7 @@ class InspectScreen(FrameScreen):
             return state.bench if state.result is not None else None
         name = one_line(state.criterion_name, 60)
         if state.is_unreadable:
-            self._say(f"Not graded, its config has an error ({{inspect.fix}} fixes what it can): {name}")
+            self._say(f"Not graded: the config has an error. Press {{inspect.fix}} for a fix: {name}")
         else:
             self._say(f"{name} does not fail on this run.")
         return None
@@ -964,7 +964,7 @@ class InspectScreen(FrameScreen):
         editor.replace_all(config)
         self._focus_pane("config")
         self._say(
-            "{inspect.save} saves it, {inspect.relax} lists others, {inspect.revert} reverts:"
+            "Press {inspect.save} to save, {inspect.relax} for other edits, {inspect.revert} to revert:"
             f" {one_line(title, 120)}"
         )
 
@@ -983,7 +983,9 @@ class InspectScreen(FrameScreen):
         if state.is_new:
             # The Editor takes the config as it is here, and knows the rest of the criterion.
             self.agenteval.go("editor")
-            self._say(f"{one_line(state.criterion_name, 60)} is in the form as you left it: {{inspect.save}} saves it.")
+            self._say(
+                f"{one_line(state.criterion_name, 40)} is in the form as edited. Press {{inspect.save}} to save it."
+            )
             return
         try:
             saving = state.saving(self.config.editor.text)
@@ -1025,7 +1027,7 @@ class InspectScreen(FrameScreen):
     def _saved(self, saving: EditToSave, loaded: LoadedSuite) -> None:
         state = self.controller
         line = state.saved(saving, loaded)
-        self._say(f"Saved {loaded.path.name}:{line}. {again_key(self)} runs the test again.")
+        self._say(f"Saved {loaded.path.name}:{line}. Press {again_key(self)} to run the test again.")
         if state.bench is saving.bench:
             self._read_run(state.run_id, criterion=state.criterion_name, edit=self.pane == "config")
 
@@ -1081,7 +1083,7 @@ class InspectScreen(FrameScreen):
         step = state.suspect_after(here)
         if step is not None and state.blame is not None:
             self._go_to_step(step)
-            self._say(f"{one_line(suspect_line(state.blame, step), 200)} {{inspect.blame}} shows all of it.")
+            self._say(f"{one_line(suspect_line(state.blame, step), 200)} Press {{inspect.blame}} to see all of it.")
         elif not state.may_be_blamed:
             self._say("This run did not fail.")
         elif state.blame is None and state.blame_error is not None:
@@ -1089,7 +1091,7 @@ class InspectScreen(FrameScreen):
         elif state.blame is None:
             self._say("Still looking for the step where this run went wrong. Try again in a moment.")
         else:
-            self._say("No step of this run is to blame: {inspect.blame} says why.")
+            self._say("No step of this run is to blame. Press {inspect.blame} to see why.")
 
     def _go_to_step(self, step: int) -> None:
         """Show a message in the transcript."""
@@ -1179,7 +1181,7 @@ class InspectScreen(FrameScreen):
             if added is not None:
                 self._added_row = added
                 self._say(
-                    f"Row {added.number} added to {one_line(added.path.name, 80)}. {{inspect.take_back}} removes it."
+                    f"Added row {added.number} to {one_line(added.path.name, 60)}. Press {{inspect.take_back}} to undo."
                 )
 
         self.app.push_screen(sheet("add_row", dataset_for(bench.run, bench.loaded), row, provenance), done)

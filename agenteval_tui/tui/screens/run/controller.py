@@ -153,7 +153,7 @@ class RunController:
         if status == "failed":
             return EndNotice(f"{said}. {message}", "error", False)
         if status == "stopped":
-            return EndNotice(f"{said}. {message} {{run.resume}} resumes it.", "warning", False)
+            return EndNotice(f"{said}. {message} Press {{run.resume}} to resume it.", "warning", False)
         return EndNotice(f"{said}.", "information", True)
 
     @property
@@ -334,12 +334,12 @@ class RunController:
             return empty_state("", "It ended before a run arrived.", *SUITES_KEY)
         if self.view is not None and self.view.listens:
             purpose = "Each run appears here as it arrives, with its transcript."
-            return empty_state(purpose, "Nothing has arrived yet.", "{run.cancel}", "stops this")
+            return empty_state(purpose, "Nothing has arrived yet.", "{run.cancel}", "stop listening")
         return empty_state(
             "Watch tests run: a cell for each run, and the transcript of the chosen one as it is written.",
             "You are not watching an execution.",
             *SUITES_KEY,
-            "{run.watch} watches a running execution, {go.history} lists finished executions.",
+            "Press {run.watch} to watch a running execution, or {go.history} to list finished executions.",
         )
 
     def heading(self, width: int, narrow: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:

@@ -188,7 +188,7 @@ class RunScreen(FrameScreen):
         def say(found: tuple[str, str] | None) -> None:
             if found is not None:
                 said, severity = found
-                hint = "{run.compare} compares." if self.is_current else "{go.compare} compares."
+                hint = "Press {run.compare} to compare." if self.is_current else "Press {go.compare} to compare."
                 self.agenteval.say(f"{said} {hint}", severity=severity)
 
         self.ask(lambda: baseline_changes(store, execution), say, group="baseline", beside=True)
@@ -405,7 +405,9 @@ class RunScreen(FrameScreen):
         view = self.controller.view
         groups = error_groups(view) if view is not None else []
         if not groups:
-            self.agenteval.say("No run ended in an error." + (" {run.next_failure} goes to failures." if view else ""))
+            self.agenteval.say(
+                "No run ended in an error." + (" Press {run.next_failure} to see failures." if view else "")
+            )
             return
 
         def then(run: str | None) -> None:
@@ -471,7 +473,7 @@ class RunScreen(FrameScreen):
             return
         if not self.controller.cancel_asked:
             self.controller.cancel_asked = True
-            self.agenteval.say("{run.cancel} again stops the execution; finished runs stay in the history.")
+            self.agenteval.say("Press {run.cancel} again to stop the execution. Finished runs are kept.")
             call_after(self, CANCEL_SECONDS, self._forget_cancel)
             return
         self.agenteval.say("Cancelling …")
@@ -495,7 +497,7 @@ class RunScreen(FrameScreen):
         if self.controller.resumable and view is not None:
             self.agenteval.resume_execution(view.execution)
         else:
-            self.agenteval.say("Nothing to resume: {run.resume} runs the rest of a stopped execution.")
+            self.agenteval.say("Nothing to resume. Only an execution that stopped early can be resumed.")
 
     def action_watch(self) -> None:
         view = self.controller.view
@@ -505,5 +507,5 @@ class RunScreen(FrameScreen):
         watch = self.controller.watch
         if watch is not None and watch.attached:
             self.workers.cancel_group(self, "watch")
-            self.agenteval.say("Detached: the execution continues. {go.run} returns to it.")
+            self.agenteval.say("Detached: the execution continues. Press {go.run} to return to it.")
         self.agenteval.go("suites")

@@ -92,7 +92,7 @@ def newest_execution(store: Store, suite_key: str, test_id: str = "") -> str:
     """The id of the newest execution of a suite, or of one of its tests. Raises `AgentevalError`."""
     found = store.execution_rows(store.execution_ids(RunFilter(suite_key=suite_key, test_id=test_id, counted=True))[:1])
     if not found:
-        raise AgentevalError("this has never run, so there is nothing to compare", mend="{suites.run} runs it")
+        raise AgentevalError("this has never run, so there is nothing to compare", mend="press {suites.run} to run it")
     return found[0].id
 
 
@@ -338,7 +338,7 @@ class SuitesController:
         shown = [one.test_key for one in self.tree.shown_tests()]
         here = node.test_key
         if self._mark_from not in shown or here not in shown:
-            return "Mark a test with {suites.mark} first: {suites.mark_range} marks all from there to the cursor."
+            return "Mark a test with {suites.mark} first, then press {suites.mark_range} to mark all up to the cursor."
         first, last = sorted((shown.index(self._mark_from), shown.index(here)))
         self.tree.marked |= set(shown[first : last + 1])
         self._mark_from = here
@@ -409,9 +409,7 @@ class SuitesController:
         if node is None or node.test is None:
             return "Choose a test to move it."
         if self.tree is not None and self.tree.worst_first:
-            return (
-                "Sorted by worst first: {suites.sort} shows the file's order, then {suites.down} and {suites.up} move."
-            )
+            return "Sorted by worst first. Press {suites.sort} for the file's order, then {suites.down} or {suites.up}."
         return Node("test", node.suite, node.test)
 
     def remember(self, change: FileChange, written: int) -> str:
@@ -532,15 +530,15 @@ class SuitesController:
     def empty(self, places: str) -> list[Line]:
         """What is shown instead of rows. `places`: where suites were looked for."""
         if self.tree is not None and self.tree.query:
-            return [(), (("  Nothing matches the filter.", ""),), (("  esc clears it.", "dim"),)]
+            return [(), (("  Nothing matches the filter.", ""),), (("  Press esc to clear it.", "dim"),)]
         return [
             (),
             (("  No suites in ", ""), (places, "bold")),
             (),
             (("  A suite is a file named *.suite.yaml.", "dim"),),
-            (("  {suites.new}", "bold accent"), ("                writes one here, with a first test", "dim")),
-            (("  agenteval init", "bold"), ("   writes one with examples to start from", "dim")),
-            (("  agenteval demo", "bold"), ("   opens the samples, with an agent that needs no network", "dim")),
+            (("  {suites.new}", "bold accent"), ("                write one here, with a first test", "dim")),
+            (("  agenteval init", "bold"), ("   write one with examples to start from", "dim")),
+            (("  agenteval demo", "bold"), ("   open the samples, with an agent that needs no network", "dim")),
         ]
 
     def key_names(self, node: Node | None, *, narrow: bool) -> list[str]:

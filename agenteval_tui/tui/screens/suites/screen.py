@@ -196,7 +196,7 @@ class SuitesScreen(FrameScreen):
         def then(kept: int) -> None:
             if kept:
                 it = "it" if kept == 1 else "them"
-                self.agenteval.say(f"{count(kept, 'unsaved edit')}: the Editor ({{go.editor}}) restores {it}.")
+                self.agenteval.say(f"{count(kept, 'unsaved edit')}. Press {{go.editor}} to restore {it} in the Editor.")
 
         def count_kept() -> int:
             kept = [f"{one.suite}\x1f{one.test}" for one in Drafts().listed("test")]
@@ -596,7 +596,7 @@ class SuitesScreen(FrameScreen):
             return
         if node.test is None:
             if edit:
-                self.agenteval.say("Choose a test or criterion to edit; {suites.editor} opens the file.")
+                self.agenteval.say("Choose a test or criterion to edit, or press {suites.editor} to open the file.")
             else:
                 self.action_toggle_fold()
         elif self.controller.knows_runs(node):
@@ -623,7 +623,7 @@ class SuitesScreen(FrameScreen):
     def action_edit_test(self) -> None:
         node = self._node
         if node is None or node.test is None:
-            self.agenteval.say("Choose a test to edit as a form; {suites.editor} opens the whole file.")
+            self.agenteval.say("Choose a test to edit as a form, or press {suites.editor} to open the whole file.")
             return
         self.agenteval.edit_test(node.suite.loaded.key, node.test.id, criterion=node.criterion_name)
 
@@ -703,7 +703,7 @@ class SuitesScreen(FrameScreen):
 
         def done(written: list[LoadedSuite]) -> None:
             if said := self.controller.remember(doing, len(written)):
-                self.agenteval.say(f"{said}, {key_of('suites.undo', self.agenteval.keymap)} undoes.")
+                self.agenteval.say(f"{said}. Press {key_of('suites.undo', self.agenteval.keymap)} to undo.")
             self.reload()
 
         # 90 ms with what reads suites, as above.
