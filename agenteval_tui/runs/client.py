@@ -176,7 +176,7 @@ class Attachment:
 
 def live_executions() -> list[Live]:
     """The executions of this user whose processes live, in the order in which they started, whatever the clocks said.
-    The files of dead ones are removed.
+    Removes the files of dead executions.
     """
     folder = runtime_dir() / "live"
     found = []
@@ -184,7 +184,7 @@ def live_executions() -> list[Live]:
         live, alive = read_card(card)
         if live is not None and alive:
             found.append(live)
-        else:
+        elif not alive:
             for left in (card, card.with_suffix(".sock")):
                 with contextlib.suppress(OSError):
                     left.unlink()

@@ -122,17 +122,27 @@ def _next_order(folder: Path) -> int:
 
 
 def read_card(card: Path) -> tuple[Live | None, bool]:
-    """The execution that a card describes (None when it can't be read), and whether its process lives.
+    """The execution that a card describes (None if the card can't be read), and whether its process lives. A card that
+    can't be opened may belong to a living process.
 
-    The kernel gives up the lock when the process dies, however it dies; a process number may be another's by then.
+    The kernel releases the lock when the process dies, however it dies. A process number may be another's by then.
     """
     try:
         with card.open("rb") as file:
+            alive = _is_locked(file.fileno())
             try:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                alive = False
-            except BlockingIOError:
-                alive = True
-            return convert(json.loads(file.read()), Live), alive
-    except (OSError, ValueError, ValidationError, RecursionError):
+                return convert(json.loads(file.read()), Live), alive
+            except (ValueError, ValidationError, RecursionError):
+                return None, alive  # another version of this program may have written it
+    except FileNotFoundError:
         return None, False
+    except OSError:
+        return None, True
+
+
+def _is_locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False

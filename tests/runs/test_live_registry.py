@@ -56,3 +56,17 @@ def test_one_of_an_older_program_comes_first() -> None:
         show(stack, "B", NOW)
         assert [one.execution for one in live_executions()] == ["A", "B"]
         assert replace(find("A"), order=0) == old
+
+
+@pytest.mark.parametrize("content", ["{}", "not JSON", '{"execution": 1}'])
+def test_the_card_of_a_living_execution_stays_where_it_cant_be_read(content: str) -> None:
+    """A later program may write other cards; what lives stays reachable for it."""
+    with ExitStack() as stack:
+        show(stack, "A", NOW)
+        card = live_dir() / "A.json"
+        card.write_text(content, "utf-8")
+        assert live_executions() == []
+        assert card.exists()
+    card.write_text(content, "utf-8")  # as a program leaves it that was killed
+    assert live_executions() == []
+    assert not card.exists()
