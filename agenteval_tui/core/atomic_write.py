@@ -71,6 +71,19 @@ def write_whole(
         _sync_folder(path.parent)
 
 
+def append_whole(descriptor: int, data: bytes) -> None:
+    """Append to an open file all of `data`, or nothing: half a line would take the next one with it. Only one process
+    may append at a time. Raises OSError."""
+    size = os.fstat(descriptor).st_size
+    left = memoryview(data)
+    try:
+        while left:
+            left = left[os.write(descriptor, left) :]
+    except OSError:
+        os.ftruncate(descriptor, size)
+        raise
+
+
 def is_special(path: Path) -> bool:
     """Whether it is a device or a pipe (`/dev/stderr`, `>(gzip)`): written into, never replaced."""
     try:

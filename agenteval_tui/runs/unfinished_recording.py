@@ -18,7 +18,7 @@ from agenteval_tui.agents.recording.cassette import left_in
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question, encoded, to_json
 from agenteval_tui.agents.recording.matching import Volatile
 from agenteval_tui.agents.recording.playback import PaidAnswers
-from agenteval_tui.core.atomic_write import PRIVATE, write_whole
+from agenteval_tui.core.atomic_write import PRIVATE, append_whole, write_whole
 from agenteval_tui.core.directories import data_dir
 from agenteval_tui.core.ids import content_hash
 from agenteval_tui.core.private_files import make_private
@@ -46,14 +46,14 @@ class UnfinishedRecording:
         self.paid = PaidAnswers([exchange for one in left for exchange in one.exchanges], volatile)
 
     def add(self, exchange: Exchange) -> None:
-        """A server answered."""
+        """A server answered. If the answer does not fit onto the disk, it is not kept, and the run continues."""
         text = encoded(to_json(exchange)) + "\n"
         with suppress(OSError):
-            if not self._path.exists():
-                make_private(self._path.parent)
-                text = json.dumps({_OWNER: owner_name()}) + "\n" + text
-            with os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE), "wb") as file:
-                file.write(text.encode())
+            make_private(self._path.parent)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+            with os.fdopen(os.open(self._path, flags, PRIVATE), "wb", buffering=0) as file:
+                head = "" if os.fstat(file.fileno()).st_size else json.dumps({_OWNER: owner_name()}) + "\n"
+                append_whole(file.fileno(), (head + text).encode())
 
     def take(self, question: Question) -> Answer | None:
         """One of the `paid` answers."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 from agenteval_tui.agents.recording.cassette import Cassette
+from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
 from agenteval_tui.agents.recording.journal import Journal, journals_of
 
 
@@ -33,3 +35,17 @@ def test_what_was_left_goes_once_a_later_recording_has_it(tmp_path: Path) -> Non
     assert [path.name for path in sorted(tmp_path.iterdir()) if "partial" in path.name] == ["c.jsonl.partial"]
     later.done()
     later.close()
+
+
+def test_an_answer_that_does_not_fit_onto_the_disk_takes_no_later_one_with_it(tmp_path: Path) -> None:
+    cassette = tmp_path / "c.jsonl"
+    journal = Journal(cassette, Cassette())
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200, limits[1]))  # as a disk with so much left
+    try:
+        journal.add(Exchange(Question("POST", "a", body="x" * 5000), Answer(200)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    journal.add(Exchange(Question("POST", "b"), Answer(200)))
+    journal.close()
+    assert [one.question.path for one in journals_of(cassette).exchanges] == ["b"]

@@ -13,7 +13,7 @@ from msgspec import Struct, ValidationError, convert, to_builtins
 
 from agenteval_tui.agents.recording.exchange import Exchange, encoded, from_json, to_json
 from agenteval_tui.agents.recording.matching import Volatile
-from agenteval_tui.core.atomic_write import locked, write_pieces
+from agenteval_tui.core.atomic_write import append_whole, locked, write_pieces
 from agenteval_tui.core.errors import AgentevalError
 
 VERSION = 1
@@ -126,13 +126,7 @@ def _add(path: Path, data: bytes) -> None:
     try:
         size = os.fstat(descriptor).st_size
         last = os.pread(descriptor, 1, size - 1) if size else b""
-        left = memoryview(data if last in (b"", b"\n") else b"\n" + data)
-        try:
-            while left:
-                left = left[os.write(descriptor, left) :]
-        except OSError:
-            os.ftruncate(descriptor, size)
-            raise
+        append_whole(descriptor, data if last in (b"", b"\n") else b"\n" + data)
     finally:
         os.close(descriptor)
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from agenteval_tui.agents.recording.cassette import Cassette, left_in, lines
 from agenteval_tui.agents.recording.exchange import Exchange, encoded, to_json
-from agenteval_tui.core.atomic_write import draft_path, locked
+from agenteval_tui.core.atomic_write import append_whole, draft_path, locked
 from agenteval_tui.core.errors import AgentevalError
 
 _SUFFIX = ".partial"
@@ -75,9 +75,9 @@ class Journal:
             ) from None
 
     def add(self, exchange: Exchange) -> None:
-        """Add an exchange. A full disk loses the journal, not the recording."""
+        """Add an exchange. If it does not fit onto the disk, the journal lacks it, and the recording continues."""
         with suppress(OSError):
-            os.write(self._descriptor, (encoded(to_json(exchange)) + "\n").encode())
+            append_whole(self._descriptor, (encoded(to_json(exchange)) + "\n").encode())
 
     def done(self) -> None:
         """The cassette is complete: remove the journal."""
