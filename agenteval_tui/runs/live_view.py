@@ -197,7 +197,9 @@ class ExecutionView:
             return
         shown = self.runs[run_id] = event.state.copy(known.ref)
         self._count(known.status, shown.status)
-        if shown.ended and not known.ended:
+        if shown.ended and known.ended:
+            self._settled_again(known, shown)
+        elif shown.ended:
             self._settled(run_id)
 
     def _started(self, event: RunStarted) -> None:
@@ -327,9 +329,21 @@ class ExecutionView:
         if self.runs[run_id].status not in NO_FAILURE:
             self.failures.append(run_id)
         if len(self.ended_runs) > RECENT:
-            old = self.runs[self.ended_runs[-RECENT - 1]]
-            old.dropped += len(old.parts)
-            old.parts.clear()
+            self._forget_parts(self.runs[self.ended_runs[-RECENT - 1]])
+
+    def _settled_again(self, known: RunState, shown: RunState) -> None:
+        """A run that ended has another outcome: of a trace that was stored, more arrived."""
+        run_id = shown.ref.run
+        self.not_made += shown.not_made - known.not_made
+        if (shown.status in NO_FAILURE) != (known.status in NO_FAILURE):
+            self.failures = [run for run in self.ended_runs if self.runs[run].status not in NO_FAILURE]
+        if run_id not in self.ended_runs[-RECENT:]:
+            self._forget_parts(shown)
+
+    @staticmethod
+    def _forget_parts(run: RunState) -> None:
+        run.dropped += len(run.parts)
+        run.parts.clear()
 
     def _turn(self, run: RunState, status: str) -> None:
         self._count(run.status, status)

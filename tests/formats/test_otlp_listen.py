@@ -202,6 +202,24 @@ def test_more_of_a_stored_trace_is_put_into_its_run(store: Store) -> None:
     assert [(run.again, len(run.ended.transcript.messages)) for run in found.heard] == [(False, 2), (True, 4)]
     (row,) = store.runs_of_execution(found.listener.execution)
     assert len(store.transcript(row.id).messages) == 4
+    shown = found.view.runs[row.id]
+    assert (shown.status, len(shown.parts), found.view.done) == ("skipped", 2, 1), "it has ended for watchers, too"
+    assert {status: number for status, number in found.view.counts.items() if number} == {"skipped": 1}
+
+
+def test_watchers_read_the_verdict_on_all_of_a_stored_trace(store: Store) -> None:
+    config = {"metrics": [{"type": "TextMatch", "contains_any": ["shipped"]}]}
+    criteria = specs_of([Criterion(name="Is shipped", prototype_class="TextResponse", config_uxon=config)])
+    with listening(store, criteria=criteria) as found:
+        found.post(request(FIRST, ROOT))
+        found.until(lambda: len(found.heard) == 1)
+        run = found.heard[0].planned.id
+        assert (found.view.runs[run].status, found.view.failures) == ("failed", [run])
+        found.post(request(SECOND))
+        found.until(lambda: len(found.heard) == 2)
+    assert (found.heard[1].ended.status, found.view.runs[run].status) == ("passed", "passed")
+    assert (found.view.failures, found.view.runs[run].failed) == ([], ())
+    assert store.run(run).status == "passed"
 
 
 def test_a_trace_that_never_ends_is_taken_as_it_is(store: Store) -> None:

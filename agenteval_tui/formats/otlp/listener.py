@@ -24,7 +24,7 @@ from agenteval_tui.formats.recorded_run import planned_run, run_end, storable
 from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.sentences import verdict_sentence
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.records import DECIDED, ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.events import (
     AgentFinished,
@@ -235,9 +235,8 @@ class Listener:
         ended = self._ended(run.planned, kept)
         await asyncio.wrap_future(self._store.run_ended(ended))
         run.stored = True
-        if not again:
-            self.runs += 1
-            self._tell_end(run.planned.id, ended)
+        self.runs += not again
+        self._tell_end(run, ended, again)
         self._on_run(HeardRun(trace.id, run.planned, ended, notes, again))
 
     def _planned_anew(self, before: PlannedRun, trace: OpenTrace, named: Recording) -> PlannedRun:
@@ -249,13 +248,30 @@ class Listener:
         found = self._planned(trace, named)
         return replace(found, id=before.id, position=before.position)
 
-    def _tell_end(self, run: str, ended: RunEnded) -> None:
-        usage, error = ended.transcript.usage, ended.transcript.error
+    def _tell_end(self, run: _Run, ended: RunEnded, again: bool) -> None:
+        """Send the outcome to the watchers. If the run was stored before, this replaces its outcome."""
+        usage, error, duration = ended.transcript.usage, ended.transcript.error, ended.duration_ms or 0.0
+        message = error.message if error is not None else ""
         graded = GradedRun(ended.status, ended.score, ended.results, ended.warnings, ended.why)
-        duration = ended.duration_ms or 0.0
-        self._events.tell(UsageCounted, run, usage.input_tokens, usage.output_tokens, usage.cost)
-        self._events.tell(AgentFinished, run, duration, error.message if error is not None else "")
-        self._events.tell(Graded, run, graded.status, graded.score, graded.failed, duration, graded.not_made)
+        run.state = replace(
+            run.state,
+            status=graded.status,
+            score=graded.score,
+            failed=graded.failed,
+            not_made=graded.not_made if graded.status in DECIDED else 0,
+            error=message,
+            duration_ms=duration,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cost=usage.cost,
+        )
+        if again:
+            self._events.tell(RunShown, run.state.copy())
+        else:
+            key = run.planned.id
+            self._events.tell(UsageCounted, key, usage.input_tokens, usage.output_tokens, usage.cost)
+            self._events.tell(AgentFinished, key, duration, message)
+            self._events.tell(Graded, key, graded.status, graded.score, graded.failed, duration, graded.not_made)
 
     def _ended(self, planned: PlannedRun, recording: Recording) -> RunEnded:
         ended = run_end(planned.id, recording)
