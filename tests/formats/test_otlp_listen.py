@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 import json
 import socket
@@ -27,8 +28,8 @@ from agenteval_tui.formats.otlp.open_traces import OpenTraces
 from agenteval_tui.formats.otlp.receiver import Receiver
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import specs_of
-from agenteval_tui.runs.events import Event
-from agenteval_tui.runs.live_view import ExecutionView
+from agenteval_tui.runs.events import Event, RunState
+from agenteval_tui.runs.live_view import RECENT, ExecutionView
 from agenteval_tui.suites.model import Criterion
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -220,6 +221,27 @@ def test_watchers_read_the_verdict_on_all_of_a_stored_trace(store: Store) -> Non
     assert (found.heard[1].ended.status, found.view.runs[run].status) == ("passed", "passed")
     assert (found.view.failures, found.view.runs[run].failed) == ([], ())
     assert store.run(run).status == "passed"
+
+
+def test_a_listener_forgets_what_watchers_and_exporters_no_longer_ask_for(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agenteval_tui.formats.otlp.open_traces._REMEMBERED", 2)
+    gc.collect()
+    before = {id(one) for one in gc.get_objects() if isinstance(one, RunState)}
+    with listening(store) as found:
+        for number in range(RECENT + 5):
+            trace = f"{number + 1:032x}"
+            found.post(request({**FIRST, "traceId": trace}, {**ROOT, "traceId": trace}))
+        found.until(lambda: len(found.heard) == RECENT + 5)
+        found.post(request({**SECOND, "traceId": f"{1:032x}"}))
+        found.until(lambda: found.listener.late == 1)
+        views = [found.view, found.listener._socket._server.view]
+        watched = {id(run) for view in views for run in view.runs.values()}
+        kept = [one for one in gc.get_objects() if isinstance(one, RunState) and id(one) not in before | watched]
+        assert len(kept) <= 2
+        assert not any(one.parts for one in kept)
+    assert len(store.runs_of_execution(found.listener.execution)) == RECENT + 5
 
 
 def test_a_trace_that_never_ends_is_taken_as_it_is(store: Store) -> None:

@@ -97,7 +97,8 @@ class Listener:
         self._on_run = on_run
         self._title = options.title
         self._traces = OpenTraces(options.quiet_s, options.patience_s)
-        self._known: dict[str, _Run] = {}
+        self._known: dict[str, _Run] = {}  # by trace; those that may still change
+        self._begun = 0
         self._repetitions: Counter[tuple[str, str]] = Counter()
         self._handshake = handshake or Handshake()
         self._socket = LiveSocket(self.execution, self._title, self._command, required=self._handshake.expected)
@@ -168,6 +169,8 @@ class Listener:
             self._show_changed()
             for trace in self._traces.closed(time.monotonic()):
                 await self._end(trace)
+            for forgotten in self._traces.forgotten():
+                self._known.pop(forgotten, None)
             if self._options.most and self.runs >= self._options.most:
                 break
 
@@ -207,6 +210,7 @@ class Listener:
                      planned.agent, planned.suite_name)  # fmt: skip
         started = now_ms()
         run = self._known[trace.id] = _Run(planned, RunState(ref, "running", 1, started))
+        self._begun += 1
         self._events.tell(RunAdded, ref)
         self._events.tell(RunStarted, planned.id, 1, started)
         return run
@@ -215,7 +219,7 @@ class Listener:
         suite = trace.service or UNNAMED
         self._repetitions[suite, named.test_id] += 1
         repetition = self._repetitions[suite, named.test_id]
-        place, key = len(self._known), f"listen:{suite}"
+        place, key = self._begun, f"listen:{suite}"
         return planned_run(named, self.execution, place, key, suite, SOURCE, repetition, self._options.criteria)
 
     async def _end(self, trace: OpenTrace) -> None:
@@ -272,6 +276,7 @@ class Listener:
             self._events.tell(UsageCounted, key, usage.input_tokens, usage.output_tokens, usage.cost)
             self._events.tell(AgentFinished, key, duration, message)
             self._events.tell(Graded, key, graded.status, graded.score, graded.failed, duration, graded.not_made)
+        run.state.parts = []  # the history has them
 
     def _ended(self, planned: PlannedRun, recording: Recording) -> RunEnded:
         ended = run_end(planned.id, recording)

@@ -89,7 +89,8 @@ class OpenTrace(Struct):
 class OpenTraces:
     """All traces that are open. Times are seconds of any clock that only goes forward.
 
-    What comes of a trace that was closed opens it again, with all that it had, while it is remembered.
+    What comes of a trace that was closed opens it again, with all that it had, while it is remembered. What comes of a
+    trace that was forgotten is counted as `late`.
     """
 
     def __init__(self, quiet_s: float, patience_s: float) -> None:
@@ -99,6 +100,7 @@ class OpenTraces:
         self._closed: dict[str, OpenTrace] = {}
         self._remembered = 0  # spans and events of those that are closed
         self._forgotten: dict[str, None] = {}
+        self._newly_forgotten: list[str] = []
         self.late = 0
         """Spans and events of traces that are not remembered any more: they were left out."""
 
@@ -135,6 +137,11 @@ class OpenTraces:
             size -= one.size
         return [self._close(one) for one in ended]
 
+    def forgotten(self) -> list[str]:
+        """The traces that were forgotten since the last call, by id."""
+        found, self._newly_forgotten = self._newly_forgotten, []
+        return found
+
     def all(self) -> list[OpenTrace]:
         """Close all traces, as they are."""
         return [self._close(one) for one in list(self._open.values())]
@@ -165,6 +172,7 @@ class OpenTraces:
             old = next(iter(self._closed))
             self._remembered -= self._closed.pop(old).size
             self._forgotten[old] = None
+            self._newly_forgotten.append(old)
         if len(self._forgotten) > _KNOWN:
             del self._forgotten[next(iter(self._forgotten))]
         return trace
