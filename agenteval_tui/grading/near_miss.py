@@ -24,6 +24,10 @@ _CUTOFF = 60.0
 _WORD_REST = 6
 _SAID = 100  # characters of a text that the fields keep; a sentence quotes fewer
 _AROUND = 40
+_LONG = 40  # characters of a piece that the fields keep whole; of a longer one those around the difference
+BEFORE = 15
+"""Characters before the difference that are kept of a long piece."""
+_AFTER = 25
 
 _QUOTES = str.maketrans(
     {char: plain for plain, chars in (('"', "„“”«»‟"), ("'", "‘’‚‛‹›′`´"), ("-", "‐‑‒–—―−")) for char in chars}
@@ -35,8 +39,8 @@ class NearMatch(Struct, frozen=True):
     """The closest place: characters `start`..`end` of the value, and likeness 0..1 (for choosing).
 
     `fields`: how it misses. `is`: "elsewhere" (`line`, and the text `before` and `after` it), "form" (`text`,
-    `line`, and the `steps` that would make it match: keys of `sentences.STEPS`), or "alike" (`text`, `line`, where it
-    is long `column`; what differs: `ends_before`, `goes_on`, or `found` and `expected`; `case`: case was made equal).
+    `line`, the `steps` that would make it match: keys of `sentences.STEPS`, and of a long text `at`), or "alike" (`text`, `line`, where it
+    is long its `column` and where the needle differs, `at`; what differs: `ends_before`, `goes_on`, or `found` and `expected`; `case`: case was made equal).
     """
 
     start: int
@@ -74,7 +78,11 @@ def nearest(value: Value, needle: str, side: str, ignore_case: bool) -> NearMatc
             return found
     head = text[:TEXT_LIMIT] if side != "ends_with" else text[-TEXT_LIMIT:]
     offset = 0 if side != "ends_with" else len(text) - len(head)
-    found = _normalised(head, needle, side) or _alike(head, needle, side, ignore_case)
+    found = _normalised(head, needle, side)
+    if found is None:
+        found = _alike(head, needle, side, ignore_case)
+        if found is not None and (len(head) < len(text) or len(needle) > NEEDLE_LIMIT):
+            return _of_the_whole(found, text, needle, side, offset)
     if found is None or offset == 0:
         return found
     return NearMatch(found.start + offset, found.end + offset, found.fields, found.likeness)
@@ -82,10 +90,14 @@ def nearest(value: Value, needle: str, side: str, ignore_case: bool) -> NearMatc
 
 def text_difference(expected: str, got: str) -> int:
     """The first character that differs; the length of the shorter text when it is the beginning of the other."""
-    for at, (left, right) in enumerate(zip(expected, got, strict=False)):
-        if left != right:
-            return at
-    return min(len(expected), len(got))
+    low, high = 0, min(len(expected), len(got))
+    while low < high:  # halves are compared as a whole: texts may have megabytes
+        middle = (low + high + 1) // 2
+        if expected[low:middle] == got[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def would_match(expected: str, got: str) -> list[str]:
@@ -136,14 +148,23 @@ def _normalised(text: str, needle: str, side: str) -> NearMatch | None:
         for steps in combinations(useful, size):
             if _fits(_folded_text(text, steps), _folded(needle, steps), side):
                 start, end = _place(text, needle, steps, side)
-                fields = {
+                fields: dict[str, Any] = {
                     "is": "form",
-                    "text": text[start:end][:_SAID],
+                    "text": text[start:end],
                     "line": line_of(text, start),
                     "steps": [_STEPS[number][0] for number in steps],
                 }
+                if end - start > _SAID:
+                    fields["at"] = text_difference(needle, text[start:end])
+                    fields["text"] = _around(text, start + fields["at"], start, end)
                 return NearMatch(start, end, fields, 0.98 - 0.01 * size)
     return None
+
+
+def _around(text: str, at: int, start: int, end: int) -> str:
+    """Of the piece `start`..`end` the part around the character `at`."""
+    first, last = max(start, at - BEFORE), min(end, at + _AFTER)
+    return "…" * (first > start) + text[first:last] + "…" * (last < end)
 
 
 def _folded(text: str, steps: Iterable[int]) -> str:
@@ -227,6 +248,20 @@ def _aligned(searched: str, needle: str, text: str, side: str, case: bool) -> Ne
     return _first_difference(searched, needle, text, start, end, likeness / 100, case)
 
 
+def _of_the_whole(found: NearMatch, text: str, needle: str, side: str, offset: int) -> NearMatch:
+    """The same place, with the first difference of the whole needle and text: only a part of them was looked at."""
+    start, end = found.start + offset, found.end + offset
+    if side == "equals":
+        start, end = 0, len(text)
+    elif len(needle) > NEEDLE_LIMIT:
+        start = max(len(text) - len(needle), 0) if side == "ends_with" else start
+        end = min(start + len(needle), len(text))
+    lowered = text.lower() if found.fields.get("case") else text
+    case = bool(found.fields.get("case")) and len(lowered) == len(text)
+    wanted, searched = (needle.lower(), lowered) if case else (needle, text)
+    return _first_difference(searched, wanted, text, start, end, found.likeness, case)
+
+
 def _within_a_line(text: str, needle: str, start: int, end: int) -> tuple[int, int]:
     """The part of the window in one of its lines, where that is closer than the whole and the needle has one line.
 
@@ -275,17 +310,14 @@ def _whole_words(text: str, needle: str, start: int, end: int) -> tuple[int, int
 def _first_difference(
     searched: str, needle: str, text: str, start: int, end: int, likeness: float, case: bool
 ) -> NearMatch:
-    common = 0
     piece = searched[start:end]
-    for left, right in zip(piece, needle, strict=False):
-        if left != right:
-            break
-        common += 1
+    common = text_difference(needle, piece)
     at = start + common
     fields: dict[str, Any] = {"is": "alike", "text": text[start:end], "line": line_of(text, at)}
-    if end - start > 40:
-        fields["text"] = ("…" if at - start > 15 else "") + text[max(start, at - 15) : min(end, at + 25)]
+    if end - start > _LONG:
+        fields["text"] = _around(text, at, start, end)
         fields["column"] = at - text.rfind("\n", 0, at)
+        fields["at"] = common
     if common == len(piece):
         fields["ends_before"] = needle[common : common + _SAID]
     elif common == len(needle):

@@ -18,14 +18,13 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import cut, nth
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.metrics.matchers import same_json
-from agenteval_tui.grading.near_miss import text_difference
-from agenteval_tui.grading.results import Evidence, may_be_cut
+from agenteval_tui.grading.near_miss import BEFORE, text_difference
+from agenteval_tui.grading.results import FOUND, Evidence, may_be_cut
 from agenteval_tui.grading.sentences import dotted_path, would_match
 
 MOST = 12
 """Differences of one line of evidence that are shown; the others are counted."""
 _SHORT = 24
-_BEFORE = 15  # characters before the difference in the part of a long text that a near miss keeps
 
 
 class Comparison(Struct, frozen=True):
@@ -226,19 +225,26 @@ def _text(expected: str, near: Mapping[str, Any], found: Any) -> Comparison:
         return Comparison("", _written(expected), _written(got), at + 1, " and ".join(parts), where)
     # The nearest text as a whole, where it was kept; the fields have the part that a sentence can quote.
     got = found if isinstance(found, str) and _holds(found, near["text"]) else str(near["text"])
-    if near["is"] == "form":
-        note = would_match_note(near["steps"])
+    whole = got is found or "at" not in near
+    form = near["is"] == "form"
+    if whole and (form or got is found or "column" not in near):
+        note = would_match_note(near["steps"]) if form else parting_note(expected, got)
         return Comparison("", _written(expected), _written(got), text_difference(expected, got) + 1, note, where)
-    if got is not found and "column" in near:
-        # A part around the place that differs, with the characters before it that a near miss keeps (`near_miss`).
-        at = _BEFORE + 1 if got.startswith("…") else text_difference(expected, got)
-        return Comparison("", _written(expected), _written(got), at + 1, _near_note(near), where)
-    at = text_difference(expected, got)
-    return Comparison("", _written(expected), _written(got), at + 1, parting_note(expected, got), where)
+    # A part around the place that differs, with the characters before it that a near miss keeps (`near_miss`).
+    wanted = expected if whole else _around(expected, near["at"])
+    at = BEFORE + 1 if got.startswith("…") else near.get("at", text_difference(expected, got))
+    note = would_match_note(near["steps"]) if form else _near_note(near)
+    return Comparison("", _written(wanted), _written(got), at + 1, note, where)
+
+
+def _around(expected: str, at: int) -> str:
+    """As much of a long text as a near miss keeps of the one that was found."""
+    start, end = max(at - BEFORE, 0), at + BEFORE + BEFORE
+    return "…" * (start > 0) + expected[start:end] + "…" * (end < len(expected))
 
 
 def _holds(found: str, quoted: str) -> bool:
-    return bool(found) and not found.endswith("…") and quoted.strip("…") in found
+    return 0 < len(found) < FOUND and not found.endswith("…") and quoted.strip("…") in found
 
 
 def _near_note(near: Mapping[str, Any]) -> str:

@@ -111,6 +111,34 @@ def test_of_a_long_text_that_was_not_kept_the_part_around_the_difference_is_show
     assert made.note == "'c' instead of 'l'"
 
 
+@pytest.mark.parametrize("side", ["equals", "contains", "starts_with", "ends_with"])
+@pytest.mark.parametrize(("before", "after"), [(500, 500), (3_000, 20), (25_000, 3_000)])
+def test_of_long_texts_the_first_character_that_differs_is_shown_on_both_sides(
+    side: str, before: int, after: int
+) -> None:
+    alike = "".join(f"{number} sheep, " for number in range(5_000))
+    wanted, given = (alike[:before] + char + alike[-after:] for char in "yx")
+    (one,) = missed({"type": "TextMatch", side: wanted}, given)
+    (made,) = comparisons(one)
+    assert made.expected is not None
+    assert made.got is not None
+    assert made.at is not None
+    assert (made.expected[made.at], made.got[made.at]) == ("y", "x")
+    assert made.expected.startswith('"…')
+    assert made.note == "'x' instead of 'y'"
+    assert len(made.expected) < 100
+
+
+def test_of_a_long_text_that_ends_too_early_its_end_is_shown() -> None:
+    wanted = "".join(f"{number} sheep, " for number in range(100))
+    (one,) = missed({"type": "TextMatch", "equals": wanted}, wanted[:-1])
+    (made,) = comparisons(one)
+    assert made.expected is not None
+    assert made.at is not None
+    assert made.expected[made.at] == " "
+    assert made.note == "would match with white space made equal"
+
+
 def test_json_is_compared_by_path() -> None:
     found = missed({"type": "Json", "equals": {"a": "5", "b": [1, 2]}}, '{"a": 5, "b": [1, 3]}')
     assert [comparisons(one) for one in found] == [
