@@ -39,8 +39,9 @@ class NearMatch(Struct, frozen=True):
     """The closest place: characters `start`..`end` of the value, and likeness 0..1 (for choosing).
 
     `fields`: how it misses. `is`: "elsewhere" (`line`, and the text `before` and `after` it), "form" (`text`,
-    `line`, the `steps` that would make it match: keys of `sentences.STEPS`, and of a long text `at`), or "alike" (`text`, `line`, where it
-    is long its `column` and where the needle differs, `at`; what differs: `ends_before`, `goes_on`, or `found` and `expected`; `case`: case was made equal).
+    `line`, the `steps` that would make it match: keys of `sentences.STEPS`), or "alike" (`text`, `line`, where it is
+    long `column`; what differs: `ends_before`, `goes_on`, or `found` and `expected`; `case`: case was made equal).
+    Of a long text, `text` is the part around the first difference, and `at` is its place in the needle.
     """
 
     start: int

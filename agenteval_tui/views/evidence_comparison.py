@@ -7,15 +7,16 @@ compared there is no comparison, and a sentence says what there is to say.
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+from unicodedata import category, combining, normalize
+from unicodedata import name as unicode_name
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.core.numbers import count
-from agenteval_tui.core.phrasing import cut, nth
+from agenteval_tui.core.phrasing import cut, listed, nth
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.metrics.matchers import same_json
 from agenteval_tui.grading.near_miss import BEFORE, text_difference
@@ -25,6 +26,8 @@ from agenteval_tui.grading.sentences import dotted_path, would_match
 MOST = 12
 """Differences of one line of evidence that are shown; the others are counted."""
 _SHORT = 24
+_PIECE = 4  # characters on a side that are named one by one
+_AGAIN = 4  # equal characters behind a difference that end it
 
 
 class Comparison(Struct, frozen=True):
@@ -146,7 +149,7 @@ def _value(name: str, expected: Any, got: Any, *, steps: Sequence[str] = (), dep
         return _cut(name, expected, got, {})
     if isinstance(expected, str) and isinstance(got, str):
         at = text_difference(expected, got)
-        note = would_match_note(steps) if steps else parting_note(expected, got)
+        note = _form_note(steps, expected, got) if steps else parting_note(expected, got)
         return Comparison(name, _written(expected), _written(got), at + 1, note)
     if depth < MOST and isinstance(expected, Mapping) and isinstance(got, Mapping):
         names = [*expected, *(key for key in got if key not in expected)]
@@ -228,7 +231,7 @@ def _text(expected: str, near: Mapping[str, Any], found: Any) -> Comparison:
     whole = got is found or "at" not in near
     form = near["is"] == "form"
     if whole and (form or got is found or "column" not in near):
-        note = would_match_note(near["steps"]) if form else parting_note(expected, got)
+        note = _form_note(near["steps"], expected, got) if form else parting_note(expected, got)
         return Comparison("", _written(expected), _written(got), text_difference(expected, got) + 1, note, where)
     # A part around the place that differs, with the characters before it that a near miss keeps (`near_miss`).
     wanted = expected if whole else _around(expected, near["at"])
@@ -268,11 +271,36 @@ def would_match_note(steps: Sequence[str]) -> str:
     return f"would match {would_match(steps)}"
 
 
+def _form_note(steps: Sequence[str], expected: str, got: str) -> str:
+    """What would make them equal, and first the characters that differ, if people can't see that they do."""
+    lost, extra = _first_pieces(expected, got)
+    unseen = not (lost + extra).strip() or normalize("NFC", lost) == normalize("NFC", extra)
+    unseen = unseen or any(category(char) == "Cf" for char in lost + extra)
+    said = f"{_parted(lost, extra)}; " if unseen else ""
+    return said + would_match_note(steps)
+
+
+def _first_pieces(expected: str, got: str) -> tuple[str, str]:
+    """The first characters on both sides that are not the same, up to the place where the texts are equal again."""
+    at = text_difference(expected, got)
+    left, right = expected[at : at + _AGAIN + _PIECE], got[at : at + _AGAIN + _PIECE]
+    sizes = sorted(
+        ((i, j) for i in range(_PIECE + 1) for j in range(_PIECE + 1) if i or j), key=lambda size: (sum(size), size)
+    )
+    for lost, extra in sizes:
+        if left[lost : lost + _AGAIN] == right[extra : extra + _AGAIN]:
+            return left[:lost], right[:extra]
+    return left, right
+
+
 def parting_note(expected: str, got: str) -> str:
     """What differs between two texts, in a few words: "'#' is missing", "'5.' instead of '5'"."""
     start = text_difference(expected, got)
     end = text_difference(expected[start:][::-1], got[start:][::-1])
-    lost, extra = expected[start : len(expected) - end], got[start : len(got) - end]
+    return _parted(expected[start : len(expected) - end], got[start : len(got) - end])
+
+
+def _parted(lost: str, extra: str) -> str:
     if not extra:
         return f"{_said(lost)} is missing"
     if not lost:
@@ -292,5 +320,11 @@ def _said(text: str) -> str:
     if text.isspace():
         return f"white space ({count(len(text), 'character')})"
     if len(text) == 1 and not text.isprintable():
-        return unicodedata.name(text, f"U+{ord(text):04X}").lower()
+        return _name(text)
+    if any(combining(char) for char in text) and len(text) <= _PIECE:
+        return listed([_name(char) if combining(char) or not char.isprintable() else char for char in text])
     return f"'{cut(text.replace(chr(10), '⏎'), _SHORT)}'"
+
+
+def _name(char: str) -> str:
+    return unicode_name(char, f"U+{ord(char):04X}").lower()

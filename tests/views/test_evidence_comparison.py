@@ -172,6 +172,33 @@ def test_what_differs_is_said_in_a_few_words(expected: str, got: str, note: str)
     assert parting_note(expected, got) == note
 
 
+@pytest.mark.parametrize(
+    ("expected", "got", "note"),
+    [
+        ("12 EUR", "12\u00a0EUR", "a no-break space instead of a space; would match with white space made equal"),
+        ("on its way", "on  its way", "a space is extra; would match with white space made equal"),
+        ("on its way", "on its\nway", "a line break instead of a space; would match with white space made equal"),
+        (
+            "order shipped",
+            "or\u200bder shipped",
+            "zero width space is extra; would match with Unicode forms made equal",
+        ),
+        (
+            "Café au lait",
+            "Cafe\u0301 au lait",
+            "e and combining acute accent instead of 'é'; would match with Unicode forms made equal",
+        ),
+        ("It's", "IT’S", "would match ignoring case and with straight quotes and plain dashes"),
+        ("12", "１２", "would match with Unicode forms made equal"),
+    ],
+)
+def test_a_difference_that_cannot_be_seen_is_named(expected: str, got: str, note: str) -> None:
+    (one,) = missed({"type": "TextMatch", "contains": expected}, f"He: {got}.")
+    assert [made.note for made in comparisons(one)] == [note]
+    _, (made,) = of_call({"q": expected}, {"q": got})
+    assert made.note == note
+
+
 def test_arguments_of_a_trajectory_and_missing_ones_are_values_not_words() -> None:
     calls = [{"name": "get_order", "arguments": {"id": "#W1", "by": "me", "at": {"$any": True}, "in": [1]}}]
     (one, _) = missed({"type": "Trajectory", "calls": calls}, "", ToolCall("a", "get_order", {"id": "W1", "in": [2]}))
