@@ -14,7 +14,6 @@ from agenteval_tui.analysis.statistics import fisher_exact, incomplete_beta
 ALPHA = 0.05
 POWER = 0.8
 _Z_ALPHA = 1.959963984540054  # the standard normal's 97.5 % point
-_Z_POWER = 0.8416212335729143  # and its 80 % point
 _EXACT_PAIRS = 1_000
 _EXACT_RUNS = 40  # of each side, for Fisher's test: all tables are tried
 _STEPS = 40  # of a bisection

@@ -30,12 +30,11 @@ class Decision(Struct, frozen=True):
     """What the runs so far say of the pass rate.
 
     `above` or `below` the threshold: the confidence sequence excludes it, and no more runs are needed. `open`: it does
-    not. `evidence` is log M(threshold): the answer is there when it reaches `bound`, log(1 / alpha).
+    not. `evidence` is log M(threshold): the answer is there when it reaches log(1 / alpha).
     """
 
     answer: Answer
     evidence: float
-    bound: float
 
 
 def decide(passed: int, n: int, threshold: float, *, alpha: float = 0.05) -> Decision:
@@ -50,17 +49,16 @@ def decide(passed: int, n: int, threshold: float, *, alpha: float = 0.05) -> Dec
     _check(passed, n, alpha)
     if not 0 <= threshold <= 1:
         raise ValueError(f"a pass rate can't be compared with {threshold}")
-    bound = -math.log(alpha)
     if threshold == 0:
-        return Decision("above", math.inf, bound)
+        return Decision("above", math.inf)
     if threshold == 1:
         failed = passed < n
-        return Decision("below" if failed else "open", math.inf if failed else 0.0, bound)
+        return Decision("below" if failed else "open", math.inf if failed else 0.0)
     evidence = _mixture(passed, n) - _likelihood(passed, n, threshold)
     answer: Answer = "open"
-    if evidence >= bound:
+    if evidence >= -math.log(alpha):
         answer = "above" if passed > threshold * n else "below"
-    return Decision(answer, evidence, bound)
+    return Decision(answer, evidence)
 
 
 def confidence_sequence(passed: int, n: int, *, alpha: float = 0.05) -> tuple[float, float]:

@@ -335,13 +335,12 @@ def _completion(
 class Cursor(Struct, frozen=True):
     """The characters `start`..`end` are being written; `prefix` is what they mean up to the cursor.
 
-    `before` and `after` are the tokens beside them that are not comments. `quoted` tells whether a quote was typed.
+    `before` and `after` are the tokens beside them that are not comments.
     """
 
     start: int
     end: int
     prefix: str
-    quoted: bool
     before: Token | None
     after: Token | None
 
@@ -365,7 +364,7 @@ def _cursor_at(text: str, offset: int) -> Cursor | None:
     if token is not None and token.kind == "comment" and _inside_comment(text, token, offset):
         return None
     start = end = offset
-    prefix, quoted = "", False
+    prefix = ""
     if token is not None and token.kind in _WORDS:
         quoted = text[token.start] in _QUOTES
         closed = quoted and body_range(text, token.start, token.end)[2]
@@ -381,7 +380,7 @@ def _cursor_at(text: str, offset: int) -> Cursor | None:
         # Without the piece that is being written, the rest of the text reads otherwise.
         tokens = [Token(one.kind, one.start + end, one.end + end) for one in tokenize(text[end:])]
     after = next((one for one in tokens if one.start >= end and one.kind != "comment"), None)
-    return Cursor(start, end, prefix, quoted, before, after)
+    return Cursor(start, end, prefix, before, after)
 
 
 def _inside_comment(text: str, token: Token, offset: int) -> bool:

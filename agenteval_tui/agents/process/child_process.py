@@ -63,7 +63,6 @@ class _Pipes(asyncio.SubprocessProtocol):
     def __init__(self) -> None:
         self.out = _Output()
         self.err = bytearray()
-        self.err_size = 0
         self.exited = asyncio.Event()
         self.err_ended = asyncio.Event()
         self.ending = False
@@ -80,7 +79,6 @@ class _Pipes(asyncio.SubprocessProtocol):
             self.out.feed(data)
             return
         self.err += data
-        self.err_size += len(data)
         if len(self.err) > 2 * STDERR_KEPT:
             del self.err[:-STDERR_KEPT]
 

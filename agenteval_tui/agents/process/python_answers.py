@@ -32,7 +32,6 @@ OFFERED = ("prompt", "messages", "context", "variables", "config", "test", "repe
 PROMPTS = ("user_prompt", "input", "message", "query", "question", "task", "text")
 ANSWERS = ("final_output", "output", "answer", "content", "text", "response", "result")
 MODES = ("values", "updates", "messages", "custom", "debug", "tasks", "checkpoints")
-EVENT_NAMES = ("on_chat_model_stream", "on_chat_model_end", "on_tool_end", "on_chain_end")
 WANTED = "give a text, an event, messages, or what a framework returns (agenteval docs agents)"
 
 

@@ -17,7 +17,6 @@ from agenteval_tui.core.atomic_write import append_whole, locked, write_pieces
 from agenteval_tui.core.errors import AgentevalError
 
 VERSION = 1
-SUFFIX = ".cassette.jsonl"
 _KEY = "agenteval_cassette"
 
 

@@ -10,7 +10,7 @@ description"): log2 of the number of possible conditions of its kind, and more f
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct, field
@@ -274,8 +274,3 @@ def passing(examples: Examples, metric: Mapping[str, Any], prototype: str, extra
 def bits(count: int) -> float:
     """The bits that it takes to name one of `count` possibilities."""
     return math.log2(max(count, 1) + 1)
-
-
-def best_of(families: Iterable[Family], good: int, bad: int) -> list[Condition]:
-    """The best conditions of all families, best first."""
-    return sorted((one for family in families for one in family.fit(good, bad)), key=lambda one: rank(one, good, bad))

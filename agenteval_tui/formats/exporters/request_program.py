@@ -10,11 +10,9 @@ from agenteval_tui.agents.http.written_request import WrittenRequest
 from agenteval_tui.core.display import one_line
 from agenteval_tui.suites.environment import Reference, pieces
 
-FORMS = ("python", "curl")
-
 
 def request_program(request: WrittenRequest, form: str) -> str:
-    """The program's text; `form` is one of `FORMS`."""
+    """The program's text; `form` is "python" or "curl"."""
     return _python(request) if form == "python" else _curl(request)
 
 

@@ -75,7 +75,6 @@ class Tools(Edit, frozen=True):
 
 
 AnyEdit = System | Text | Arguments | Result | Insert | Drop | Tools
-EDITS: tuple[type[Edit], ...] = (System, Text, Arguments, Result, Insert, Drop, Tools)
 
 
 class ForkOrigin(Struct, frozen=True, omit_defaults=True):

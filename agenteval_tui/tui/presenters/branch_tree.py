@@ -50,7 +50,6 @@ class TreeRows:
 
     def __init__(self, divergence: Divergence, opened: frozenset[str] = frozenset()) -> None:
         """`opened` are the keys of folds that are open."""
-        self._divergence = divergence
         self._fork = divergence.fork.node if divergence.fork is not None else None
         self.rows = _rows(divergence.tree, opened)
         self._places = {row.key: number for number, row in enumerate(self.rows)}

@@ -68,15 +68,6 @@ class LinesView(ScrollView, can_focus=True):
             # Hidden: when it is seen again it may be as wide as before, and has something else to show.
             self._width = -1
 
-    def show_row(self, row: int) -> None:
-        """Scroll so that `row` is in view."""
-        top = self.scroll_offset.y
-        height = self.scrollable_content_region.height
-        if row < top:
-            self.scroll_to(y=max(row - 1, 0), animate=False)
-        elif row >= top + height:
-            self.scroll_to(y=row - height + 2, animate=False)
-
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         width = max(width - self.styles.scrollbar_size_vertical, 0)
         lines = self._lines_at(width)
