@@ -198,6 +198,3 @@ def _power_unpaired_large(each: float, rate_a: float, rate_b: float) -> float:
 
 def _normal(z: float) -> float:
     return 0.5 * math.erfc(-z / math.sqrt(2))
-
-
-__all__ = ["ALPHA", "POWER", "detectable_paired", "detectable_unpaired", "least_flips", "power_paired"]

@@ -10,11 +10,10 @@ from msgspec import Struct, field
 
 from agenteval_tui.grading.coded_error import CodedError
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.json_reading import JsonSource, compact
+from agenteval_tui.grading.json_reading import JsonSource, SpanMap, compact
 from agenteval_tui.grading.results import Fields, Span
 from agenteval_tui.transcripts.model import Transcript
 
-SpanMap = Callable[[int, int], tuple[Span, ...]]
 _SPANS = 50
 
 

@@ -23,18 +23,6 @@ _ATTEMPTS = 20
 _KEYS = 8
 _MOST_WORK = 20_000_000  # characters that are read in vain, looking for objects in a text
 
-__all__ = [
-    "JsonSource",
-    "NotJsonError",
-    "UnreadableJsonError",
-    "compact",
-    "content_fields",
-    "embedded_json",
-    "keys_of",
-    "objects_in",
-    "read_json",
-]  # fmt: skip
-
 SpanMap = Callable[[int, int], tuple[Span, ...]]
 
 

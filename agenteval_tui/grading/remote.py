@@ -18,8 +18,6 @@ from agenteval_tui.grading.metrics.metric import Metric
 from agenteval_tui.grading.remote_requests import AskKind, RemoteCall, RemoteRequest, Reply
 from agenteval_tui.grading.results import Evidence, MetricResult, Outcome
 
-__all__ = ["AskKind", "RemoteCall", "RemoteMetric", "RemoteRequest", "Reply", "UnusableError", "replies_as_evidence"]
-
 
 class UnusableError(CodedError):
     """The reply gives no verdict: why, as a code with fields, or, for a plug-in, as a message."""

@@ -20,13 +20,10 @@ from agenteval_tui.core.private_files import make_private
 from agenteval_tui.runs.events import Command, Event, decode_event, encode
 from agenteval_tui.runs.handshake import parse_line, read_line
 from agenteval_tui.runs.live_registry import ExecutionRequest, Live, live_dir, read_card
-from agenteval_tui.runs.plan.model import PlanOptions
 
 START_S = 60.0
 """How long a process may take until it runs: it loads suites, opens the history, plans."""
 PIECE = 1 << 16
-
-__all__ = ["Attachment", "ExecutionRequest", "Live", "PlanOptions", "attach", "find", "live_executions", "start"]
 
 
 def start(request: ExecutionRequest) -> Live:

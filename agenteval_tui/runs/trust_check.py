@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from agenteval_tui.agents.permission import (
-    NotTrustedError,
     Permission,
     TrustRequirement,
     Use,
@@ -42,8 +41,6 @@ from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.suites.model import AgentConfig
 from agenteval_tui.suites.trust import Trust
-
-__all__ = ["NotTrustedError", "TrustRequirement", "check_agents", "check_asking", "check_trust", "needs_of"]
 
 
 def needs_of(

@@ -9,14 +9,12 @@ from typing import Any
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.private_files import read_small_bytes
 from agenteval_tui.suites.decode import did_you_mean
-from agenteval_tui.suites.environment import environment_for, expand
+from agenteval_tui.suites.environment import expand
 from agenteval_tui.suites.files import decode_utf8
 from agenteval_tui.suites.load import read_agents
 from agenteval_tui.suites.model import AgentConfig, Suite
 from agenteval_tui.suites.yaml.line_index import LineIndex
 from agenteval_tui.suites.yaml.tree import MappingNode, compose, is_null, resolve
-
-__all__ = ["agents_path", "environment_for", "expand", "load_agents", "read_agents_file", "resolve_agent"]
 
 
 def agents_path(config_dir: Path) -> Path:

@@ -44,7 +44,6 @@ from agenteval_tui.tui.notifications import Notifier
 from agenteval_tui.tui.one_shot_timer import call_after
 from agenteval_tui.tui.presenters.navigation_strip import Tab
 from agenteval_tui.tui.presenters.status_style import UNICODE
-from agenteval_tui.tui.screen_registry import FACTORIES
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.services import Offered, Services
 from agenteval_tui.tui.state import State, flag, name_of_start
@@ -65,8 +64,6 @@ if TYPE_CHECKING:
 SERVER_SECONDS = 5.0
 NOTE_EDGES = 3  # cells of a line that a note does not write in
 HISTORY_SECONDS = 2.0  # between two looks whether the history file is still the one that was opened
-
-__all__ = ["FACTORIES", "AgentevalApp", "run_app"]
 
 
 def _actions() -> type[Provider]:

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from agenteval_tui.agents.base import AgentRequest, Attached, PromptSent
+from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.analysis.lint import check_suite
 from agenteval_tui.core import attachment_files
 from agenteval_tui.core.attachment_files import kept
@@ -21,7 +22,7 @@ from agenteval_tui.runs.plan.model import Plan, PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.runs.response_cache import request_hash
 from agenteval_tui.runs.task_payload import Tasks, _message
-from agenteval_tui.runs.trust_check import NotTrustedError, needs_of
+from agenteval_tui.runs.trust_check import needs_of
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.transcripts import codec
 from agenteval_tui.transcripts.model import Attachment, Message, Transcript

@@ -26,8 +26,6 @@ from agenteval_tui.suites.environment import expand
 from agenteval_tui.suites.tool_files import load_tools
 from agenteval_tui.transcripts.codec import decode_arguments
 
-__all__ = ["Source", "Tool", "ToolHost", "ToolOutcome", "Toolbox", "make_toolbox"]
-
 _BUILT_IN = "builtin:"
 _RUNNING = ("python", "interpreter", "path", "command", "shell", "cwd", "env", "mcp")
 

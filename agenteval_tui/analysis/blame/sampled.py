@@ -12,7 +12,8 @@ from agenteval_tui.analysis.blame.model import Sampled
 from agenteval_tui.analysis.blame.sampling import Counts, Search
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.estimate import Estimate
-from agenteval_tui.runs.fork.oracle import Oracle, Outcomes
+from agenteval_tui.runs.fork.answers import Outcomes
+from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.runs.fork.plan import Question
 from agenteval_tui.transcripts.model import Transcript
 

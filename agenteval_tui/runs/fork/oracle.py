@@ -22,7 +22,7 @@ from agenteval_tui.runs.estimate import Estimate
 from agenteval_tui.runs.event_loop import run_in_thread
 from agenteval_tui.runs.events import Command, Event
 from agenteval_tui.runs.execution_host import Host
-from agenteval_tui.runs.fork.answers import Answer, Outcomes, answers_of
+from agenteval_tui.runs.fork.answers import Outcomes, answers_of
 from agenteval_tui.runs.fork.model import AnyEdit, Purpose
 from agenteval_tui.runs.fork.plan import ForkPlan, Question, execution_plan, fork_plan, price, source_of
 from agenteval_tui.runs.fork.request import tools_of
@@ -31,8 +31,6 @@ from agenteval_tui.runs.plan.model import RunPlan
 from agenteval_tui.runs.store_records import planned_runs
 from agenteval_tui.runs.task_payload import Tasks
 from agenteval_tui.suites.model import AgentConfig
-
-__all__ = ["Answer", "Oracle", "Outcomes", "Question"]
 
 
 class Oracle:
