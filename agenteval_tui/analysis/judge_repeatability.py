@@ -59,7 +59,7 @@ async def rejudge(
 ) -> RepeatedResults:
     """Ask all questions of the criterion about a stored run again, `times` times; nothing is stored.
 
-    `permission`: of `trusting.check_asking`.
+    `permission`: of `trust_check.check_asking`.
     """
     case = JudgeRequestGroup(row.suite_key, (spec,), store.transcript(row.id), row.variables)
     asker = JudgeClient(respondents, permission=permission, timeout_s=timeout_s)

@@ -120,7 +120,7 @@ class TestGates(Struct, frozen=True):
 
 
 def judge_gates(gates: StoredGates, runs: Iterable[RunRow]) -> TestGates:
-    """Measure runs against these gates. `runs`: those that gate, with their outcomes then (`Gating.runs`)."""
+    """Measure runs against these gates. `runs`: those that gate, with their outcomes then (`GatedRuns.runs`)."""
     if not gates:
         return TestGates()
     groups: dict[tuple[str, str, str], list[RunRow]] = {}

@@ -29,7 +29,7 @@ from agenteval_tui.transcripts.model import Message, RunError, Transcript, last_
 
 KEY = "agenteval"
 RUN_FIELDS = ("name", "agent", "variables", "started")
-"""Of a run, as `exporting` names them: what the formats of tau have no place for."""
+"""Of a run: what the formats of tau have no place for."""
 _LONGEST_WHY = 20_000
 _OUTCOMES = ("passed", "failed", "error", "skipped", "needs_review", "cancelled")
 _CODES = frozenset(ErrorCode)

@@ -414,7 +414,7 @@ class _Mend(Struct):
 
 class Health(Struct, frozen=True):
     """`problems` is empty for a file that SQLite can read, `wrong` for one in which everything fits as far as a glance
-    tells (`upkeep.check` looks closer). Sizes are bytes; `free` is what deleted rows left unused."""
+    tells (`check` looks closer). Sizes are bytes; `free` is what deleted rows left unused."""
 
     path: Path
     version: int

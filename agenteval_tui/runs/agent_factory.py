@@ -172,8 +172,8 @@ def make_configured(
 ) -> Agent:
     """The agent itself; nothing is connected or started yet.
 
-    Raises `AgentevalError`: it is not configured right, or (`NotTrustedError`) `permission` (`trusting.check_agents`)
-    does not cover it.
+    Raises `AgentevalError`: it is not configured right, or (`NotTrustedError`) `permission`
+    (`trust_check.check_agents`) does not cover it.
     """
     full = environment_for(one.base_dir, os.environ if env is None else env)
     source = None if store is None else lambda reference: recordings_of(store, reference)

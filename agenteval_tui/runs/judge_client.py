@@ -82,8 +82,8 @@ class JudgeClient:
 
     Equal questions to the same respondent are asked once, also when several runs ask at the same time; `known` looks
     into the history before. Whatever goes wrong is a reply with an `error`: nothing raises but cancellation.
-    `permission` (`trusting.check_asking`) says who may be asked and which functions may run; who is not covered is not
-    asked, and the reply says so. With a `limit` one is asked after another, until it is reached.
+    `permission` (`trust_check.check_asking`) says who may be asked and which functions may run; who is not covered is
+    not asked, and the reply says so. With a `limit` one is asked after another, until it is reached.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ class ExecutionRequest(Struct, frozen=True):
     """What to run: suite files or folders, the options, the history file, and the folder of the user's agents.
 
     Or what to continue: `resume` is the reference of an execution whose missing runs are run (`errors`: also those that
-    ended in an error); then there are no `paths`. See `resuming.resume_plan`. Or which run to continue: `fork`.
+    ended in an error); then there are no `paths`. See `runs.resume.resume_plan`. Or which run to continue: `fork`.
     """
 
     paths: tuple[str, ...] = ()

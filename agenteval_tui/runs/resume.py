@@ -94,7 +94,7 @@ def resume_plan(
     those of the user's agents.yaml) are asked for keys that are written in a configuration, and so are not stored.
 
     Raises `AgentevalError`: it is running, was imported, is too old, nothing is missing, a limit is reached already,
-    a key is nowhere to be found; and `trusting.NotTrustedError`.
+    a key is nowhere to be found; and `NotTrustedError`.
     """
     asked = options or PlanOptions()
     row = store.execution(reference)

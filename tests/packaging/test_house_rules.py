@@ -28,13 +28,11 @@ def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
 
 @pytest.mark.parametrize("path", sorted(TUI.rglob("*.py")), ids=lambda p: str(p.relative_to(TUI)))
 def test_foreign_text_has_no_way_around_the_one_door(path: Path) -> None:
-    """No bare notify (markup), no Static or Label (markup by default), no print: `safe.say` and lines instead."""
+    """No bare notify (markup), no Static or Label (markup by default), no print: `notifications` and lines instead."""
     banned = {"notify", "Static", "Label", "Markdown", "RichLog", "DataTable", "OptionList", "Tooltip", "print"}
     if not banned & set(re.findall(r"\w+", path.read_text(encoding="utf-8"))):
         return  # what is not even named is not called: most modules need not be parsed
     found = [f"{name} in line {call.lineno}" for name, call in calls(path) if name in banned]
-    if path.name == "safe.py":
-        found = [one for one in found if not one.startswith("notify")]
     assert not found
 
 

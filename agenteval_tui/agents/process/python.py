@@ -38,9 +38,9 @@ class PythonAgent:
     """Calls the function once for each request.
 
     Each request has a process of its own, so that runs can't see what others left in globals; with `reuse` a process
-    takes the next run when one ended well, which saves the imports (`programs.reused`). There are never more processes
-    than runs at once. Failures are of the kinds program (the process, or what the function raised), protocol, timeout,
-    bad_request.
+    takes the next run when one ended well, which saves the imports (`child_pool.ReusedHosts`). There are never more
+    processes than runs at once. Failures are of the kinds program (the process, or what the function raised), protocol,
+    timeout, bad_request.
     """
 
     options_model = PythonOptions

@@ -51,7 +51,7 @@ class _Asked(Struct):
 
 
 class PythonHost:
-    """The process (programs/python_child.py says what can be asked). Several may ask at once.
+    """The process (`python_child` says what can be asked). Several may ask at once.
 
     Use as `async with await start_host(...) as host`; leaving it ends the process and all that it started.
     """

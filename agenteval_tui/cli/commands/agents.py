@@ -78,8 +78,8 @@ def check_all(
     """What each reports about itself, by its number; all are asked at once. An agent that can't be built gives a report
     as well.
 
-    `thorough` also asks for a streamed answer and a call of a tool. `permission`: of `trusting.check_agents`; without
-    one each agent is checked by itself, and one that lacks trust reports that and is not asked.
+    `thorough` also asks for a streamed answer and a call of a tool. `permission`: of `trust_check.check_agents`;
+    without one each agent is checked by itself, and one that lacks trust reports that and is not asked.
     """
 
     async def one(agent: Configured) -> CheckReport:

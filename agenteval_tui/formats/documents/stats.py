@@ -279,7 +279,7 @@ class ABComparison(Document, frozen=True, kw_only=True):
 def stats_document(
     execution: str, stats: Mapping[str, Any], labelling: classification_report.Report | None
 ) -> ExecutionStats:
-    """The figures of an execution (`analysis.statistics.execution_stats`), and how well it labels."""
+    """The figures of an execution (`analysis.summary.execution_stats`), and how well it labels."""
     return ExecutionStats(
         execution=execution,
         tests=tuple(TestFigures(**_figures(test)) for test in stats["tests"]),

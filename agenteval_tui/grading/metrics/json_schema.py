@@ -365,7 +365,7 @@ def _key(value: Any) -> Any:
 
 def _unexpected(extras: list[str]) -> Any:
     error = _error("has more than is allowed")
-    error.extras = extras  # which `json_schema.broken` says
+    error.extras = extras  # names them, for `broken_rule`
     return error
 
 

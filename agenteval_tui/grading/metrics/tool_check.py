@@ -505,7 +505,7 @@ class ArgumentDifference(Struct, frozen=True):
     is_plain: bool = False
 
     def fields(self) -> dict[str, Any]:
-        """As fields of evidence have it (`sentences.of_argument`)."""
+        """As fields of evidence have it (`sentences.argument_phrase`)."""
         if self.kind == "unreadable":
             return unreadable(self.got, malformed=self.malformed)
         made: dict[str, Any] = {"is": self.kind, "argument": self.name, "path": self.path}

@@ -53,7 +53,7 @@ Place = type[AgentEvent] | int
 
 
 def run_task(text: str) -> str:
-    """Run the task (`wire.task_data` as JSON text); gives all its events as a JSON list, or `LOST`.
+    """Run the task (`task_codec.task_data` as JSON text); gives all its events as a JSON list, or `LOST`.
 
     Called in a thread of a worker. A scheduler starts a task again when its worker is lost. Here that must not happen:
     the other half of an answer may be on the screen already, and only the execution decides about another attempt. So
@@ -195,7 +195,7 @@ class _Unclosed:
 
 
 class EventBuffer:
-    """All events of a task, each final once it is in `events` (as `wire.event_data`).
+    """All events of a task, each final once it is in `events` (as `task_codec.event_data`).
 
     `send(first, events)` gets those to stream, in order; `first` is the place of the first.
     """

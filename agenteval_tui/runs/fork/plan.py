@@ -246,7 +246,7 @@ def execution_plan(
 ) -> Plan:
     """The plan of an execution of kind `fork`. `continues`: the execution is there, and these runs are in it.
 
-    Raises `trusting.NotTrustedError` where the agent would start programs of a folder that was not trusted.
+    Raises `NotTrustedError` where the agent would start programs of a folder that was not trusted.
     """
     stored = source.stored
     row = source.row

@@ -42,7 +42,7 @@ def make_plan(
 
     `store` is asked for `failed_from` only. Raises `AgentevalError` when nothing is left to run, a suite is invalid
     (where tests are named, only those must be valid), an agent is missing, a dataset or a prompt is wrong; and
-    `trusting.NotTrustedError` when the plan would start programs of a folder that was not trusted.
+    `NotTrustedError` when the plan would start programs of a folder that was not trusted.
     """
     plan = make_untrusted_plan(loaded, options, user_agents=user_agents, store=store)
     return replace(plan, permission=check_trust(plan))

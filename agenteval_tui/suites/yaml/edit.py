@@ -5,7 +5,7 @@ proposal that turns out to be wrong costs nothing but the next one.
 
 Setting, adding and taking out one key of an object in a YAML text: proposals, those that change least first.
 
-Whoever takes one reads the result again and compares (`edit_tree`).
+Whoever takes one reads the result again and compares (`editing.TreeEdit`).
 
 The items of a YAML list as pieces of text: moving, copying and removing them with the comments that are theirs.
 

@@ -33,7 +33,7 @@ def save_config(loaded: LoadedSuite, test_id: str, criterion: int, new_text: str
     """Write `new_text` as the config of a test's criterion (0-based), and return the suite as it then is.
 
     Every byte outside of the value stays, with encoding, byte order mark, line ends and the file's mode. See
-    `splice.spliced` for how the value is written. Raises `FileChanged` when the file is not the one that was read,
+    `splice.splice` for how the value is written. Raises `FileChanged` when the file is not the one that was read,
     and `SaveFailed` when it can't be written so or at all; then the file is as it was.
     """
     where = str(loaded.path)

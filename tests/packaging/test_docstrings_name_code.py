@@ -1,0 +1,62 @@
+"""What docstrings and comments name is there: `module.name` in backticks, and paths of files."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NAME = re.compile(r"`((?:[A-Za-z_]\w*\.)+)([A-Za-z_]\w*)(?:\([^`]*\))?`")
+FILE = re.compile(r"(?<![\w/.<-])((?:[\w-]+/)+[\w-]+\.(?:py|md|tcss))\b")
+DEFINED = re.compile(
+    r"^(?:class|def|async def) (\w+)|^(\w+)\s*[:=]|^ {4}(?:class|def|async def) (\w+)|^ {4}(\w+):", re.M
+)
+ENDINGS = {"py", "md", "json", "yaml", "yml", "tcss", "html", "gz"}
+# Of other packages, names of groups of entry points, and keys that people write.
+FOREIGN = {"agenteval", "axenox", "jsonschema", "FinishReason", "timeouts", "service", *sys.stdlib_module_names}
+
+
+@pytest.fixture(scope="module")
+def sources() -> dict[Path, str]:
+    """The package's source files and their text."""
+    return {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "agenteval_tui").rglob("*.py"))}
+
+
+def test_a_module_that_is_named_has_what_is_named(sources: dict[Path, str]) -> None:
+    """A module or a class that was renamed is easily forgotten in the sentences about it."""
+    defined: dict[str, set[str]] = defaultdict(set)
+    classes: set[str] = set()
+    for path, text in sources.items():
+        classes |= set(re.findall(r"class (\w+)", text))
+        defined[path.stem] |= {name for found in DEFINED.findall(text) for name in found if name}
+        defined[path.parent.name].add(path.stem)
+    wrong = []
+    for path, text in sources.items():
+        spoken = set(re.findall(r"\w+", re.sub(r"`[^`\n]*`", "", text)))
+        for owners, name in NAME.findall(text):
+            parts = owners.split(".")[:-1]
+            # A word of this module's code is one of its parameters or imports.
+            if name in ENDINGS or parts[0] in FOREIGN or parts[-1] in spoken | classes:
+                continue
+            if name not in defined.get(parts[-1], ()):
+                wrong.append(f"{path.relative_to(ROOT)} `{owners}{name}`")
+    assert not wrong
+
+
+def test_a_file_that_is_named_is_there(sources: dict[Path, str]) -> None:
+    """By its path in the project, or below one of the package's folders."""
+    folders = [path for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    known = (
+        "\n".join(f"/{path.relative_to(ROOT).as_posix()}" for folder in folders for path in folder.rglob("*.*")) + "\n"
+    )
+    wrong = [
+        f"{path.relative_to(ROOT)} {name}"
+        for path, text in sources.items()
+        for name in FILE.findall(text)
+        if not name.startswith(("hypothesis/", "_pytest/")) and f"/{name}\n" not in known
+    ]
+    assert not wrong
