@@ -104,7 +104,7 @@ class ABResult(Struct, frozen=True):
     tests: tuple[TestDifference, ...]
 
 
-def compare_ab(rows: Iterable[RunRow], *, count_errors: bool = False, seed: int = 0) -> ABResult:
+def compare_ab(rows: Iterable[RunRow], *, count_errors: bool = False) -> ABResult:
     """Compare the arms of one A/B execution (`PlanOptions.ab`). Raises `AgentevalError` when it has no two arms."""
     arms: dict[str, list[RunRow]] = {}
     for row in rows:
@@ -113,7 +113,7 @@ def compare_ab(rows: Iterable[RunRow], *, count_errors: bool = False, seed: int 
     if not found[0] or not found[1]:
         raise AgentevalError("this execution does not compare two arms", mend="run with --ab NAME NAME")
     names = [one[0].variation.partition(": ")[2] for one in found if one]
-    return compare_arms(found[0], found[1], names=(names[0], names[1]), count_errors=count_errors, seed=seed)
+    return compare_arms(found[0], found[1], names=(names[0], names[1]), count_errors=count_errors)
 
 
 def compare_arms(

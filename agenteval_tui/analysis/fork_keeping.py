@@ -66,15 +66,14 @@ def save_as_test(
     source: Source,
     conversation: Conversation,
     *,
-    path: Path | None = None,
     test_id: str = "",
     name: str = "",
     description: str = "",
     suffix: str = "fork",
 ) -> tuple[LoadedSuite, str]:
-    """Write the fork as a test behind the last one of a suite (None: that of its run); the suite as it then is, and the
+    """Write the fork as a test behind the last one of its run's suite; the suite as it then is, and the
     test's id. Raises `AgentevalError`: the file is not there, has changed, or can't hold it."""
-    loaded = load_suite(path or _suite_of(source))
+    loaded = load_suite(_suite_of(source))
     called = name or f"{source.row.test_name or source.row.test_id}, continued"
     wanted = test_id or free_id(loaded, f"{source.row.test_id}-{suffix}")
     return append_test(loaded, test_of_fork(source, conversation, wanted, called, description)), wanted

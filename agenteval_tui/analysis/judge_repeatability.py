@@ -54,15 +54,13 @@ async def rejudge(
     times: int,
     respondents: Respondents,
     permission: Permission,
-    *,
-    timeout_s: float = 120.0,
 ) -> RepeatedResults:
     """Ask all questions of the criterion about a stored run again, `times` times; nothing is stored.
 
     `permission`: of `trust_check.check_asking`.
     """
     case = JudgeRequestGroup(row.suite_key, (spec,), store.transcript(row.id), row.variables)
-    asker = JudgeClient(respondents, permission=permission, timeout_s=timeout_s)
+    asker = JudgeClient(respondents, permission=permission)
     try:
         results = await asyncio.gather(*(_once(asker, case) for _ in range(times)))
     finally:

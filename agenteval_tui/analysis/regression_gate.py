@@ -84,14 +84,14 @@ def with_cached_comparison(execution: str, result: BaselineResult | None) -> Ite
 
 
 def compare_to_baseline(
-    store: Store, execution: ExecutionRow, *, quarantined: Quarantined | None = None, at_ms: int | None = None
+    store: Store, execution: ExecutionRow, *, quarantined: Quarantined | None = None
 ) -> BaselineResult | None:
     """Compare an execution with the baseline of its tests; None where none has one that is older than it.
 
     None of an A/B execution, too: the runs of two agents together say nothing against those of one.
     """
     known = _known.get()
-    if known is not None and known[0] == execution.id and quarantined is None and at_ms is None:
+    if known is not None and known[0] == execution.id and quarantined is None:
         return known[1]
     if execution.options.get("ab") or not has_baselines(store):
         return None
@@ -105,7 +105,7 @@ def compare_to_baseline(
     if not runs:
         return None
     baseline = replace(baseline, runs=runs, executions=tuple(dict.fromkeys(run.execution_id for run in runs)))
-    held = active(store, at_ms) if quarantined is None else quarantined
+    held = active(store) if quarantined is None else quarantined
     shown = compare(store, baseline, side, quarantined=held)
     gate = shown
     if any((run.suite_key, run.test_id) == key[:2] for run in side.runs for key in held.by_key):

@@ -173,9 +173,9 @@ def _style(tokens: str) -> Style:
     return next((style for style in styles if style not in ("dim", "bold")), styles[0] if styles else "")
 
 
-def percent_range(low: float, high: float, between: str = " to ") -> str:
+def percent_range(low: float, high: float) -> str:
     """`12 % to 40 %`: both ends of an interval of shares."""
-    return between.join(f"{end} %" for end in numbers.percent_interval(low, high))
+    return " to ".join(f"{end} %" for end in numbers.percent_interval(low, high))
 
 
 def json_text(value: Any, *, indent: int | None = 2, ascii_only: bool = False) -> str:

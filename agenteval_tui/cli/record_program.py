@@ -104,7 +104,7 @@ def _record_program(invocation: Invocation, given: Mapping[str, Any], started: H
     before, left = _before(invocation, given)
     paid = left.exchanges
     cassette = None if before is None else _lenient(before, given)
-    program = _program(invocation, given, cassette, live=given["live_after_miss"] or not given["replay"])
+    program = _program(given, cassette, live=given["live_after_miss"] or not given["replay"])
     _name_servers_over_http(invocation, program)
     find_program(program.argv[0], program.cwd, program.env)  # before anything says that it runs
     permission = permission_of(program)
@@ -207,7 +207,7 @@ def _replay_program(invocation: Invocation, given: Mapping[str, Any], started: H
     with invocation.store() as store:
         row = invocation.references(store).run(given["run"])
         tape = tape_of(store, row)
-        program = with_input(_program(invocation, given, _lenient(tape, given), live=True), store, row)
+        program = with_input(_program(given, _lenient(tape, given), live=True), store, row)
         agents = load_agents(directories.config_dir())
         around = _surroundings(store, row, agents) if given["as_agent"] else None
         program = program if around is None else around.around(program)
@@ -269,7 +269,7 @@ def _check(given: Mapping[str, Any]) -> None:
         raise click.UsageError("--suite needs --test or --new")
 
 
-def _program(invocation: Invocation, given: Mapping[str, Any], cassette: Cassette | None, *, live: bool) -> Program:
+def _program(given: Mapping[str, Any], cassette: Cassette | None, *, live: bool) -> Program:
     """The program to start. `live`: from the first request that is not in the cassette, servers answer."""
     env = environment_for(Path.cwd(), os.environ)
     servers = {}

@@ -78,15 +78,19 @@ class AgentFacts(Struct, frozen=True):
         return _text_pieces(self.answers)
 
 
-def _text_pieces(answers: Iterable[str], most: int = 60, longest: int = 120) -> tuple[str, ...]:
+_MOST_PIECES = 60
+_LONGEST_PIECE = 120
+
+
+def _text_pieces(answers: Iterable[str]) -> tuple[str, ...]:
     """Lines of the answers that are short enough to be looked for, each once."""
     found: dict[str, None] = {}
     for answer in answers:
         for line in answer[:20_000].splitlines():
             piece = line.strip()
-            if 1 < len(piece) <= longest and not piece.startswith("```"):
+            if 1 < len(piece) <= _LONGEST_PIECE and not piece.startswith("```"):
                 found[piece] = None
-                if len(found) >= most:
+                if len(found) >= _MOST_PIECES:
                     return tuple(found)
     return tuple(found)
 

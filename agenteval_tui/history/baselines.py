@@ -76,9 +76,9 @@ def set_baseline(
     return _done(store, _SetExecution(execution_id, wanted, who, now_ms() if at_ms is None else at_ms))
 
 
-def set_baseline_run(store: History, run_id: str, *, who: str = "", at_ms: int | None = None) -> BaselineSet:
+def set_baseline_run(store: History, run_id: str, *, who: str = "") -> BaselineSet:
     """A single run becomes the baseline of its test. Raises AgentevalError: it has not ended, or ended in an error."""
-    return _done(store, _SetRun(run_id, who, now_ms() if at_ms is None else at_ms))
+    return _done(store, _SetRun(run_id, who, now_ms()))
 
 
 def clear_baselines(store: History, tests: Iterable[TestKey] | None = None) -> int:

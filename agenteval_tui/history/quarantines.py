@@ -160,9 +160,9 @@ def end(store: Store, suite_key: str, test_id: str, criterion: str = "") -> Futu
     return store.write(EndQuarantine(suite_key, test_id, criterion))
 
 
-def default_until(at_ms: int | None = None) -> int:
-    """When a quarantine that begins at this time (None: now) ends by default: at the end of that day in two weeks."""
-    day = datetime.fromtimestamp((now_ms() if at_ms is None else at_ms) / 1000).date()
+def default_until() -> int:
+    """When a quarantine that begins now ends by default: at the end of that day in two weeks."""
+    day = datetime.fromtimestamp(now_ms() / 1000).date()
     return round(datetime.combine(day + timedelta(days=DEFAULT_DAYS + 1), time.min).timestamp() * 1000)
 
 

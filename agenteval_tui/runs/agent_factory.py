@@ -140,19 +140,17 @@ def without_secrets(address: str) -> str:
     return _FLAG.sub(rf"\1{HIDDEN}", _QUERY_IN_URL.sub(r"\1?…", _USER_IN_URL.sub("", address)))
 
 
-async def check_configured(
-    one: Configured, permission: Permission, *, thorough: bool = False, env: Mapping[str, str] | None = None
-) -> CheckReport:
+async def check_configured(one: Configured, permission: Permission, *, thorough: bool = False) -> CheckReport:
     """Ask the agent whether it is available. Never raises: an agent that can't be built, or does not answer, gives a
     report as well."""
     try:
         # In a thread: it reads files.
-        agent = await asyncio.to_thread(make_configured, one, permission, env=env)
+        agent = await asyncio.to_thread(make_configured, one, permission)
     except AgentevalError as error:
         return CheckReport(False, error.what, mend=error.mend)
     limit = THOROUGH_S if thorough else CHECK_S
     try:
-        return _without_secrets(await asyncio.wait_for(agent.check(thorough), limit), redactor_of(one, env))
+        return _without_secrets(await asyncio.wait_for(agent.check(thorough), limit), redactor_of(one))
     except TimeoutError:
         return CheckReport(False, f"no answer within {limit:.0f} s", mend="is the server running?")
     except AgentevalError as error:

@@ -336,7 +336,7 @@ class RunAttempts:
                 return None
             kind = type(event)
             if kind is UsageReported:
-                event = self._used(cast(UsageReported, event), recorder)
+                event = self._used(cast(UsageReported, event))
             recorder.apply(event)
             if kind is TextDelta:
                 self._stream.text(cast(TextDelta, event).text)
@@ -394,7 +394,7 @@ class RunAttempts:
 
     # Usage
 
-    def _used(self, event: UsageReported, recorder: Recorder) -> UsageReported:
+    def _used(self, event: UsageReported) -> UsageReported:
         usage = event.usage
         if self._priced is not None and usage.cost is None:
             usage = self._priced.priced(usage)

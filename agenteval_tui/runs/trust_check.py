@@ -40,18 +40,14 @@ from agenteval_tui.suites.datasets import dataset_files
 from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.suites.model import AgentConfig
-from agenteval_tui.suites.trust import Trust
 
 
-def needs_of(
-    plan: Plan, *, own: Mapping[str, AgentConfig] | None = None, foreign: bool = False
-) -> tuple[TrustRequirement, ...]:
+def needs_of(plan: Plan) -> tuple[TrustRequirement, ...]:
     """What the runs of a plan, and their grading, would start, read or send beyond the suites' folders, by folder.
 
-    What needs no trust is not in it; nothing is started. `own`: the agents that the user wrote (None: those that the
-    plan says are). `foreign`: see `check_trust`.
+    What needs no trust is not in it; nothing is started.
     """
-    return merge_needs(_uses_of(plan, own=own), foreign=foreign)
+    return merge_needs(_uses_of(plan))
 
 
 def _uses_of(plan: Plan, *, own: Mapping[str, AgentConfig] | None = None) -> tuple[Use, ...]:
@@ -88,7 +84,6 @@ def _uses_of(plan: Plan, *, own: Mapping[str, AgentConfig] | None = None) -> tup
 
 def check_trust(
     plan: Plan,
-    trust: Trust | None = None,
     *,
     own: Mapping[str, AgentConfig] | None = None,
     foreign: bool = False,
@@ -99,9 +94,10 @@ def check_trust(
     what is in it now. A plan that needs no trust gets a permission for nothing else.
 
     `foreign`: the plan came with somebody else's history. What it would start stands nowhere in the folders that it
-    names, so that it is asked about whatever is trusted. `own`: see `needs_of`.
+    names, so that it is asked about whatever is trusted. `own`: the agents that the user wrote (None: those that
+    the plan says are).
     """
-    return permission_for(_uses_of(plan, own=own), everything=plan.trust, foreign=foreign, trust=trust)
+    return permission_for(_uses_of(plan, own=own), everything=plan.trust, foreign=foreign)
 
 
 def check_asking(

@@ -105,13 +105,12 @@ def check_dataset(
     base_dir: Path,
     *,
     trusted: bool = False,
-    most: int = MAX_PROBLEMS,
     max_rows: int = MAX_ROWS,
     max_characters: int = MAX_CHARACTERS,
 ) -> DatasetCheck:
     """Read the dataset up to its `limit`, or up to these bounds, and say everything that is wrong; never raises.
 
-    After `most` problems the others are counted. What was not read is said as an info.
+    After `MAX_PROBLEMS` problems the others are counted. What was not read is said as an info.
     """
     path = base_dir / dataset.file
     check = DatasetCheck(path)
@@ -127,7 +126,7 @@ def check_dataset(
             problem = found if isinstance(found, Problem) else _key_problem(check, row_keys, found)
             if problem is not None:
                 said += 1
-                if said <= most:
+                if said <= MAX_PROBLEMS:
                     check.problems.append(problem)
                 last = problem.line
             if isinstance(found, Problem):
@@ -159,8 +158,8 @@ def check_dataset(
     if check.read and not check.rows and not wrong and not said:
         message = "this dataset has no rows, so its test has nothing to run"
         check.problems.append(check.problem(1, "no-rows", message, "add rows below the heading", "warning"))
-    if said > most:
-        message = f"{said - most:,} more problems in this dataset are not shown"
+    if said > MAX_PROBLEMS:
+        message = f"{said - MAX_PROBLEMS:,} more problems in this dataset are not shown"
         check.problems.append(check.problem(last, "more", message, "fix those above first"))
     if not check.complete:
         message = f"only the first {check.rows + wrong:,} rows of this dataset were checked"

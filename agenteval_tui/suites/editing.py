@@ -160,7 +160,7 @@ def duplicate_tests(loaded: LoadedSuite, test_ids: Sequence[str]) -> tuple[Loade
     taken = set(loaded.test_nodes)
     made: list[str] = []
     for place, test_id in sorted(((place_of(loaded, one), one) for one in test_ids), reverse=True):
-        new_id = _free(loaded, test_id, taken)
+        new_id = _free(test_id, taken)
         taken.add(new_id.casefold())
         tree.copy(["tests"], place, place + 1, apart=True)
         path: list[str | int] = ["tests", place + 1]
@@ -289,7 +289,7 @@ def in_order(criterion: Mapping[str, Any]) -> dict[str, Any]:
     return {key: criterion[key] for key in CRITERION_KEYS if criterion.get(key) is not None}
 
 
-def _free(loaded: LoadedSuite, test_id: str, taken: set[str]) -> str:
+def _free(test_id: str, taken: set[str]) -> str:
     number = 2
     while f"{test_id}-{number}".casefold() in taken:
         number += 1

@@ -63,9 +63,9 @@ class Trust(Struct):
         made._read()
         return made
 
-    def is_trusted(self, folder: Path, files: Iterable[Path] = ()) -> bool:
+    def is_trusted(self, folder: Path) -> bool:
         """Whether this folder was trusted with exactly its present files. Reads the whole folder."""
-        return not self.why_not(folder, files)
+        return not self.why_not(folder)
 
     def why_not(self, folder: Path, files: Iterable[Path] = ()) -> str:
         """Why this folder is not trusted, in one sentence; "" if it is. `files`: the files that its commands name."""

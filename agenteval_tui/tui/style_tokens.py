@@ -58,13 +58,10 @@ class Palette:
             self._laid[base, token, over] = laid
         return laid
 
-    def strip(self, line: Iterable[Cell], width: int, base: str = "") -> Strip:
-        """The line as a strip of exactly `width` cells; `base` is a token laid under all of it."""
+    def strip(self, line: Iterable[Cell], width: int) -> Strip:
+        """The line as a strip of exactly `width` cells."""
         cells: Line = pad(line, width)
-        under = self.style(base) if base else None
-        segments = [
-            Segment(text, self.style(token) if under is None else self.on(under, token)) for text, token in cells
-        ]
+        segments = [Segment(text, self.style(token)) for text, token in cells]
         return Strip(segments, width).simplify()
 
     def _make(self, token: str) -> Style:

@@ -112,9 +112,9 @@ class _Checker:
                     message += "more." if word == "least" else "less."
                     self.tell("out-of-range", message, node.start, node.end, fix)
         elif kind.kind == "regex":
-            self.regex(node, name)
+            self.regex(node)
 
-    def regex(self, node: Node, name: str) -> None:
+    def regex(self, node: Node) -> None:
         """The place of the mistake inside the pattern is brought back to the text, through the escapes of JSON."""
         value = str(node.value)
         pattern = _TEMPLATE.sub(lambda m: "x" * len(m.group()), value)

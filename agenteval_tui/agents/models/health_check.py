@@ -148,7 +148,7 @@ async def _ask(
     if failed is None:
         _say_of_answer(wire, options, findings, names, tried)
         if thorough:
-            _say_of_stream(tried, findings, wire)
+            _say_of_stream(tried, findings)
         return
     findings.failed = failed
     refused = failed.error.kind == "auth"
@@ -172,7 +172,7 @@ def _say_of_answer(
     findings.add("model", True, words, tried.total_ms)
 
 
-def _say_of_stream(tried: _Tried, findings: _Findings, wire: ModelClient) -> None:
+def _say_of_stream(tried: _Tried, findings: _Findings) -> None:
     if not tried.reply.streamed:
         findings.add("streams", False, "the server sent its answer in one piece, not as a stream")
     elif tried.first_ms is None:

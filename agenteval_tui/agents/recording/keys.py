@@ -143,9 +143,9 @@ class _Event:
         return f"{self._event[: self._at]} {encoded(self._data)}\n\n"
 
 
-def sent_keys(headers: Mapping[str, str], query: Mapping[str, str], address: str = "") -> tuple[str, ...]:
+def sent_keys(headers: Mapping[str, str], query: Mapping[str, str]) -> tuple[str, ...]:
     """The keys in a request."""
-    return secrets_of({"headers": dict(headers), "query": dict(query), "url": address}, {})
+    return secrets_of({"headers": dict(headers), "query": dict(query)}, {})
 
 
 def keys_of(env: Mapping[str, str]) -> tuple[str, ...]:

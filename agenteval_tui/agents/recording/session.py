@@ -243,9 +243,9 @@ class Session:
         """Whether a server of models or of tools answered a request after the recording no longer matched."""
         return self._live and any(one.live for one in self._exchanges[self.missed_at :])
 
-    def exchanges(self, start: int = 0) -> tuple[Exchange, ...]:
-        """The exchanges after the first `start`, without keys."""
-        return tuple([self._clean(one) for one in self._exchanges[start:]])
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """All exchanges, without keys."""
+        return tuple([self._clean(one) for one in self._exchanges])
 
     def ended(self, start: int = 0) -> list[tuple[int, Exchange]]:
         """The exchanges after the first `start` that have an answer, each with its number, without keys."""

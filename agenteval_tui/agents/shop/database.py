@@ -30,19 +30,19 @@ CREATE TABLE vouchers (id INTEGER PRIMARY KEY, email TEXT NOT NULL, amount REAL 
 TABLES = ("customers", "products", "orders", "order_items", "reviews", "policies", "returns", "vouchers")
 
 
-def open_shop(seed: int = SEED) -> sqlite3.Connection:
+def open_shop() -> sqlite3.Connection:
     """A shop of one's own, in memory: what a run changes in it no other run sees. Close it after use."""
     connection = sqlite3.connect(":memory:", check_same_thread=False)
-    connection.deserialize(_image(seed))
+    connection.deserialize(_image())
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1_000_000)  # a query may not make strings of a gigabyte
     return connection
 
 
 @cache
-def _image(seed: int) -> bytes:
+def _image() -> bytes:
     with sqlite3.connect(":memory:") as connection:
         connection.executescript(SCHEMA)
-        _fill(connection, random.Random(seed))  # noqa: S311 - the same shop everywhere is what is wanted
+        _fill(connection, random.Random(SEED))  # noqa: S311 - the same shop everywhere is what is wanted
         connection.commit()
         image = connection.serialize()
     connection.close()

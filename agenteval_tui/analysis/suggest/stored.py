@@ -62,13 +62,12 @@ def examples_of_execution(
     store: Store,
     execution_id: str,
     *,
-    criterion: str = "",
     from_judge: bool = False,
     said: Mapping[str, bool] | None = None,
 ) -> TestExamples:
     """The same for the runs of an execution, whatever test they are of: imported runs have often one test each."""
     rows = store.runs_of_execution(execution_id)[::-1][:_READ]
-    return _examples(store, rows, "", criterion, from_judge, said or {})
+    return _examples(store, rows, "", "", from_judge, said or {})
 
 
 def _examples(

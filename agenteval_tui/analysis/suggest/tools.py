@@ -109,7 +109,7 @@ def _arguments(examples: Examples, names: Sequence[str], cost: float) -> Family:
         # With one argument there are no others to allow.
         others = len(_all_arguments(examples, name)) > 1
         optional = any(not made for made in by_run.values())
-        for title, arguments, more, source, lone in _of_tool(examples, name, by_run, list(listed)):
+        for title, arguments, more, source, lone in _of_tool(examples, by_run, list(listed)):
             for extra in ({}, {"required": False}) if optional else ({},):
                 metric = _check(name, arguments, others=others and not lone, **extra)
                 said = f"calls {name} with {title}" if not extra else f"calls {name}, if at all, with {title}"
@@ -139,7 +139,7 @@ _Expected = tuple[str, dict[str, Any], float, int, bool]
 
 
 def _of_tool(
-    examples: Examples, name: str, by_run: Mapping[int, Sequence[ToolCall]], listed: Sequence[str]
+    examples: Examples, by_run: Mapping[int, Sequence[ToolCall]], listed: Sequence[str]
 ) -> Iterator[_Expected]:
     """What calls of a tool may be expected to have."""
     whole: dict[str, int] = {}

@@ -149,7 +149,7 @@ def share(
     for alike in tests.values():
         shown = [taken[row.id][1] for row in alike if row.id in taken]
         if shown:
-            body += [*maker.clean(_test(store, alike, taken, alone)), *shown]
+            body += [*maker.clean(_test(store, alike, alone)), *shown]
     runs = ",\n".join(taken[row.id][0] for row in rows if row.id in taken)
     foot = [f"{BEGIN}[\n{runs}\n]{END}", "</body>", "</html>", ""]
     return replace(made, pieces=tuple(f"{piece}\n" for piece in (*head, *missing, *body, *foot)))
@@ -233,7 +233,7 @@ def _summary(store: Store, target: ExecutionRow | RunRow, execution: ExecutionRo
     yield "<h2>Runs</h2>"
 
 
-def _test(store: Store, alike: list[RunRow], taken: Mapping[str, object], alone: bool) -> Iterator[str]:
+def _test(store: Store, alike: list[RunRow], alone: bool) -> Iterator[str]:
     """What repetitions of a test have in common, and the step at which they part, before their transcripts."""
     first = next((row for row in alike if row.status != "passed"), alike[0])
     if not alone:

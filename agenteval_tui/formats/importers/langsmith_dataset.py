@@ -45,7 +45,7 @@ def _test(example: Mapping[str, Any], number: int) -> dict[str, Any]:
     variables = variables_of(example)
     expected = plain_text(variables.get(EXPECTED))
     name = plain_text(example.get("name")) or f"example {number}"
-    test: dict[str, Any] = {"name": name, **_asked(example["inputs"], variables)}
+    test: dict[str, Any] = {"name": name, **_asked(example["inputs"])}
     inputs = {key: value for key, value in example["inputs"].items() if key != "messages"}
     outputs = example.get("outputs")
     if isinstance(outputs, Mapping) and len(outputs) > 1:
@@ -61,7 +61,7 @@ def _test(example: Mapping[str, Any], number: int) -> dict[str, Any]:
     return test
 
 
-def _asked(inputs: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
+def _asked(inputs: Mapping[str, Any]) -> dict[str, Any]:
     messages = inputs.get("messages")
     if isinstance(messages, list) and messages and all(is_message(message) for message in messages):
         said = [

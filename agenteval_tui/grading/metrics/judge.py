@@ -223,7 +223,7 @@ class Judge(RemoteMetric):
             wanted = None if minimum is None else f">= {minimum:g}"
             found = _figure(scale, figure)
             evidence.append(Evidence(f"dimensions.{name}", passed, "", wanted, found, code=code, fields=fields))
-        evidence.extend(_words(scale, judgments, asked))
+        evidence.extend(_words(judgments, asked))
         return self.result(reached and not low, share, tuple(evidence))
 
     def _material(self, value: Value, context: Context) -> list[tuple[str, str]]:
@@ -243,7 +243,7 @@ class Judge(RemoteMetric):
         return [makers[name]() for name in wanted]
 
 
-def _words(scale: Scale, judgments: Sequence[Judgment], asked: Sequence[RemoteCall]) -> Iterator[Evidence]:
+def _words(judgments: Sequence[Judgment], asked: Sequence[RemoteCall]) -> Iterator[Evidence]:
     """What the judge said, whole; and with several votes, how far they lie apart."""
     many = len(judgments) > 1
     fields: dict[str, Any]

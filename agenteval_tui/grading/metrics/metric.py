@@ -96,10 +96,10 @@ class Metric(BaseModel):
             self.name or kind, kind, Outcome.ERROR, None, self.weight, False, evidence, message, code, fields or {}
         )
 
-    def error_from(self, problem: CodedError, evidence: tuple[Evidence, ...] = ()) -> MetricResult:
+    def error_from(self, problem: CodedError) -> MetricResult:
         """The same, for what was raised."""
         code = "" if problem.message else problem.code
-        return self.error(problem.message, evidence, code=code, fields=problem.fields)
+        return self.error(problem.message, code=code, fields=problem.fields)
 
     def neutral(self) -> MetricResult:
         """The result of a metric that checks nothing."""

@@ -217,7 +217,7 @@ def _expected(
         fields["position"] = number
         if calls and number < len(calls) and not step.named(calls[number]):
             fields["instead"] = calls[number].name
-    near = _nearest(check, step, calls, owner) if calls else None
+    near = _nearest(step, calls, owner) if calls else None
     if near is None:
         return Evidence(name, False, "", step.said, None, (), (), mode, Code.NEVER_CALLED, fields)
     code, fields["near_call"], spans = near
@@ -225,7 +225,7 @@ def _expected(
 
 
 def _nearest(
-    check: CompiledTrajectory, step: ExpectedStep, calls: tuple[ToolCall, ...], owner: dict[int, int]
+    step: ExpectedStep, calls: tuple[ToolCall, ...], owner: dict[int, int]
 ) -> tuple[Code, dict[str, Any], tuple[Span, ...]] | None:
     """The call that comes closest: of the same tool, with the fewest differences, and not already paired."""
     same = [index for index, call in enumerate(calls) if step.named(call)][:_NEAR]

@@ -27,7 +27,7 @@ def tool_changes(
         place = (*at, listed, number)
         written = raw[listed][number]
         key = f"{at}{listed}[{number}]"
-        found = [*_usage(key, place, written, tool, tools, number, own, calls)]
+        found = [*_usage(key, place, tool, tools, number, own, calls)]
         found += _arguments(key, place, written, tool, own)
         conditions = frozenset(condition for condition, _ in found)
         yield from found
@@ -49,7 +49,6 @@ def tool_changes(
 def _usage(
     key: str,
     place: Path,
-    written: Mapping[str, Any],
     tool: Tool,
     tools: Sequence[Tool],
     number: int,

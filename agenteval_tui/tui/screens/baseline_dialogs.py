@@ -17,19 +17,19 @@ from agenteval_tui.tui.screens.confirm_dialog import ConfirmScreen
 from agenteval_tui.tui.styled_text import Line
 
 
-def ask_for_baseline(screen: FrameScreen, side: Side, then: Callable[[], None] | None = None) -> None:
-    """Ask whether an execution becomes the baseline of its tests; `then` is called when it did."""
+def ask_for_baseline(screen: FrameScreen, side: Side) -> None:
+    """Ask whether an execution becomes the baseline of its tests."""
     if len(side.executions) != 1:
         screen.agenteval.say("Only one execution can be set as a baseline; this side has several.")
         return
     execution = side.executions[0]
-    ask_to_set_baseline(screen, execution, side.name, len({(run.suite_key, run.test_id) for run in side.runs}), then)
+    ask_to_set_baseline(screen, execution, side.name, len({(run.suite_key, run.test_id) for run in side.runs}))
 
 
 def ask_to_set_baseline(
     screen: FrameScreen, execution: str, name: str, tests: int, then: Callable[[], None] | None = None
 ) -> None:
-    """The same by the execution's id and name."""
+    """The same by the execution's id and name; `then` is called when it did."""
     words = (
         f"{one_line(name, 80)} becomes the baseline of its {count(tests, 'test')}: later executions are compared with"
         " it automatically. It replaces their current baseline; the old runs stay."

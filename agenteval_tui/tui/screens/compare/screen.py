@@ -145,10 +145,9 @@ class CompareScreen(FilteredScreen):
 
         self.ask(lambda: read_comparison(session, sides, known), then, group="open", failed=self._failed)
 
-    def open_versions(self, suite_key: str, test: str, criterion: str, old: str, new: str, *, back: str = "") -> None:
-        """Compare two versions of a criterion (hashes) over the stored runs of its test. `back`: the row of what is
-        compared now that esc leads back to."""
-        self._open_versions(Versions(suite_key, test, criterion, old, new, back))
+    def open_versions(self, suite_key: str, test: str, criterion: str, old: str, new: str) -> None:
+        """Compare two versions of a criterion (hashes) over the stored runs of its test."""
+        self._open_versions(Versions(suite_key, test, criterion, old, new))
 
     def _open_versions(self, versions: Versions) -> None:
         if not self._composed:
