@@ -27,7 +27,7 @@ from agenteval_tui.agents.recording.cassette import Cassette, append, documents,
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.journal import Journal
-from agenteval_tui.agents.recording.keys import KeyRedactor, keys_of
+from agenteval_tui.agents.recording.keys import keys_of, without_keys
 from agenteval_tui.agents.recording.live_transcript import transcripts
 from agenteval_tui.agents.recording.matching import Volatile, volatile_parts
 from agenteval_tui.agents.recording.mcp_config import shimmed
@@ -102,8 +102,12 @@ class Program(Struct, frozen=True):
     @property
     def name(self) -> str:
         """What it is called in lists."""
-        words = [Path(self.argv[0]).name, *self.argv[1:]]
-        return on_one_line(" ".join(words), _NAME)
+        return _name(self.written)
+
+    @property
+    def written(self) -> list[str]:
+        """The words of its command as they are stored, without keys: a suite can have them."""
+        return without_keys(self.argv, self.env)
 
     @property
     def varies(self) -> tuple[Volatile, ...]:
@@ -173,6 +177,11 @@ class Recording(Struct, frozen=True):
         return first_words([{"role": one.role, "content": one.content} for one in self.transcript.messages])
 
 
+def _name(written: Sequence[str]) -> str:
+    words = [Path(written[0]).name, *written[1:]]
+    return on_one_line(" ".join(words).replace("$${", "${"), _NAME)
+
+
 def permission_of(program: Program) -> Permission:
     """The permission of a program that the user named on the command line."""
     return check_agents([Configured(program.name, agent_config(program), program.cwd / "-", 1)])
@@ -182,7 +191,7 @@ def agent_config(program: Program) -> dict[str, object]:
     """The agent that a suite would have for this program. It gets no conversation, so it can't continue one."""
     return {
         "kind": "command",
-        "command": list(program.argv),
+        "command": program.written,
         "input": "text",
         "output": "text",
         "capture": "model",
@@ -468,7 +477,7 @@ def store_ungraded(
         source=program.name,
         suite_keys=(planned.suite_key,),
         started_ms=recording.started_ms,
-        options={_PROGRAM: KeyRedactor(keys_of(program.env)).text(shlex.join(program.argv))},
+        options={_PROGRAM: shlex.join(program.written)},
     )
     store.begin_execution(record, [planned]).result()
     store.run_ended(_ended(run, recording, ungraded(recording))).result()
@@ -507,7 +516,8 @@ def tape_of(store: Store, row: RunRow) -> Cassette:
 
 
 def program_text(store: Store, row: RunRow) -> str:
-    """The command of the program that was recorded, as it is typed; "" where that is not known."""
+    """The command of the program that was recorded, as the app's sheets take it: with `${NAME}` for keys. "" if it is
+    unknown."""
     try:
         stored = stored_plan(store, store.run(row.recording) if row.recording else row, user_agents={})
         return shlex.join(argv_of(stored.run.agent.config["command"]))
@@ -587,8 +597,7 @@ def surroundings_of(store: Store, row: RunRow, user_agents: Mapping[str, AgentCo
 
 def _is_recorded(agent: AgentPlan) -> bool:
     """Whether `agenteval record` made this agent from a program."""
-    command = argv_of(agent.config["command"])
-    return agent.name == Program(tuple(command), Path(), {}, {}).name
+    return agent.name == _name(argv_of(agent.config["command"]))
 
 
 class ReplayPrice(Struct, frozen=True):

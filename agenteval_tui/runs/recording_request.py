@@ -10,11 +10,13 @@ from msgspec import Struct
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.typed_path import typed_path
+from agenteval_tui.suites.environment import environment_for, expand
 
 
 class RecordingRequest(Struct, frozen=True):
-    """A program to be recorded, as it is typed. `test` grades it ("": nothing does). `cassette`: the file that keeps
-    what it is answered, and that answers what it has already; `mcp_config`: the file of its MCP servers. "": none."""
+    """A program to be recorded, as it is typed; `${NAME}` stands for a variable, as in suites. `test` grades it ("":
+    nothing does). `cassette`: the file that keeps what it is answered, and that answers what it has already;
+    `mcp_config`: the file of its MCP servers. "": none."""
 
     program: str
     test: str = ""
@@ -89,4 +91,4 @@ def _words(program: str) -> tuple[str, ...]:
         raise AgentevalError(f"the program can't be split into words: {str(error).lower()}") from None
     if not words:
         raise AgentevalError("give a program", mend="write it as in a terminal: python agent.py")
-    return words
+    return tuple(expand(words, environment_for(Path.cwd()))) if "${" in program else words

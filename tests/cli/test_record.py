@@ -26,6 +26,7 @@ from agenteval_tui.cli.commands.record import VOLATILE
 from agenteval_tui.core import directories
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.fork.model import ForkOrigin, read_origin
+from agenteval_tui.runs.recorded_program import program_text
 from agenteval_tui.runs.unfinished_recording import UnfinishedRecording
 
 # An agent with no package at all: it starts in a tenth of the time of one with a client.
@@ -426,6 +427,29 @@ def test_a_new_test_is_made_of_it_and_grades_the_next_one(cli: Any, model: Any, 
     assert "1 passed of 1 run" in again.out
     # One more in the same file.
     assert "where-is-my-order-w1-2" in cli("record", "--new", "--suite", "recorded.suite.yaml", *agent()).out
+
+
+def test_a_key_on_the_command_line_is_stored_nowhere(
+    cli: Any, model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, shaped = f"--key={KEY}", "sk-proj-" + "abcdefghij" * 3
+    given = (*agent("Is ${HOME} in W1?"), "--api", KEY, key, shaped)
+    for more in ((), ("--suite", "orders.suite.yaml", "--test", "status"), ("--new", "--suite", "new.suite.yaml")):
+        assert cli("record", *more, *given).code == 0
+    with Store.open_to_look(directories.history_file(None)) as store:
+        for one in store.executions():
+            (row,) = store.runs_of_execution(one.id)
+            assert "agent.py Is ${HOME} in W1? " in row.agent
+            assert program_text(store, row).endswith(
+                "agent.py 'Is $${HOME} in W1?' --api '${OPENAI_API_KEY}' '--key=${OPENAI_API_KEY}' '***'"
+            )
+    for path in tmp_path.rglob("*"):
+        data = path.read_bytes() if path.is_file() else b""
+        assert not any(one.encode() in data for one in (KEY, shaped)), path
+    # The new test starts the same program, with the key and with the text.
+    model.requests.clear()
+    cli("run", "new.suite.yaml", "--trust")
+    assert "Is ${HOME} in W1?" in str(model.requests[0].json["messages"])
 
 
 def test_what_was_recorded_is_kept_where_nothing_more_can_be_made_of_it(cli: Any, model: Any, tmp_path: Path) -> None:

@@ -218,3 +218,11 @@ def test_what_is_asked_becomes_a_command(tmp_path: Path) -> None:
     for wrong in ("", "python 'agent.py"):
         with pytest.raises(AgentevalError):
             assert RecordingRequest(wrong).argv
+
+
+def test_a_typed_command_may_name_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_KEY", "a b'c")
+    asked = RecordingRequest("python agent.py '${A_KEY}' --key=${A_KEY} '$${A_KEY}' $A_KEY")
+    assert asked.argv == ("python", "agent.py", "a b'c", "--key=a b'c", "${A_KEY}", "$A_KEY")
+    with pytest.raises(AgentevalError, match="the environment variable NO_SUCH_KEY is not set"):
+        assert RecordingRequest("python ${NO_SUCH_KEY}").argv

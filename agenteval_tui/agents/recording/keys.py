@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question, encoded
 from agenteval_tui.agents.secrets import is_secret_name, secrets_of
-from agenteval_tui.core.redaction import STAND_IN
+from agenteval_tui.core.redaction import SHORTEST, STAND_IN
 from agenteval_tui.transcripts.redact import TranscriptRedactor
 
 # What a key of a well-known service looks like, wherever it is.
@@ -40,8 +40,8 @@ class KeyRedactor(TranscriptRedactor):
 
     def question(self, question: Question) -> Question:
         """A request without keys."""
-        query = {key: self._clean(value) for key, value in question.query.items() if not is_secret_name(key)}
-        return replace(question, path=self._clean(question.path), query=query, body=self._body(question.body))
+        query = {key: self.clean(value) for key, value in question.query.items() if not is_secret_name(key)}
+        return replace(question, path=self.clean(question.path), query=query, body=self._body(question.body))
 
     def exchange(self, exchange: Exchange) -> Exchange:
         """An exchange without keys."""
@@ -50,10 +50,11 @@ class KeyRedactor(TranscriptRedactor):
             body: Any = self._stream(answer.body)
         else:
             body = self._body(answer.body)
-        said: Answer = replace(answer, body=body, type=self._clean(answer.type), error=self._clean(answer.error))
+        said: Answer = replace(answer, body=body, type=self.clean(answer.type), error=self.clean(answer.error))
         return replace(exchange, question=self.question(exchange.question), answer=said)
 
-    def _clean(self, text: str) -> str:
+    def clean(self, text: str) -> str:
+        """A text without keys: those that are known, and what looks like one."""
         found = self.text(text)
         return _SHAPES.sub(STAND_IN, found) if _SHAPES.search(found) else found
 
@@ -63,10 +64,10 @@ class KeyRedactor(TranscriptRedactor):
                 text = body.decode("latin-1")
             except UnicodeDecodeError:  # pragma: no cover - latin-1 reads every byte
                 return body
-            clean = self._clean(text)
+            clean = self.clean(text)
             return body if clean is text else clean.encode("latin-1")
         if isinstance(body, str):
-            return self._clean(body)
+            return self.clean(body)
         if isinstance(body, Mapping | list):
             try:
                 return self._walk(body)
@@ -76,12 +77,12 @@ class KeyRedactor(TranscriptRedactor):
 
     def _walk(self, value: Any, *, data: bool = False) -> Any:
         if isinstance(value, str):
-            return self._clean(value)
+            return self.clean(value)
         if isinstance(value, list):
             return [self._walk(one, data=data) for one in value]
         if isinstance(value, Mapping):
             return {
-                self._clean(str(key)): STAND_IN
+                self.clean(str(key)): STAND_IN
                 if not data and isinstance(one, str) and one and is_secret_name(str(key))
                 else self._walk(one, data=data or key in _DATA)
                 for key, one in value.items()
@@ -96,13 +97,13 @@ class KeyRedactor(TranscriptRedactor):
                 texts.setdefault(place, []).append((holder, key))
         for places in texts.values():
             whole = "".join([holder[key] for holder, key in places])
-            clean = self._clean(whole)
-            if clean is not whole and clean != "".join([self._clean(holder[key]) for holder, key in places]):
+            clean = self.clean(whole)
+            if clean is not whole and clean != "".join([self.clean(holder[key]) for holder, key in places]):
                 for number, (holder, key) in enumerate(places):
                     holder[key] = "" if number else clean
                 for event in told:
                     event.changed = True
-        return tuple([self._clean(event.text()) for event in told])
+        return tuple([self.clean(event.text()) for event in told])
 
 
 class _Event:
@@ -151,3 +152,14 @@ def sent_keys(headers: Mapping[str, str], query: Mapping[str, str]) -> tuple[str
 def keys_of(env: Mapping[str, str]) -> tuple[str, ...]:
     """The keys that a program may have from its environment."""
     return secrets_of({"kind": "command"}, env)
+
+
+def without_keys(words: Sequence[str], env: Mapping[str, str]) -> list[str]:
+    """The words of a command as a suite writes them: `${NAME}` for a key that is the value of a variable, `***` for
+    other keys, and `$${` for the text `${`."""
+    keys = keys_of(env)
+    redactor = KeyRedactor(keys)
+    names = {value.strip(): name for name, value in sorted(env.items(), reverse=True)}
+    written = {key: f"${{{names[key]}}}" for key in keys if len(key) >= SHORTEST and key in names} | {"${": "$${"}
+    found = re.compile("|".join(map(re.escape, written)))
+    return [redactor.clean(found.sub(lambda match: written[match.group()], word)) for word in words]
