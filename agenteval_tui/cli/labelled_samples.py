@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from agenteval_tui.core.atomic_write import locked
 from agenteval_tui.core.ids import new_id, now_ms
 from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.sentences import verdict_sentence
+from agenteval_tui.history.connections import make_private_folder
 from agenteval_tui.history.labels import AddLabels, Label
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
@@ -26,9 +28,18 @@ FILE = Path("recorded", "labelled-runs.jsonl")
 
 def label_samples(db: Path, samples: Path) -> None:
     """Create a history with the labelled runs of the samples in this folder. Does nothing if the history exists, or if
-    a person changed the suite or the file so that they no longer fit together."""
-    file, suite = samples / FILE, samples / SUITE
-    if db.exists() or not file.is_file() or not suite.is_file():
+    a person changed the suite or the file so that they no longer fit together. Of programs that start in the same
+    moment, one creates it, and the others wait for that. Raises HistoryError."""
+    if db.exists():
+        return
+    make_private_folder(db.parent)
+    with locked(db.parent, needed=False):
+        if not db.exists():
+            _create(db, samples / FILE, samples / SUITE)
+
+
+def _create(db: Path, file: Path, suite: Path) -> None:
+    if not file.is_file() or not suite.is_file():
         return
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     loaded = load_suite(suite)

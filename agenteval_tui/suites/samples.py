@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 from agenteval_tui.core import directories
+from agenteval_tui.core.atomic_write import locked, write_whole
 from agenteval_tui.core.errors import InfrastructureError
 from agenteval_tui.core.private_files import make_private
 from agenteval_tui.core.version import __version__
@@ -26,13 +27,15 @@ def copied_samples() -> Path:
     if not samples.is_dir():
         raise InfrastructureError("the sample suites are missing", where=str(samples), mend="install agenteval again")
     make_private(directories.demo_dir())
-    for one in samples.rglob("*"):
-        copy = copies / one.relative_to(samples)
-        if one.is_file() and not copy.exists():
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(one, copy)
-    if not (copies / ".git").exists():
-        _keep_in_git(copies)
+    # Of programs that start in the same moment, one copies, and the others wait for it.
+    with locked(directories.demo_dir(), needed=False):
+        for one in samples.rglob("*"):
+            copy = copies / one.relative_to(samples)
+            if one.is_file() and not copy.exists():
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(copy, [one.read_bytes()], durable=False)
+        if not (copies / ".git").exists():
+            _keep_in_git(copies)
     return copies
 
 
