@@ -227,7 +227,9 @@ def _chosen(wanted: TrendQuery, known: Iterable[TestName]) -> tuple[int, ...]:
         ]
         if not found:
             raise AgentevalError(
-                "no test of these suites has ever run", where=", ".join(map(str, wanted.paths)), mend="agenteval run"
+                "no test of these suites has ever run",
+                where=", ".join(map(str, wanted.paths)),
+                mend=f"run them: agenteval run {' '.join(map(str, wanted.paths))}",
             )
     if wanted.suites:
         names = {suite.casefold() for suite in wanted.suites}

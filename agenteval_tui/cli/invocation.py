@@ -86,13 +86,19 @@ class Invocation(Struct):
         everything = self.everywhere or shows_all() or self.db == directories.demo_history()
         return () if everything else projects_open()
 
-    def elsewhere(self, store: Store) -> str:
-        """Where this project has nothing, but others have: a sentence that says so, and how they are shown. Else ""."""
+    def why_nothing(self, store: Store) -> str:
+        """Where nothing has run, and where this project has nothing but others have: a sentence that says so, and what
+        to do next. Else ""."""
         # As in `store`.
+        from agenteval_tui.history.errors import NothingRanError
+        from agenteval_tui.history.queries import is_empty
         from agenteval_tui.history.records import RunFilter
         from agenteval_tui.history.references import ALL, nothing_here
         from agenteval_tui.history.scope import count_elsewhere
 
+        if store.read(is_empty):
+            error = NothingRanError()
+            return f"{error.what}: {error.mend}"
         projects = self.projects
         if not projects or store.execution_ids(RunFilter(projects=projects)):
             return ""

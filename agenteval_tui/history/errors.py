@@ -13,6 +13,17 @@ if TYPE_CHECKING:
     import sqlite3
 
 
+RUN_SOMETHING = "run a suite with `agenteval run PATH`, or open the samples with `agenteval demo`"
+
+
+class NothingRanError(AgentevalError):
+    """The history has no execution, so what is asked for (by this name) is not in it."""
+
+    def __init__(self, name: str = "") -> None:
+        unknown = f"there is no {name!r}: " if name else ""
+        super().__init__(f"{unknown}nothing has run yet", mend=RUN_SOMETHING)
+
+
 class HistoryError(AgentevalError):
     """The history file could not be opened, read or written. What was stored before is still there. Exit code 3."""
 

@@ -23,7 +23,15 @@ from msgspec import Struct
 
 from agenteval_tui.history import schema, schema_check
 from agenteval_tui.history.connections import OPENING_TRIES, connect_reader, connect_writer, prepare_file, use_wal
-from agenteval_tui.history.errors import DamagedError, HistoryError, LockedError, explain, is_busy, is_damage
+from agenteval_tui.history.errors import (
+    RUN_SOMETHING,
+    DamagedError,
+    HistoryError,
+    LockedError,
+    explain,
+    is_busy,
+    is_damage,
+)
 from agenteval_tui.history.lock_wait import tell_waiting
 from agenteval_tui.history.process_liveness import is_alive
 
@@ -98,7 +106,7 @@ def _open_for_writing(path: Path, notices: list[str]) -> OpenedDatabase:
 
 def _open_read_only(path: Path, notices: tuple[str, ...]) -> OpenedDatabase:
     if not path.is_file():
-        raise HistoryError("there is no history file", where=str(path), mend="run a suite first: agenteval run PATH")
+        raise HistoryError("there is no history file", where=str(path), mend=RUN_SOMETHING)
     problem: sqlite3.Error | None = None
     for immutable in (False, True):
         try:
@@ -116,7 +124,7 @@ def _open_read_only(path: Path, notices: tuple[str, ...]) -> OpenedDatabase:
         finally:
             connection.close()
         if version == 0:
-            raise HistoryError("the history file is empty", where=str(path), mend="run a suite first")
+            raise HistoryError("the history file is empty", where=str(path), mend=RUN_SOMETHING)
         if version < schema.newest():
             raise HistoryError(
                 f"the history file has the old version {version}",

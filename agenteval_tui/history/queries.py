@@ -17,6 +17,7 @@ from typing import Any
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.bulk_sql import batches
+from agenteval_tui.history.errors import NothingRanError
 from agenteval_tui.history.process_liveness import is_alive
 from agenteval_tui.history.recordings import COUNTED
 from agenteval_tui.history.records import Counts, ExecutionRow, RunFilter, RunRow
@@ -41,7 +42,10 @@ _CHUNK = 400  # ids in one statement
 SHORTEST_REF = 4
 """Characters of an id that name it."""
 
-NOTHING_RAN = "the history has no execution yet"
+
+def is_empty(connection: sqlite3.Connection) -> bool:
+    """Whether the history has no execution at all."""
+    return connection.execute("SELECT 1 FROM executions LIMIT 1").fetchone() is None
 
 
 def executions(connection: sqlite3.Connection, limit: int, before: int | None) -> list[ExecutionRow]:
@@ -62,7 +66,7 @@ def execution(connection: sqlite3.Connection, ref: str) -> ExecutionRow:
     if ref == "last":
         last = connection.execute(f"SELECT id FROM executions WHERE {COUNTED} ORDER BY id DESC LIMIT 1").fetchone()
         if last is None:
-            raise AgentevalError(NOTHING_RAN, mend="run a suite first: agenteval run PATH")
+            raise NothingRanError
         return execution_rows(connection, [last[0]])[0]
     rowid = _resolve(connection, "executions", ref, kind="execution")
     return _execution(connection.execute(f"{_EXECUTION} WHERE id = ?", (rowid,)).fetchone())

@@ -20,6 +20,7 @@ from msgspec import Struct
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
 from agenteval_tui.history import queries
 from agenteval_tui.history.blobs import clean
+from agenteval_tui.history.errors import NothingRanError
 from agenteval_tui.history.recordings import COUNTED, FORK
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.scope import count_elsewhere, executions_in, newer_elsewhere, runs_in
@@ -174,7 +175,7 @@ class References(Struct, frozen=True):
     def _nothing_here(self) -> AgentevalError:
         elsewhere = self.store.read(lambda c: count_elsewhere(c, self.projects)) if self.projects else 0
         if not elsewhere:
-            return AgentevalError(queries.NOTHING_RAN, mend="run a suite first: agenteval run PATH")
+            return NothingRanError()
         return NothingHereError(self.projects, elsewhere)
 
     def _newest_failure(self) -> RunRow:
@@ -257,6 +258,8 @@ def _lookup(connection: Connection, reference: str, first: Kind, projects: Seque
             f"{reference!r} matches more than one {'execution' if executions else 'run'}",
             mend=_candidates(_kinds(executions, runs)),
         )
+    if queries.is_empty(connection):
+        raise NothingRanError(reference)
     raise AgentevalError(
         f"there is no run, no execution and no test {reference!r} in the history", mend=_hint(connection, reference)
     )

@@ -196,7 +196,9 @@ def find(reference: str = "") -> Live:
     """
     living = live_executions()
     if not living:
-        raise AgentevalError("no execution is running", mend="finished executions are in the history")
+        raise AgentevalError(
+            "no execution is running", mend="start one: agenteval run PATH; agenteval history lists those that ended"
+        )
     wanted = reference.strip().upper()
     if wanted == "LAST":
         return living[-1]

@@ -48,7 +48,7 @@ def ended_text(test: str, criterion: str) -> str:
 def listed_lines(listed: Sequence[Quarantine], now_ms: int) -> View:
     """A line a quarantine: what, until when, and whose decision it was."""
     if not listed:
-        return paragraphs([text("nothing is in quarantine")])
+        return paragraphs([text("nothing is in quarantine; agenteval quarantine add TEST puts a test there")])
     lines = []
     for quarantine in listed:
         over = "" if quarantine.holds(now_ms) else "  (over)"

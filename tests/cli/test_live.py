@@ -158,7 +158,7 @@ def test_detach_pause_continue_attach_and_cancel(cli: Any, installed: Path, suit
     assert isinstance(events[-1], Ended)
     assert events[-1].status == "cancelled"
     assert cli("cancel", "--all").out == "no execution is running\n"
-    assert cli("ps").out == "no execution is running\n"
+    assert cli("ps").out == "no execution is running; agenteval run PATH starts one\n"
     assert cli("ps", "--json").json("ps") == {"version": 1, "executions": []}
 
 

@@ -167,7 +167,7 @@ def test_without_a_failure_or_a_run_it_is_said(cli: Any, tmp_path: Path) -> None
     for verb in (("why",), ("why", "last"), ("show",), ("label", "last", "passed"), ("export",), ("compare",)):
         done = cli(*verb, "--db", db)
         assert (done.code, done.out) == (2, "")
-        assert "the history has no execution yet" in done.err
+        assert "nothing has run yet" in done.err
     with Store.open(db) as store:
         make(store, "E1", smoke=[""])
     none = cli("why", "--db", db)

@@ -122,7 +122,10 @@ def test_flaky_tests_are_listed_and_put_in_quarantine(cli: Any, db: Path) -> Non
 
 
 def test_quarantine_add_list_end(cli: Any, db: Path) -> None:
-    assert cli("--db", db, "quarantine").out == "nothing is in quarantine\n"
+    assert (
+        cli("--db", db, "quarantine").out
+        == "nothing is in quarantine; agenteval quarantine add TEST puts a test there\n"
+    )
     added = cli("--db", db, "quarantine", "add", "refunds", "--reason", "bad \x1b[31m luck", "--until", "2026-12-24")
     assert added.out == "~ refunds is non-gating until 2026-12-24\n"
     listed = cli("--db", db, "quarantine", "list")

@@ -78,7 +78,7 @@ def test_an_unknown_test_is_named_with_what_there_is(cli, suite: Path) -> None:
 
 def test_an_unknown_execution(cli, suite: Path) -> None:
     assert cli("stats").code == 2
-    assert "history" in one_sentence(cli("show", "01ZZZZZZ").err)
+    assert "nothing has run yet" in one_sentence(cli("show", "01ZZZZZZ").err)
 
 
 def test_a_report_into_a_missing_folder_is_said_before_anything_runs(cli, suite: Path, tmp_path: Path) -> None:
@@ -245,8 +245,8 @@ WRONG: list[tuple[list[str], str]] = [
     (["run", "SUITE", "--resume", "last"], "already has its runs"),
     (["run", "--resume", "last", "--repeat", "2"], "--repeat can't be given"),
     (["run", "--resume", "last", "--cache"], "--cache can't be given"),
-    (["run", "--resume", "last"], "history"),
-    (["resume"], "history"),
+    (["run", "--resume", "last"], "nothing has run yet"),
+    (["resume"], "nothing has run yet"),
     (["resume", "01ABCDEF"], "01ABCDEF"),
     (["attach"], "no execution is running"),
     (["attach", "--fail-under", "2"], "is no pass rate"),
@@ -258,7 +258,7 @@ WRONG: list[tuple[list[str], str]] = [
     (["trust", ".", "--list"], "give one of"),
     (["trust", "--forget", "."], "was not trusted"),
     (["stats", "--costs", "--ab"], "not both"),
-    (["stats", "--costs"], "history"),
+    (["stats", "--costs"], "nothing has run yet"),
 ]
 
 

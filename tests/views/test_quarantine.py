@@ -141,7 +141,9 @@ def test_what_is_said_of_one() -> None:
     assert begun_text(PART) == f"refunds / Names the order is non-gating until {day}"
     assert ended_text("refunds", "") == "refunds gates again"
     assert in_force_text(HELD) == f"in quarantine until {day}, by kim"
-    assert plain_text(listed_lines((), 0)) == "nothing is in quarantine"
+    assert (
+        plain_text(listed_lines((), 0)) == "nothing is in quarantine; agenteval quarantine add TEST puts a test there"
+    )
     assert plain_text(listed_lines((HELD, PART), 1_900_000_000_000)).splitlines() == [
         f"~ refunds  until {day}  (over)  Shop, it flickers, kim",
         f"~ refunds / Names the order  until {day}  (over)  ",

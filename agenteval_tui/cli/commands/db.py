@@ -29,6 +29,7 @@ from agenteval_tui.formats.documents.db import (
 from agenteval_tui.history.backup import copy_history, move_suites
 from agenteval_tui.history.connections import on_network
 from agenteval_tui.history.delete_runs import DeleteResult
+from agenteval_tui.history.errors import RUN_SOMETHING
 from agenteval_tui.history.maintenance import check, check_health, repair, space, vacuum
 from agenteval_tui.history.merge import merge_history
 from agenteval_tui.history.pruning import Prunable, Pruning, prunable, prune
@@ -66,7 +67,7 @@ def existing(invocation: Invocation) -> Path:
     """The history file; raises AgentevalError when there is none."""
     path = directories.history_file(invocation.db)
     if not path.exists():
-        raise AgentevalError("there is no history yet", where=str(path), mend="run a suite first: agenteval run PATH")
+        raise AgentevalError("there is no history yet", where=str(path), mend=RUN_SOMETHING)
     return path
 
 

@@ -74,8 +74,7 @@ def command(
     )
     until = until_ms if until_ms is not None else quarantines.default_until()
     with invocation.store(to_look=not quarantine) as store:
-        if not paths and (said := invocation.elsewhere(store)):
-            invocation.note(said)
+        nothing = "" if paths else invocation.why_nothing(store)
         report = ledger(store, wanted, now)
         suggested = report.suggestions()
         if quarantine:
@@ -91,9 +90,14 @@ def command(
                         current_user(),
                     ),
                 ).result()
+    if nothing and as_json:
+        invocation.note(nothing)
     if as_json:
         shown = report.tests if everything else report.flaky
         invocation.out.json(flaky_document(report, shown, suggested))
+        return 0
+    if nothing:
+        invocation.out.line(nothing)
         return 0
     invocation.out.view(flaky_view(report, window, everything=everything))
     invocation.out.view(suggestions_view(suggested, until if quarantine else None))

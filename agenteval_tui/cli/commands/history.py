@@ -10,7 +10,6 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.documents.listings import listed_execution, listed_run
-from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.search import HistoryQuery
 from agenteval_tui.views.execution import execution_line, run_line
 from agenteval_tui.views.model import paragraphs
@@ -75,13 +74,12 @@ def command(
         shown = ids[:limit]
         run_rows = store.run_rows(shown) if runs else []
         executions = [] if runs else store.execution_rows(shown)
-        elsewhere = "" if shown else invocation.elsewhere(store)
+        nothing = "" if shown else invocation.why_nothing(store)
     if as_json:
         invocation.out.json([*map(listed_run, run_rows), *map(listed_execution, executions)])
         return 0
     if not shown:
-        empty = wanted == RunFilter(projects=wanted.projects)
-        invocation.out.line(elsewhere or ("nothing has run yet: try `agenteval demo`" if empty else "no run matches"))
+        invocation.out.line(nothing or f"no {'run' if runs else 'execution'} matches")
         return 0
     suites = {row.suite_key for row in run_rows}
     projects = {row.project for row in executions}

@@ -111,14 +111,12 @@ def _agreement(invocation: Invocation, suites: tuple[str, ...], execution: str |
             if not suites or row.suite_key in keys or row.suite_name.casefold() in names
         ]
         figures = judge_figures(store, rows, every=True)
-        elsewhere = "" if figures else invocation.elsewhere(store)
+        nothing = "" if figures else invocation.why_nothing(store)
     if as_json:
         invocation.out.json(JudgeReport(criteria=tuple(map(judged_criterion, figures))))
         return 0
     if not figures:
-        invocation.out.line("no stored run has a verdict or a label")
-        if elsewhere:
-            invocation.out.line((elsewhere, "dim"))
+        invocation.out.line(nothing or "no stored run has a verdict or a label")
     for figure in figures:
         _print_figures(invocation.out, figure)
     return 0

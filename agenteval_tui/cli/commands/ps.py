@@ -45,7 +45,7 @@ def command(invocation: Invocation, as_json: bool) -> int:
         invocation.out.json(LiveExecutions(executions=(*rows, *map(_data_of_dead, dead))))
         return 0
     if not every:
-        invocation.out.line("no execution is running")
+        invocation.out.line("no execution is running", ("; agenteval run PATH starts one", "dim"))
     for live, view in zip(every, views, strict=True):
         _print(invocation.out, live, view, now)
     if every:

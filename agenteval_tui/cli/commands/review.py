@@ -38,7 +38,7 @@ def command(
         items = queue(
             store, ReviewFilter(failures, disagreements, sample or 0, seed, only, () if only else invocation.projects)
         )
-        elsewhere = "" if items else invocation.elsewhere(store)
+        nothing = "" if items else invocation.why_nothing(store)
     out = invocation.out
     if as_json:
         waiting = tuple(
@@ -57,6 +57,6 @@ def command(
         out.json(Review(waiting=waiting))
         return 0
     out.view(waiting_lines(items))
-    if elsewhere:
-        out.line((elsewhere, "dim"))
+    if nothing:
+        out.line((nothing, "dim"))
     return 0

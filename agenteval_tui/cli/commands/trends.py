@@ -103,8 +103,7 @@ def command(
         projects=() if paths else invocation.projects,
     )
     with invocation.store(to_look=True) as store:
-        if not paths and (said := invocation.elsewhere(store)):
-            invocation.note(said)
+        nothing = "" if paths else invocation.why_nothing(store)
         again = None
         if regrade:
             # Here and not above: grading takes 93 ms to import.
@@ -115,11 +114,15 @@ def command(
         else:
             result, more = trend(store, wanted, MEASURES), extras(store, wanted)
         watched = watch(store, wanted, below, now) if below is not None else None
+    if nothing and (as_json or as_csv):
+        invocation.note(nothing)
     if as_json:
         invocation.out.json(trends_document(result, more, watched, again))
     elif as_csv:
         for line in trends_csv(result).splitlines():
             invocation.out.line(line)
+    elif nothing:
+        invocation.out.line(nothing)
     else:
         if again is not None:
             invocation.out.line((regrading_text(again), "bold"))

@@ -25,6 +25,8 @@ from agenteval_tui.formats.documents.causes import Triage, decided_cause
 from agenteval_tui.grading.causes import cause_from
 from agenteval_tui.history import triage
 from agenteval_tui.history.current_user import current_user
+from agenteval_tui.history.errors import NothingRanError
+from agenteval_tui.history.queries import is_empty
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.references import References
 from agenteval_tui.history.store import Store
@@ -149,6 +151,8 @@ def _found(references: References, execution: str | None, cause: str) -> tuple[C
     newest runs of each test, else all runs."""
 
     store = references.store
+    if store.read(is_empty):
+        raise NothingRanError(cause)
     looked: list[Callable[[], Causes]] = [lambda: _causes(references, execution)]
     if execution is None:
         looked.append(lambda: group_failures(store, newest_scope(store, projects=references.projects)))

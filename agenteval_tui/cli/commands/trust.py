@@ -68,7 +68,9 @@ def _list(invocation: Invocation, trust: Trust, as_json: bool) -> None:
             (f"  {one_line(why_not)}" if why_not else "", "warn"),
         )
     if not trust.listed():
-        invocation.out.line("no folder is trusted: programs that suites name do not run")
+        invocation.out.line(
+            "no folder is trusted, so programs that suites name do not run; agenteval trust FOLDER trusts one"
+        )
 
 
 def _data(trust: Trust, trusted: FolderTrust) -> TrustedFolder:

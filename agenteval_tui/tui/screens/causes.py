@@ -14,7 +14,7 @@ from textual.widgets import Input
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.history.queries import NOTHING_RAN
+from agenteval_tui.history.errors import NothingRanError
 from agenteval_tui.history.references import NothingHereError
 from agenteval_tui.tui.actions import bindings, named_keys
 from agenteval_tui.tui.causes_scope import CauseScope
@@ -128,7 +128,7 @@ class CausesScreen(FilteredScreen):
             return
         if isinstance(error, NothingHereError):
             lines = nothing_here(error.elsewhere, PURPOSE)
-        elif error.what == NOTHING_RAN:
+        elif isinstance(error, NothingRanError):
             lines = nothing_ran(PURPOSE)
         else:
             said = error_lines(error, max(self.size.width - 4, 20))

@@ -20,8 +20,8 @@ from agenteval_tui.core.display import command_line, one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.history.comparison_queries import ComparedRun
+from agenteval_tui.history.errors import NothingRanError
 from agenteval_tui.history.quarantines import Quarantined, active
-from agenteval_tui.history.queries import NOTHING_RAN
 from agenteval_tui.history.records import ExecutionRow, RunFilter
 from agenteval_tui.history.references import NothingHereError
 from agenteval_tui.history.store import Store
@@ -272,7 +272,7 @@ class CompareScreen(FilteredScreen):
         self.add_class("nothing")
         if isinstance(error, NothingHereError):
             self._list.set_empty(nothing_here(error.elsewhere, PURPOSE))
-        elif error.what == NOTHING_RAN:
+        elif isinstance(error, NothingRanError):
             self._list.set_empty(nothing_ran(PURPOSE))
         elif isinstance(error, NothingBeforeError):
             self._list.set_empty(empty_state(PURPOSE, *NOTHING_BEFORE))
