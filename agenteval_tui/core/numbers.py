@@ -33,6 +33,11 @@ def percent_interval(low: float, high: float, decimals: int = 0) -> tuple[str, s
     return first, last
 
 
+def percent_span(low: float, high: float) -> str:
+    """Both ends of an interval of shares 0..1, in percent without the sign: `12–40`."""
+    return "–".join(percent_interval(low, high))
+
+
 def points(difference: float, decimals: int = 1) -> str:
     """A difference of shares -1..1 in points: `+12`, `-0.5` where that says more; `0` only where there is none."""
     return _signed((difference,), decimals)[0]
@@ -71,6 +76,21 @@ def duration(milliseconds: float | None) -> str:
     return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
 
 
+def short_duration(milliseconds: float | None) -> str:
+    """As `duration`, for columns: `340 ms`, `2.1 s`, `3:05`, `1:02:09`; "" for None."""
+    if milliseconds is None:
+        return ""
+    return duration(milliseconds) if milliseconds < 60_000 else clock(milliseconds / 1000)
+
+
+def clock(seconds: float | None) -> str:
+    """A time that remains, or that may be taken: `0:42`, `1:02:09`; `–:––` where it is not known."""
+    if seconds is None:
+        return "–:––"
+    minutes, rest = divmod(max(round(seconds), 0), 60)
+    return f"{minutes}:{rest:02}" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
 def dollars(cost: float | None) -> str:
     """`$12.34`, `$0.0180`: of small sums the parts of a cent; `< $0.0001`; "" for None."""
     if cost is None:
@@ -78,6 +98,32 @@ def dollars(cost: float | None) -> str:
     if 0 < cost < 0.0001:
         return "< $0.0001"
     return f"${cost:,.2f}" if cost >= 1 or cost == 0 else f"${cost:.4f}"
+
+
+def short_dollars(cost: float | None) -> str:
+    """As `dollars`, for columns: `$1.50`, `$0.02`, `$0.0018`; "" where it is not known or nothing."""
+    if not cost:
+        return ""
+    if cost >= 1:
+        return f"${cost:.2f}"
+    if cost < 0.00005:
+        return "<$0.0001"
+    # At least cents; below, as many digits as say something.
+    return f"${cost:.2f}" if round(cost, 2) == round(cost, 4) else f"${cost:.4f}".rstrip("0")
+
+
+def short_number(number: int) -> str:
+    """For columns: `1,234`, `12k`, `3.4M`; "" for 0."""
+    if number >= 1_000_000:
+        return f"{number / 1e6:.1f}M"
+    return f"{number / 1e3:.0f}k" if number >= 10_000 else f"{number:,}" if number else ""
+
+
+def token_count(number: int | None) -> str:
+    """`312 tokens`, `12.4k tokens`; "" for None."""
+    if number is None:
+        return ""
+    return f"{number:,} tokens" if number < 10_000 else f"{number / 1000:.1f}k tokens"
 
 
 def file_size(size: int) -> str:
@@ -109,8 +155,8 @@ def date(ms: int) -> str:
 
 
 def moment(milliseconds: int | None) -> str:
-    """`2026-12-01 09:00`, local time; "" for None."""
-    if milliseconds is None:
+    """`2026-12-01 09:00`, local time; "" for None and 0."""
+    if not milliseconds:
         return ""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(milliseconds / 1000))
 

@@ -53,7 +53,7 @@ _STATES: dict[State, Span] = {
 
 def interval_text(interval: Interval) -> str:
     """`38–100 %`."""
-    return f"{'–'.join(numbers.percent_interval(*interval))} %"
+    return f"{numbers.percent_span(*interval)} %"
 
 
 def break_text(shift: Break) -> str:

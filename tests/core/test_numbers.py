@@ -7,7 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agenteval_tui.analysis.statistics import wilson
-from agenteval_tui.core.numbers import percent, percent_interval, points, points_interval
+from agenteval_tui.core.numbers import (
+    age,
+    clock,
+    count,
+    moment,
+    percent,
+    percent_interval,
+    points,
+    points_interval,
+    short_dollars,
+    short_duration,
+    short_number,
+    token_count,
+)
 
 
 @pytest.mark.parametrize(
@@ -41,3 +54,25 @@ def test_points() -> None:
     ]  # fmt: skip
     assert points_interval(-0.0003, 0.0004) == ("-0.03", "+0.04")
     assert points_interval(-0.02, 0.25) == ("-2", "+25")
+
+
+def test_figures_for_columns() -> None:
+    assert [short_duration(x) for x in (None, 12, 1400, 125_000, 3_729_000)] == [
+        "",
+        "12 ms",
+        "1.4 s",
+        "2:05",
+        "1:02:09",
+    ]
+    assert [clock(x) for x in (None, 42, 3700, -5)] == ["–:––", "0:42", "1:01:40", "0:00"]
+    assert [short_dollars(x) for x in (None, 0, 0.002, 1.5)] == ["", "", "$0.002", "$1.50"]
+    assert [percent(x) for x in (None, 0.4, 1)] == ["-", "40 %", "100 %"]
+    assert [count(x, "criterion") for x in (None, 1, 31_000)] == ["0 criteria", "1 criterion", "31,000 criteria"]
+    assert [token_count(x) for x in (None, 312, 12_400)] == ["", "312 tokens", "12.4k tokens"]
+    assert [short_number(x) for x in (0, 1_234, 12_400, 3_400_000)] == ["", "1,234", "12k", "3.4M"]
+    assert [moment(x) for x in (None, 0)] == ["", ""]
+    now = 1_795_262_400_000
+    ages = [age(now - seconds * 1000, now) for seconds in (1, 130, 7300, 200_000)]
+    assert ages == ["just now", "2 min ago", "2 h ago", "2 d ago"]
+    assert age(None, now) == ""
+    assert age(now - 40 * 86_400_000, now).startswith("2026-10")

@@ -68,7 +68,7 @@ INSTEAD = 'write it as you would say it to a colleague: subject, verb, object (C
 SENTENCE = re.compile(r"\S\s\S")
 BARE_KEY = re.compile(r"(?:^|[.:;] )(?!(?:I|A|a) (?!sets|adds))(?:\^?[A-Za-z1-9]|alt\+[a-z]|F\d+) (?:[a-z]+s|on)\b")
 """A sentence that begins with a key. A person can have other keys: `{suites.run}` stands for theirs."""
-OWN_KEYS = ("screens/suggest.py", "screens/label.py", "screens/help.py", "presenters/number_format.py")
+OWN_KEYS = ("screens/suggest.py", "screens/label.py", "screens/help.py")
 """Sheets, whose keys nobody can change, and `k tokens`."""
 KEYS_THAT_ACT = re.compile(
     r"(?:\{[a-z]+\.[a-z_]+\}|(?<![\w-])(?:enter|esc|tab|space|F\d+|\^[a-z]))(?: again)? "

@@ -18,7 +18,7 @@ from agenteval_tui.analysis.run_facts import RunFacts
 from agenteval_tui.analysis.workbench import Impact, Workbench
 from agenteval_tui.core.display import displayable
 from agenteval_tui.core.errors import AgentevalError, Fix, TextEdit
-from agenteval_tui.core.numbers import age, count, rate_bar
+from agenteval_tui.core.numbers import rate_bar
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.history.annotations import Note
 from agenteval_tui.history.records import RunFilter, RunRow
@@ -29,7 +29,6 @@ from agenteval_tui.tui.presenters.evidence_pane import looked_at, tool_text_line
 from agenteval_tui.tui.presenters.highlighted_text import marked_text
 from agenteval_tui.tui.presenters.history_rows import ExecutionRows, RunRows, execution_summary
 from agenteval_tui.tui.presenters.impact import flip_line, impact_in_one_line, impact_lines, problem_lines
-from agenteval_tui.tui.presenters.number_format import clock, cost, duration, percent, tokens
 from agenteval_tui.tui.presenters.pane_title import pane_title
 from agenteval_tui.tui.presenters.run_header import agreement, reason_line, run_header
 from agenteval_tui.tui.presenters.run_rows import run_heading as live_heading
@@ -442,20 +441,6 @@ def test_now_and_then_stand_run_below_run() -> None:
     assert [then.count(sign) for sign in "✓✗"] == [37, 3]
     assert then.endswith("+40 −1  F9 list")
     check(impact_in_one_line(many, True, 20), 20)
-
-
-def test_figures() -> None:
-    assert [duration(x) for x in (None, 12, 1400, 125_000, 3_729_000)] == ["", "12 ms", "1.4 s", "2:05", "1:02:09"]
-    assert [clock(x) for x in (None, 42, 3700, -5)] == ["–:––", "0:42", "1:01:40", "0:00"]
-    assert [cost(x) for x in (None, 0, 0.002, 1.5)] == ["", "", "$0.002", "$1.50"]
-    assert [percent(x) for x in (None, 0.4, 1)] == ["", "40 %", "100 %"]
-    assert [count(x, "criterion") for x in (None, 1, 31_000)] == ["0 criteria", "1 criterion", "31,000 criteria"]
-    assert [tokens(x) for x in (None, 312, 12_400)] == ["", "312 tokens", "12.4k tokens"]
-    now = 1_795_262_400_000
-    ages = [age(now - seconds * 1000, now) for seconds in (1, 130, 7300, 200_000)]
-    assert ages == ["just now", "2 min ago", "2 h ago", "2 d ago"]
-    assert age(None, now) == ""
-    assert age(now - 40 * 86_400_000, now).startswith("2026-10")
 
 
 def test_outcomes_have_a_sign_and_a_word() -> None:

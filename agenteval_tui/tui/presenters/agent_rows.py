@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from agenteval_tui.agents.base import CheckReport
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, Problem
-from agenteval_tui.core.numbers import count
+from agenteval_tui.core.numbers import count, short_dollars, short_duration, token_count
 from agenteval_tui.runs.agent_factory import Configured
 from agenteval_tui.runs.chat_session import Conversation
-from agenteval_tui.tui.presenters.number_format import cost, duration, tokens
 from agenteval_tui.tui.presenters.status_style import glyph, mark
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.presenters.view_lines import view_lines
@@ -80,7 +79,7 @@ def state_text(key: str, reports: Mapping[str, CheckReport | None]) -> str:
     report = reports[key]
     if report is None:
         return "checking …"
-    return (duration(report.latency_ms) or "healthy") if report.ok else "not healthy"
+    return (short_duration(report.latency_ms) or "healthy") if report.ok else "not healthy"
 
 
 def agent_lines(
@@ -116,7 +115,7 @@ def chat_status(chat: Conversation | None, waiting_ms: float | None, width: int)
     if chat is None or not chat.turns:
         return fit(((" Nothing here is stored.", "dim"),), width)
     if chat.busy:
-        took = duration(waiting_ms) if waiting_ms is not None else ""
+        took = short_duration(waiting_ms) if waiting_ms is not None else ""
         return fit(((" ", ""), mark("running"), (f" answering {took}", "running"), ("   esc to cancel", "dim")), width)
     last, whole = chat.turns[-1], chat.usage
     cells: list[Cell] = [(" ", "")]
@@ -124,12 +123,15 @@ def chat_status(chat: Conversation | None, waiting_ms: float | None, width: int)
         ended = "cancelled" if last.error.kind == "cancelled" else "error"
         cells += [mark(ended), (f" {one_line(last.error.message, 200)}", "error" if ended == "error" else "")]
     else:
-        facts = [duration(last.took_ms), f"first token {duration(last.first_token_ms)}" if last.first_token_ms else ""]
-        facts += [tokens(last.usage.total_tokens), cost(last.usage.cost)]
+        facts = [
+            short_duration(last.took_ms),
+            f"first token {short_duration(last.first_token_ms)}" if last.first_token_ms else "",
+        ]
+        facts += [token_count(last.usage.total_tokens), short_dollars(last.usage.cost)]
         cells += [(glyph("passed"), "passed"), (" " + "  ".join(one for one in facts if one), "dim")]
     end: list[Cell] = []
     if len(chat.turns) > 1:
-        sums = [f"{len(chat.turns)} turns", tokens(whole.total_tokens), cost(whole.cost)]
+        sums = [f"{len(chat.turns)} turns", token_count(whole.total_tokens), short_dollars(whole.cost)]
         end = [("all: " + "  ".join(one for one in sums if one), "dim"), (" ", "")]
     return spread(cells, end, width)
 

@@ -17,8 +17,7 @@ from agenteval_tui.analysis.comparison_model import (
     TestChange,
 )
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.numbers import count
-from agenteval_tui.tui.presenters.number_format import date_time
+from agenteval_tui.core.numbers import count, moment
 from agenteval_tui.tui.presenters.status_style import UNICODE, WARNING
 from agenteval_tui.tui.presenters.text_layout import hanging
 from agenteval_tui.tui.presenters.view_lines import cell, view_lines
@@ -181,7 +180,7 @@ def head_lines(found: Comparison, width: int, news: str = "") -> list[Line]:
 def _sides(a: Side, b: Side, width: int) -> Line:
     """Both sides. Where there is no room it is the longer name that is cut, and never a time."""
     names = [one_line(side.name, 60) for side in (a, b)]
-    times = [f"  {when}" if (when := date_time(side.started_ms)) else "" for side in (a, b)]
+    times = [f"  {when}" if (when := moment(side.started_ms)) else "" for side in (a, b)]
     arrow = cell("  →  ", "accent")
     room = max(width - 1 - cell_len(arrow[0]) - sum(map(cell_len, times)), 16)
     shorter = min(cell_len(names[0]), cell_len(names[1]), room // 2)

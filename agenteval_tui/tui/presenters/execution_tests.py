@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.numbers import count
+from agenteval_tui.core.numbers import count, short_dollars, short_duration, token_count
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.records import ExecutionRow, RunRow
-from agenteval_tui.tui.presenters.number_format import cost, duration, tokens
 from agenteval_tui.tui.presenters.status_style import UNICODE, mark, of_runs
 from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, left, longest_that_fits, right, spread, width_of
 from agenteval_tui.views.execution import took_ms
@@ -65,7 +64,7 @@ def outcomes_of_tests(
 
 def spent_text(row: ExecutionRow) -> str:
     """What an execution took, for a title: `4.8 s · 11.0k tokens · $0.08`."""
-    parts = [duration(took_ms(row)), tokens(row.input_tokens + row.output_tokens), cost(row.cost)]
+    parts = [short_duration(took_ms(row)), token_count(row.input_tokens + row.output_tokens), short_dollars(row.cost)]
     return " · ".join(part for part in parts if part)
 
 
@@ -98,7 +97,7 @@ def _line(one: TestOutcome, names: int, strip: int, width: int) -> Line:
     cells.append((" " * (strip - len(glyphs)), ""))
     decided = numbers[0] + numbers[1]
     cells.append((right(f"{numbers[0]}/{decided}" if decided else "", 7) + "  ", "dim"))
-    end: tuple[Cell, ...] = ((right(cost(one.cost), 9) + " ", "dim"),) if one.cost else ()
+    end: tuple[Cell, ...] = ((right(short_dollars(one.cost), 9) + " ", "dim"),) if one.cost else ()
     room = width - 1 - width_of(cells) - width_of(end)
     if one.failure is not None and room >= _LEAST_WHY:
         cells += longest_that_fits(_why(one.failure), room)

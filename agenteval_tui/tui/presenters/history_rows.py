@@ -8,11 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.numbers import count, rate_bar
+from agenteval_tui.core.numbers import count, moment, percent, rate_bar, short_dollars, short_duration, short_number
 from agenteval_tui.core.timespan import IN_FUTURE, in_future
 from agenteval_tui.history.annotations import Note
 from agenteval_tui.history.records import ExecutionRow, RunRow
-from agenteval_tui.tui.presenters.number_format import cost, date_time, duration, percent
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, of_runs
 from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_reason, fit_text, left, right, spread, width_of
 from agenteval_tui.views.execution import scheduler_text, took_ms
@@ -170,9 +169,9 @@ class ExecutionRows(PagedRows["ExecutionRow"]):
             # One cell of a line: each change of style is sent with every move of a cursor.
             end += [("  ", ""), (rate_bar(row.passed / decided, bar, unicode=UNICODE) if decided else " " * bar, "dim")]
         if width >= _TIMED:
-            end.append((right(duration(took_ms(row)), _TOOK), "dim"))
+            end.append((right(short_duration(took_ms(row)), _TOOK), "dim"))
         if wide:
-            for text, cells in ((_short(row.input_tokens + row.output_tokens), 8), (cost(row.cost), 9)):
+            for text, cells in ((short_number(row.input_tokens + row.output_tokens), 8), (short_dollars(row.cost), 9)):
                 end.append((right(text, cells), "dim"))
         return spread(start, (*end, (" ", "")), width)
 
@@ -215,7 +214,7 @@ class RunRows(PagedRows["RunRow"]):
         if began:
             end.append((right(_started(row.started_ms, width) if row.started_ms else "", began), "dim"))
         if spent:
-            end.append((right(duration(row.duration_ms), spent), "dim"))
+            end.append((right(short_duration(row.duration_ms), spent), "dim"))
         end.append((" ", ""))
         room = width - width_of(start) - width_of(end) - 1
         why = why_or_answer(row, room)
@@ -292,18 +291,11 @@ def _bar_cells(width: int) -> int:
 
 def _started(at_ms: int, width: int) -> str:
     """Date and time; in a narrow list without the year."""
-    return date_time(at_ms) if width >= _DATED else date_time(at_ms)[5:]
+    return moment(at_ms) if width >= _DATED else moment(at_ms)[5:]
 
 
 def _name_width(width: int) -> int:
     return min(28, width // 4)
-
-
-def _short(number: int) -> str:
-    """1,234, 12k, 3.4M; "" for none."""
-    if number >= 1_000_000:
-        return f"{number / 1e6:.1f}M"
-    return f"{number / 1e3:.0f}k" if number >= 10_000 else f"{number:,}" if number else ""
 
 
 def _signs(note: Note | None, width: int) -> list[Cell]:
@@ -349,6 +341,6 @@ def execution_summary(row: ExecutionRow, width: int) -> Line:
             end += [("  ", ""), (f"{glyph(outcome)} {number:,}", outcome)]
     if decided:
         end.append((f"  {percent(row.passed / decided)} of runs", ""))
-    if took := duration(took_ms(row)):
+    if took := short_duration(took_ms(row)):
         end.append((f"  {took}", "dim"))
     return spread(start, (*end, (" ", "")), width)

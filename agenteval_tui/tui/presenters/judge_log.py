@@ -9,10 +9,9 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.numbers import count
+from agenteval_tui.core.numbers import count, moment, short_dollars, short_duration
 from agenteval_tui.history.records import FailedAttempt
 from agenteval_tui.history.replies import StoredReply
-from agenteval_tui.tui.presenters.number_format import cost, date_time, duration
 from agenteval_tui.tui.presenters.status_style import glyph
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.styled_text import Cell, Line, fit
@@ -71,7 +70,7 @@ def asked_summary(replies: Sequence[StoredReply], attempts: Sequence[FailedAttem
     parts = []
     if replies:
         costs = [one.reply.cost for one in replies if one.reply.cost is not None]
-        paid = f", {cost(sum(costs))}" if costs else ""
+        paid = f", {short_dollars(sum(costs))}" if costs else ""
         parts.append(f"{count(len(replies), 'reply')}{paid}")
     if attempts:
         parts.append(count(len(attempts), "failed attempt"))
@@ -110,9 +109,9 @@ def _figures(stored: StoredReply) -> str:
     if reply.input_tokens is not None or reply.output_tokens is not None:
         known.append(f"{reply.input_tokens or 0:,} tokens in, {reply.output_tokens or 0:,} out")
     if reply.cost is not None:
-        known.append(cost(reply.cost))
+        known.append(short_dollars(reply.cost))
     if reply.at_ms:
-        known.append(date_time(reply.at_ms))
+        known.append(moment(reply.at_ms))
     return "   ".join(one for one in known if one)
 
 
@@ -165,11 +164,11 @@ def _pretty(raw: str) -> str:
 
 
 def _attempt(attempt: FailedAttempt, width: int) -> list[Line]:
-    known = [duration(attempt.duration_ms), date_time(attempt.at_ms)]
+    known = [short_duration(attempt.duration_ms), moment(attempt.at_ms)]
     if attempt.input_tokens is not None or attempt.output_tokens is not None:
         known.insert(1, f"{attempt.input_tokens or 0:,} tokens in, {attempt.output_tokens or 0:,} out")
     if attempt.cost is not None:
-        known.insert(1, cost(attempt.cost))
+        known.insert(1, short_dollars(attempt.cost))
     head: list[Cell] = [
         (f"{glyph('error')} ", "error"),
         (f"attempt {attempt.number} failed", "bold"),

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from agenteval_tui.analysis.run_facts import RunFacts, disagrees, last_labels
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.numbers import short_dollars, short_duration, token_count
 from agenteval_tui.grading.explain import why
 from agenteval_tui.grading.grade import not_made, verdict_of
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.sentences import not_made_sentence
-from agenteval_tui.tui.presenters.number_format import cost, duration, tokens
 from agenteval_tui.tui.presenters.status_style import glyph, mark, token, word, word_of_run
 from agenteval_tui.tui.presenters.view_lines import cell
 from agenteval_tui.tui.styled_text import Cell, Line, fit, longest_that_fits, width_of
@@ -75,10 +75,10 @@ def run_header(
 def facts(bench: Workbench) -> list[str]:
     """How long the run took, how many tokens, of the agent and of the simulated user, why the answer ended."""
     user = bench.transcript.user_usage
-    played = " ".join(one for one in (tokens(user.total_tokens), cost(user.cost)) if one)
+    played = " ".join(one for one in (token_count(user.total_tokens), short_dollars(user.cost)) if one)
     known = (
-        duration(bench.run.duration_ms),
-        tokens(bench.transcript.usage.total_tokens),
+        short_duration(bench.run.duration_ms),
+        token_count(bench.transcript.usage.total_tokens),
         f"user {played}" if played else "",
         one_line(bench.transcript.finish_reason or "", 20),
     )

@@ -8,12 +8,11 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.numbers import count
+from agenteval_tui.core.numbers import clock, count, short_dollars, short_duration, token_count
 from agenteval_tui.grading.sentences import not_made_in_runs_sentence, not_made_sentence
 from agenteval_tui.runs.estimate import Estimate
 from agenteval_tui.runs.events import RunRef, RunState, Throttled
 from agenteval_tui.runs.live_view import ExecutionView
-from agenteval_tui.tui.presenters.number_format import clock, cost, duration, tokens
 from agenteval_tui.tui.presenters.run_grid import CACHED, RETRIED
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, word
 from agenteval_tui.tui.styled_text import Cell, Line, fit, fold, width_of
@@ -187,7 +186,7 @@ def _spent(view: ExecutionView, agents: Sequence[str], expected: Expected, width
         parts.append(_apart("judges", progress.judged_tokens, progress.judged_cost))
         parts.append(_apart("users", progress.user_tokens, progress.user_cost))
     if view.ended is not None and view.ended.at_ms > planned.started_ms:
-        parts.append([("duration ", "dim"), (duration(view.ended.at_ms - planned.started_ms), "")])
+        parts.append([("duration ", "dim"), (short_duration(view.ended.at_ms - planned.started_ms), "")])
     elif planned.max_seconds:
         parts.append([(f"max time {clock(planned.max_seconds)}", "dim")])
     elif expected.seconds is not None and (progress is None or progress.eta_s is None):
@@ -206,14 +205,14 @@ def spent_text(view: ExecutionView) -> str:
     known = None if view.progress is None else view.progress.total_cost
     if known is None:
         return "cost not known"
-    return f"cost {cost(known)}" if known else "cost nothing"
+    return f"cost {short_dollars(known)}" if known else "cost nothing"
 
 
 def _apart(who: str, used: int, spent: float | None) -> list[Cell]:
     """`judges 1,200 tokens $0.01`: what is not the tested agents'."""
     if not (used or spent):
         return []
-    said = [tokens(used) if used else "", cost(spent)]
+    said = [token_count(used) if used else "", short_dollars(spent)]
     return [(f"{who} ", "dim"), (" ".join(one for one in said if one), "")]
 
 
@@ -234,9 +233,9 @@ def _money(whole: float | None, most: float | None, expected: float | None) -> l
         near = whole is not None and whole >= most * 0.8
         return [(f"${whole or 0:.2f}", "error" if near else ""), (f" of ${most:.2f}", "dim")]
     if whole:
-        about = f" of about {cost(expected)}" if expected else ""
-        return [(cost(whole), ""), (about, "dim")]
-    return [(f"about {cost(expected)}", "dim")] if expected else []
+        about = f" of about {short_dollars(expected)}" if expected else ""
+        return [(short_dollars(whole), ""), (about, "dim")]
+    return [(f"about {short_dollars(expected)}", "dim")] if expected else []
 
 
 def _counted(used: int, whole: int, most: int | None, expected: int | None) -> list[Cell]:
@@ -244,8 +243,8 @@ def _counted(used: int, whole: int, most: int | None, expected: int | None) -> l
     if most is not None:
         return [(f"{whole:,}", "error" if whole >= most * 0.8 else ""), (f" of {most:,} tokens", "dim")]
     if not expected:
-        return [(tokens(used), "")]
-    return [(tokens(whole).removesuffix(" tokens"), ""), (f" of about {tokens(expected)}", "dim")]
+        return [(token_count(used), "")]
+    return [(token_count(whole).removesuffix(" tokens"), ""), (f" of about {token_count(expected)}", "dim")]
 
 
 def _throttle(one: Throttled, wait: float) -> list[Cell]:
@@ -277,19 +276,20 @@ def run_heading(run: RunState, now_ms: int, width: int) -> Line:
             cells.append((f" {run.score:.2f}", "dim"))
         if run.not_made:
             cells.append((f"  {not_made_sentence(run.not_made)}", "error"))
-        cells.append((f"  {duration(run.duration_ms)}", "dim"))
+        cells.append((f"  {short_duration(run.duration_ms)}", "dim"))
     elif run.retry_in_s is not None:
         cells.append(("  waiting to try again", "error"))
     elif run.started_ms is not None:
         doing = "grading" if run.status == "grading" else "streaming" if run.parts else "waiting for the first token"
-        cells.append((f"  {doing} {duration(max(now_ms - run.started_ms, 0))}", "running"))
+        cells.append((f"  {doing} {short_duration(max(now_ms - run.started_ms, 0))}", "running"))
     else:
         cells.append(("  queued", "dim"))
     if run.cached:
         cells += [("  ", ""), CACHED, (" cached", "dim")]
     if run.attempt > 1:
         cells += [("  ", ""), RETRIED, (f" attempt {run.attempt}", "error")]
-    spent = [tokens((run.input_tokens or 0) + (run.output_tokens or 0)) if run.input_tokens else "", cost(run.cost)]
+    used = (run.input_tokens or 0) + (run.output_tokens or 0)
+    spent = [token_count(used) if run.input_tokens else "", short_dollars(run.cost)]
     more: list[Cell] = [(f"  {one}", "dim") for one in (*spent, one_line(ref.agent, 30)) if one]
     while more and width_of((*cells, *more)) + min(width_of(name), _NAME) > width:
         more.pop()

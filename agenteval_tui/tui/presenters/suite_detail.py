@@ -12,13 +12,11 @@ from agenteval_tui.analysis.statistics import wilson
 from agenteval_tui.analysis.test_gates import GateVerdict
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import Problem
-from agenteval_tui.core.numbers import age, count
+from agenteval_tui.core.numbers import age, count, percent, percent_span, short_dollars, short_duration
 from agenteval_tui.grading.sentences import not_made_sentence
 from agenteval_tui.history.records import ENDED, SUMMARY_WINDOW, RunRow
 from agenteval_tui.runs.plan.gates import gate_of
 from agenteval_tui.suites.model import Suite, Test
-from agenteval_tui.tui.presenters.number_format import cost, duration, percent
-from agenteval_tui.tui.presenters.number_format import interval as interval_range
 from agenteval_tui.tui.presenters.status_style import glyph, mark, word
 from agenteval_tui.tui.presenters.suite_tree import NONE, Node, criterion_summary
 from agenteval_tui.tui.presenters.text_layout import LONGEST, labelled, paragraph, wrap_to
@@ -194,7 +192,7 @@ def _criteria_table(node: Node, test: Test, width: int) -> list[Line]:
         start: list[Cell] = [state, (" ", ""), (one_line(test.criterion_names[number]), "")]
         rate = interval = ""
         if seen and seen.n:
-            rate, interval = percent(seen.passed / seen.n), interval_range(*wilson(seen.passed, seen.n))
+            rate, interval = percent(seen.passed / seen.n), percent_span(*wilson(seen.passed, seen.n))
         cells = [(right(f"{criterion.weight:g}", 7), "dim"), (right(word(seen.last) if seen else "", 9), "dim")]
         cells += [(right(rate, 7), ""), ("" if narrow else right(interval, 10), "dim")]
         lines.append(spread(start, cells, width))
@@ -255,10 +253,10 @@ def _last_runs(runs: Sequence[RunRow], now_ms: int, width: int) -> list[Line]:
     times = sorted(run.duration_ms for run in runs if run.duration_ms is not None)
     facts = [age(runs[0].started_ms, now_ms)]
     if times:
-        facts.append(f"p50 {duration(times[len(times) // 2])}")
+        facts.append(f"p50 {short_duration(times[len(times) // 2])}")
     spent = sum(run.cost or 0.0 for run in runs)
     if spent:
-        facts.append(cost(spent))
+        facts.append(short_dollars(spent))
     cells.append(("  " + "   ".join(fact for fact in facts if fact), "dim"))
     return [fit(cells, width)]
 
@@ -284,7 +282,7 @@ def _criterion(node: Node, runs: TestRuns | None, now_ms: int, width: int) -> li
         lines += labelled("expected", str(criterion.expected_value), width)
     if seen and seen.n:
         low, high = wilson(seen.passed, seen.n)
-        interval = f"95 % interval {interval_range(low, high)}"
+        interval = f"95 % interval {percent_span(low, high)}"
         rate = f"{seen.passed} of {seen.n} passed, {percent(seen.passed / seen.n)} ({interval})"
         lines += labelled("rate", rate, width)
     source = node.suite.loaded.config_source(test.id, node.criterion)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.numbers import count, rate_bar
+from agenteval_tui.core.numbers import count, percent, rate_bar
 from agenteval_tui.history.records import CriterionSummary, TestSummary
-from agenteval_tui.tui.presenters.number_format import percent
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, word
 from agenteval_tui.tui.presenters.suite_query import Query
 from agenteval_tui.tui.presenters.test_status import counted, last_outcomes, outcome_of, recent_rate, sort_weight

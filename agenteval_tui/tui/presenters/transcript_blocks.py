@@ -8,11 +8,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.numbers import short_duration
 from agenteval_tui.transcripts.codec import to_json
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.tui.presenters.arguments import Body, call_body, json_body
-from agenteval_tui.tui.presenters.number_format import duration
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.tool_results import is_formatted, result_body
 from agenteval_tui.tui.styled_text import Cell
@@ -125,7 +125,7 @@ def _remarks(transcript: Transcript) -> Iterator[Block]:
         yield Block(("ending", 0), "note", "error", "error", None, text=text, sign="!", is_step=False)
     setup = {name: took for name, took in transcript.timing.setup.items() if took >= _SHORTEST_SETUP_MS}
     if setup:
-        text = "\n".join(f"{name}: {duration(took)}" for name, took in setup.items())
+        text = "\n".join(f"{name}: {short_duration(took)}" for name, took in setup.items())
         yield Block(("setup", 0), "start", "dim", "dim", None, text=text, is_step=False)
 
 
@@ -147,7 +147,7 @@ def raw_blocks(transcript: Transcript) -> Iterator[tuple[int, Block]]:
 def _message(index: int, message: Message, turn_ms: float | None) -> Iterator[Block]:
     if message.role == "tool" and message.tool_call is not None:
         return
-    timing = (duration(turn_ms), "dim")
+    timing = (short_duration(turn_ms), "dim")
     if message.reasoning:
         yield Block(
             ("reasoning", index), "reasoning", "reasoning", "reasoning italic", _FOLDED["reasoning"],
@@ -175,7 +175,7 @@ def _call(number: int, call: ToolCall, answer: int | None, messages: tuple[Messa
     elif call.status == "pending":
         aside = ("no answer", "dim")
     else:
-        aside = (duration(call.duration_ms), "dim")
+        aside = (short_duration(call.duration_ms), "dim")
     yield Block(
         ("call", number), "tool", "role-tool", "", _FOLDED["call"], sign=CALL, aside=aside, hint=(lines, 0),
         make=lambda: call_body(call.name, arguments), source=call,

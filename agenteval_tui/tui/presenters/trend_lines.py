@@ -10,9 +10,8 @@ from agenteval_tui.analysis.time_buckets import bucket_label
 from agenteval_tui.analysis.trend_breaks import Break, bin_of, breaks_in, distinct
 from agenteval_tui.analysis.trends import MeasureStats, OutcomeRates, Series, Trend
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.numbers import count
+from agenteval_tui.core.numbers import count, short_duration
 from agenteval_tui.history.trends import Measure
-from agenteval_tui.tui.presenters import number_format
 from agenteval_tui.tui.presenters.plot import BREAK, MARKS, STYLES, Curve, Plot, draw
 from agenteval_tui.tui.presenters.view_lines import line
 from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_text, longest_that_fits, width_of
@@ -32,7 +31,7 @@ MOST = 5
 """Groups that are drawn at a time: those around the cursor of the list below, which has all."""
 
 LEAST_NAME = 6  # cells of a group's name over the drawing
-_AXIS = SAID | {"latency": lambda value: number_format.duration(value) or "0 ms"}
+_AXIS = SAID | {"latency": lambda value: short_duration(value) or "0 ms"}
 
 
 def plot_lines(

@@ -11,9 +11,8 @@ from textual.binding import Binding, BindingType
 from agenteval_tui.analysis.agreement import JudgeFigures, judge_figures
 from agenteval_tui.analysis.labels import runs_of_ids
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.numbers import count
+from agenteval_tui.core.numbers import count, percent, percent_span
 from agenteval_tui.tui.actions import key_of
-from agenteval_tui.tui.presenters.number_format import interval, percent
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.services import services
@@ -42,7 +41,8 @@ class _Rows:
         head.append((f"  {one_line(', '.join(one.judges) or one.suite, 40)}", "dim"))
         kappa = "  –  " if told.kappa is None else f"{told.kappa:5.2f}"
         differ = len(one.differ)
-        tail: list[Cell] = [(right(percent(told.accuracy) or "–", 7), ""), (f"  {kappa}", "")]
+        share = "–" if told.accuracy is None else percent(told.accuracy)
+        tail: list[Cell] = [(right(share, 7), ""), (f"  {kappa}", "")]
         tail += [(right(str(told.n), 5), "dim"), (right(str(differ) if differ else "", 7), "failed"), (" ", "")]
         return spread(head, tail, width)
 
@@ -108,7 +108,7 @@ class AgreementScreen(Sheet["tuple[str, ...]"]):
         )
         said = (
             f"They agree on {told.both_yes + told.both_no} of {told.n} ({percent(told.accuracy)}, 95 % interval "
-            f"{interval(low, high)} %). {kappa}."
+            f"{percent_span(low, high)} %). {kappa}."
         )
         table = (
             f"both passed {told.both_yes}, both failed {told.both_no}, only the {who} passed it {told.only_judge}, "

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 
 from agenteval_tui.analysis.comparison_model import Side
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.numbers import count
+from agenteval_tui.core.numbers import count, moment
 from agenteval_tui.history.baselines import Baseline, BaselineSet, baselines_of, clear_baselines, set_baseline
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.records import ExecutionRow
-from agenteval_tui.tui.presenters.number_format import date_time
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.confirm_dialog import ConfirmScreen
@@ -105,6 +104,6 @@ def _words(one: object) -> Sequence[str]:
     assert isinstance(one, Baseline)
     by = f" by {one_line(one.who, 40)}" if one.who else ""
     return (
-        f"It was set {date_time(one.at_ms)}{by}: {count(one.runs, 'run')}, {one.passed} passed.",
+        f"It was set {moment(one.at_ms)}{by}: {count(one.runs, 'run')}, {one.passed} passed.",
         "Its runs stay, but pruning may remove them. Later executions are no longer compared with them.",
     )

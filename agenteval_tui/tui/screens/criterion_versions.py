@@ -11,9 +11,8 @@ from textual.binding import Binding, BindingType
 from agenteval_tui.analysis.criterion_versions import Versions, load, own_spec, restore, text_difference, versions
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import short_hash
-from agenteval_tui.core.numbers import count
+from agenteval_tui.core.numbers import count, moment
 from agenteval_tui.suites.load import LoadedSuite
-from agenteval_tui.tui.presenters.number_format import date_time
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.file_conflict_dialog import diff_lines
@@ -92,7 +91,7 @@ class _Rows:
         cells.append((left("in the file now" if one.hash == self._found.current else "", 16), "bold"))
         cells += [(right(count(one.runs, "run"), 9), ""), (right(rate, 14), "dim")]
         shown = 16 if width >= _WITH_TIME else 10  # `2026-11-21 22:04`, or only the day
-        since, last = (date_time(ms)[:shown] for ms in (one.first_ms, one.last_ms))
+        since, last = (moment(ms)[:shown] for ms in (one.first_ms, one.last_ms))
         cells.append((f"   {since}" + (f" to {last}" if last != since else ""), "dim"))
         return fit(cells, width)
 

@@ -10,9 +10,9 @@ from textual.binding import Binding, BindingType
 
 from agenteval_tui.analysis.repetitions import runs_to_choose
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.numbers import moment, short_duration
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.tui.presenters.history_rows import why_or_answer
-from agenteval_tui.tui.presenters.number_format import date_time, duration
 from agenteval_tui.tui.presenters.status_style import mark
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.styled_text import Cell, Line, right, spread, width_of
@@ -56,12 +56,12 @@ class _Rows:
         if (row.variation, row.row_key) != (self._run.variation, self._run.row_key):
             cells.append((f"  {one_line(row.variation, 30) or f'#{one_line(row.row_label, 24)}'}", "accent"))
         here = row.execution_id == self._run.execution_id
-        when = "same execution" if here else date_time(row.started_ms)
+        when = "same execution" if here else moment(row.started_ms)
         agent = (right(one_line(row.agent, 18), 20), "dim")
         end = (
             *([(right(when, 18), "dim")] if width >= 48 else []),
             *([agent] if width >= 90 else []),
-            (right(duration(row.duration_ms), 8), "dim"),
+            (right(short_duration(row.duration_ms), 8), "dim"),
         )
         cells.append(("  ", ""))
         room = width - width_of(cells) - width_of(end) - 2

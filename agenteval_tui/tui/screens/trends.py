@@ -16,9 +16,9 @@ from agenteval_tui.analysis.trends import Trend, TrendQuery, executions_at
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.numbers import moment
 from agenteval_tui.history.trends import ExecutionTime
 from agenteval_tui.tui.actions import bindings, keyed, named_keys
-from agenteval_tui.tui.presenters.number_format import date_time
 from agenteval_tui.tui.presenters.plot import height_within
 from agenteval_tui.tui.presenters.text_layout import error_lines, hanging
 from agenteval_tui.tui.presenters.trend_rows import ComparisonSeries
@@ -310,7 +310,7 @@ class TrendsScreen(FrameScreen):
                 self.agenteval.show_execution(executions[0].id)
             else:
                 choices = [
-                    (execution.id, date_time(execution.first_ms), one_line(execution.title, 60))
+                    (execution.id, moment(execution.first_ms), one_line(execution.title, 60))
                     for execution in reversed(executions)
                 ]
                 self.app.push_screen(SelectScreen("Which execution", choices), chosen)

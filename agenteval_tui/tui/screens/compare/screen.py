@@ -18,7 +18,7 @@ from agenteval_tui.analysis.comparison_model import Comparison, TestChange
 from agenteval_tui.analysis.comparison_sides import BASELINE, NothingBeforeError, Sides, names_of
 from agenteval_tui.core.display import command_line, one_line
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.numbers import count
+from agenteval_tui.core.numbers import count, moment, percent
 from agenteval_tui.history.comparison_queries import ComparedRun
 from agenteval_tui.history.errors import NothingRanError
 from agenteval_tui.history.quarantines import Quarantined, active
@@ -27,7 +27,6 @@ from agenteval_tui.history.references import NothingHereError
 from agenteval_tui.history.store import Store
 from agenteval_tui.tui.actions import bindings, keyed, named_keys
 from agenteval_tui.tui.presenters.comparison import CompareRow
-from agenteval_tui.tui.presenters.number_format import date_time, percent
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.text_layout import empty_state, error_lines, nothing_here, nothing_ran
 from agenteval_tui.tui.screen_registry import sheet
@@ -507,7 +506,7 @@ def _execution(row: ExecutionRow) -> Choice:
     decided = row.passed + row.failed
     share = f"{percent(row.passed / decided)} of runs" if decided else "nothing decided"
     name = row.title or row.suites or row.id
-    return row.id, name, f"{date_time(row.started_ms)}  {count(row.runs, 'run')}  {share}  {row.agents}"
+    return row.id, name, f"{moment(row.started_ms)}  {count(row.runs, 'run')}  {share}  {row.agents}"
 
 
 def _chosen_sides(wanted: Sides, comparison: Comparison | None, side: str, chosen: str) -> Sides:
