@@ -32,11 +32,10 @@ def test_the_first_screen_imports_nothing_heavy(tmp_path: Path) -> None:
     code = (
         "import json, sys\n"
         "import agenteval_tui.cli.main, agenteval_tui.cli.commands.demo\n"
-        "from agenteval_tui.tui import app\n"
-        "from agenteval_tui.tui import themes\n"
+        "from agenteval_tui.tui import app, screen_registry, themes\n"
         "themes.complete = None\n"
         "app.AgentevalApp(app.AppStart())\n"
-        "app.FACTORIES['suites']()\n"
+        "screen_registry.FACTORIES['suites']()\n"
         "print(json.dumps(sorted(sys.modules)))"
     )
     root = Path(__file__).resolve().parents[2]
