@@ -71,7 +71,7 @@ def _node(fact: Fact, tokens: str, longest: int | None) -> Node:
 def _title(evidence: Evidence) -> str:
     """`get_order, 1 of 2 arguments differs`; "" where the name of the condition is all there is to say."""
     tool, how = comparison_title(evidence)
-    return f"{tool} {how}" if how.startswith("was ") else f"{tool}, {how}" if tool else ""
+    return f"{tool} {how}" if how.startswith("was ") else f"{tool}, {how}" if tool else how
 
 
 def explanation_lines(explained: Explanation) -> View:

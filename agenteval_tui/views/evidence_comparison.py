@@ -26,6 +26,7 @@ from agenteval_tui.grading.sentences import dotted_path, would_match
 MOST = 12
 """Differences of one line of evidence that are shown; the others are counted."""
 _SHORT = 24
+_MOST_ENTRIES = 50  # of lists in which the same entries are looked for in another order
 _PIECE = 4  # characters on a side that are named one by one
 _AGAIN = 4  # equal characters behind a difference that end it
 
@@ -64,8 +65,10 @@ def comparisons(evidence: Evidence) -> tuple[Comparison, ...]:
         near = fields.get("near") or fields.get("nearest") or fields.get("near_call") or {}
         if isinstance(near.get("arguments"), list):
             return tuple(map(_argument, near["arguments"][:MOST]))
-        if "near" in fields and isinstance(evidence.expected, str):
-            compared = _text(evidence.expected, near, evidence.found)
+        if evidence.code == Code.UNREADABLE and "tool" in fields:
+            return (_argument(fields),)
+        if "near" in fields and (wanted := _looked_for(evidence)) is not None:
+            compared = _text(wanted, near, evidence.found if wanted is evidence.expected else None)
             # The whole text is what there is: no other place in it is meant.
             return (replace(compared, where="") if fields.get("side") == "equals" else compared,)
         if evidence.code == Code.DIFFERS and "path" in fields and "wanted" in fields:
@@ -79,6 +82,14 @@ def comparisons(evidence: Evidence) -> tuple[Comparison, ...]:
     return ()
 
 
+def _looked_for(evidence: Evidence) -> str | None:
+    """The text that the nearest one is compared with; of several texts the one that it is nearest to."""
+    expected = evidence.expected
+    if isinstance(expected, list) and "of" in evidence.fields["near"]:
+        expected = expected[evidence.fields["near"]["of"]]
+    return expected if isinstance(expected, str) else None
+
+
 def leaves(comparisons: Iterable[Comparison], above: str = "") -> Iterator[Comparison]:
     """The comparisons that have no parts, each with its whole path as its name."""
     for one in comparisons:
@@ -90,10 +101,14 @@ def leaves(comparisons: Iterable[Comparison], above: str = "") -> Iterator[Compa
 
 
 def comparison_title(evidence: Evidence) -> tuple[str, str]:
-    """The tool that is compared, and how it differs: ("get_order", "1 of 2 arguments differs"); ("", "") where the
-    name of the condition is all there is to say."""
+    """The tool that is compared, and how it differs: ("get_order", "1 of 2 arguments differs"); without a tool which
+    one of several texts is compared; ("", "") where the name of the condition is all there is to say."""
     fields = evidence.fields
     try:
+        if isinstance(evidence.expected, list) and len(evidence.expected) > 1 and "near" in fields:
+            return "", f"the nearest of {count(len(evidence.expected), 'text')}"
+        if evidence.code == Code.UNREADABLE:
+            return str(fields["tool"]), "the arguments can't be read"
         if evidence.code == Code.NEVER_CALLED and "nearest" in fields:
             return str(fields["tool"]), f"was never called; nearest {fields['nearest']['tool']}"
         if "near_call" in fields:
@@ -101,9 +116,14 @@ def comparison_title(evidence: Evidence) -> tuple[str, str]:
         if evidence.code != Code.DIFFERS or "arguments" not in fields or "tool" not in fields:
             return "", ""
         which = f" ({nth(fields['position'])} call)" if fields.get("position") else ""
-        wrong, whole = len(fields["arguments"]), len(evidence.expected) if isinstance(evidence.expected, Mapping) else 0
+        extra = sum(one["is"] == "extra" for one in fields["arguments"])
+        wrong, whole = len(fields["arguments"]) - extra, len(evidence.expected or ())
         many = f"{wrong} of {count(whole, 'argument')}" if whole >= wrong else count(wrong, "argument")
-        return f"{fields['tool']}{which}", f"{many} {'differs' if wrong == 1 else 'differ'}"
+        parts = [f"{many} {'differs' if wrong == 1 else 'differ'}"] if wrong else []
+        if extra:
+            what = f"{extra:,}" if wrong else count(extra, "argument")
+            parts.append(f"{what} {'is' if extra == 1 else 'are'} not expected")
+        return f"{fields['tool']}{which}", ", ".join(parts)
     except _MALFORMED:
         return "", ""
 
@@ -119,9 +139,11 @@ def hidden_differences(evidence: Evidence) -> int:
 
 def _argument(argument: Mapping[str, Any]) -> Comparison:
     if argument["is"] == "unreadable":
-        return Comparison(
-            "", None, _written(argument["found"]), note="no JSON" if argument.get("malformed") else "no object"
-        )
+        if argument.get("malformed"):
+            return _malformed(str(argument["found"]))
+        found = argument["found"]
+        note = "not an object" if may_be_cut(found) else f"{_kind(found)} instead of an object"
+        return Comparison("", None, _written(found), note=note)
     name = str(argument["path"])
     if argument["is"] == "extra":
         return Comparison(name, None, _written(argument["found"]), note="is not expected")
@@ -140,6 +162,21 @@ def _argument(argument: Mapping[str, Any]) -> Comparison:
     return Comparison(name, str(argument["expected"]), _written(argument["found"]))
 
 
+def _malformed(found: str) -> Comparison:
+    """Arguments that are not JSON, as they came."""
+    try:
+        json.loads(found)
+    except json.JSONDecodeError as error:
+        if not may_be_cut(found):
+            complete = found[error.pos :].strip()
+            return Comparison("", None, found, error.pos, "not valid JSON from here on" if complete else _INCOMPLETE)
+    except (ValueError, RecursionError):
+        pass
+    return Comparison("", None, found, note="not valid JSON")
+
+
+_INCOMPLETE = "the JSON is not complete"
+
 # Values
 
 
@@ -156,10 +193,24 @@ def _value(name: str, expected: Any, got: Any, *, steps: Sequence[str] = (), dep
         return _tree(name, [(str(key), expected.get(key, _NONE), got.get(key, _NONE)) for key in names], depth)
     if depth < MOST and isinstance(expected, list) and isinstance(got, list):
         longer = max(len(expected), len(got))
+        if _same_entries(expected, got):
+            return Comparison(name, _written(expected), _written(got), note="the same entries in another order")
         pairs = [(f"[{n}]", *(side[n] if n < len(side) else _NONE for side in (expected, got))) for n in range(longer)]
         return _tree(name, pairs, depth)  # type: ignore[arg-type]
     note = _type_note(expected, got)
     return Comparison(name, _written(expected), _written(got), 0 if note else None, note)
+
+
+def _same_entries(expected: list[Any], got: list[Any]) -> bool:
+    if not 1 < len(expected) == len(got) <= _MOST_ENTRIES:
+        return False
+    left = list(got)
+    for one in expected:
+        at = next((number for number, other in enumerate(left) if same_json(one, other)), None)
+        if at is None:
+            return False
+        del left[at]
+    return True
 
 
 def _cut(name: str, expected: Any, got: Any, hint: Mapping[str, Any]) -> Comparison:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.results import Evidence
@@ -197,6 +198,51 @@ def test_a_difference_that_cannot_be_seen_is_named(expected: str, got: str, note
     assert [made.note for made in comparisons(one)] == [note]
     _, (made,) = of_call({"q": expected}, {"q": got})
     assert made.note == note
+
+
+@pytest.mark.parametrize("side", ["contains_any", "starts_with_any", "ends_with_any"])
+def test_of_several_texts_the_one_that_is_nearest_is_compared(side: str) -> None:
+    (one,) = missed({"type": "TextMatch", side: ["something else", "on its way"]}, "On Its Way")
+    (made,) = comparisons(one)
+    assert (made.expected, made.got, made.note) == ('"on its way"', '"On Its Way"', "would match ignoring case")
+    assert comparison_title(one) == ("", "the nearest of 2 texts")
+    old = replace(one, fields={**one.fields, "near": {k: v for k, v in one.fields["near"].items() if k != "of"}})
+    assert comparisons(old) == (), "of results that are older a sentence"
+
+
+def test_arguments_that_are_not_expected_are_counted_apart() -> None:
+    for expected, given, how in (
+        ({"a": 1}, {"a": 1, "b": 2}, "1 argument is not expected"),
+        ({"a": 1}, {"a": 1, "b": 2, "c": 3}, "2 arguments are not expected"),
+        ({"a": 1, "d": 4}, {"a": 2, "d": 4, "b": 2}, "1 of 2 arguments differs, 1 is not expected"),
+        ({"a": 1, "d": 4}, {"b": 2, "c": 4, "e": 6}, "2 of 2 arguments differ, 3 are not expected"),
+        ({"a": 1}, {}, "1 of 1 argument differs"),
+    ):
+        one, _ = of_call(expected, given)
+        assert comparison_title(one) == ("get_order", how)
+
+
+def test_arguments_that_are_not_json_are_shown_as_they_came_with_the_place_of_the_error() -> None:
+    metric = {"type": "ToolCheck", "tools": [{"name": "get_order", "arguments": {"id": "1"}}]}
+    for given, at, note in (
+        ('{"id": "1"', 10, "the JSON is not complete"),
+        ("{id: 1}", 1, "not valid JSON from here on"),
+        ([1], None, "a list instead of an object"),
+    ):
+        (one, *_) = missed(metric, "", ToolCall("a", "get_order", given, malformed=isinstance(given, str)))
+        assert comparison_title(one) == ("get_order", "the arguments can't be read")
+        (made,) = comparisons(one)
+        assert (made.expected, made.at, made.note) == (None, at, note)
+        assert made.got == (given if isinstance(given, str) else "[1]")
+
+
+def test_of_lists_with_the_same_entries_it_is_said_that_only_the_order_differs() -> None:
+    _, (made,) = of_call({"ids": [1, 2, {"a": [3]}]}, {"ids": [{"a": [3]}, 1, 2]})
+    assert made == Comparison(
+        "ids", '[1, 2, {"a": [3]}]', '[{"a": [3]}, 1, 2]', None, "the same entries in another order"
+    )
+    _, (made,) = of_call({"ids": [1, 2, 2]}, {"ids": [1, 1, 2]})
+    assert made.parts == () or made.note != "the same entries in another order"
 
 
 def test_arguments_of_a_trajectory_and_missing_ones_are_values_not_words() -> None:

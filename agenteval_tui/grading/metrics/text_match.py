@@ -208,8 +208,12 @@ def _any(name: str, group: str, side: Side, needles: tuple[tuple[int, str], ...]
             yield Evidence(name, True, "", list(texts), found, spans, group=group, code=Code.PRESENT, fields=fields)
             return
         misses = [_nearest(value, needle, side, False) for needle in texts[:_NEAR_OF_LIST]]
-        best = max((miss for miss in misses if miss is not None), key=lambda miss: miss.likeness, default=None)
-        yield _missed(name, group, list(texts), side, value, best)
+        near = [(miss, number) for number, miss in enumerate(misses) if miss is not None]
+        best, of = max(near, key=lambda found: found[0].likeness, default=(None, 0))
+        missed = _missed(name, group, list(texts), side, value, best)
+        if best is not None:
+            missed.fields["near"] = {**best.fields, "of": of}
+        yield missed
 
     return Condition(name, group, holds[side], evidence)
 

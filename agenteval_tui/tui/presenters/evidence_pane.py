@@ -249,6 +249,8 @@ def _condition(one: Evidence, width: int) -> list[Line]:
         if tool:
             head = (*start, (one_line(tool, 60), "bold"), (f"   {one_line(how)}", ""))
             condition = ((f"  {one_line(one.condition, 40)}", "dim"),)
+        elif how:
+            head = (*head, (f"   {one_line(how)}", ""))
         lines = [spread(head, condition, width) if width_of((*head, *condition)) < width else head]
         if tool and width_of(head) > width:
             lines = [head[:-1], *paragraph(one_line(how), width, "", 6)]
