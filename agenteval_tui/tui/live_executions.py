@@ -166,7 +166,8 @@ def _end_text(row: ExecutionRow) -> str:
 def _failure_of(run: RunRow, miss: Miss | None) -> str:
     """That a run failed, and why, in a sentence that mostly has room in a line."""
     if run.status == "failed" and miss is not None and miss.expected:
-        why = f"expected {one_line(miss.expected, VALUE)}, got {one_line(miss.got, VALUE)}"
+        why = f"expected {one_line(miss.expected, VALUE)}"
+        why += f": {one_line(miss.note, 2 * VALUE)}" if miss.looks_equal else f", got {one_line(miss.got, VALUE)}"
     else:
         why = one_line(run.why or run.error_message, 160)
     return f"{one_line(run.test_id, NAME)} run {run.repetition} {run.status}{': ' + why if why else '.'}"

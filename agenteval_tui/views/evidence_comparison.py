@@ -36,8 +36,9 @@ class Comparison(Struct, frozen=True):
 
     Texts are in quotation marks with their own line breaks, other values are JSON; None: there is no such thing to
     show. `at` is the first character of `got` that differs (its length: something is missing at its end; None: no
-    place), `note` says in a few words what differs there. `where`: the place of what was found ("line 4"). A list or
-    an object has its differing entries in `parts`, and `alike` counts those that are equal.
+    place), `note` says in a few words what differs there, and `short` what of it the values alone do not show.
+    `where`: the place of what was found ("line 4"). A list or an object has its differing entries in `parts`, and
+    `alike` counts those that are equal.
     """
 
     name: str = ""
@@ -48,6 +49,7 @@ class Comparison(Struct, frozen=True):
     where: str = ""
     parts: tuple[Comparison, ...] = ()
     alike: int = 0
+    short: str = ""
 
 
 _MALFORMED = (LookupError, TypeError, ValueError, AttributeError)
@@ -151,7 +153,7 @@ def _argument(argument: Mapping[str, Any]) -> Comparison:
         there = argument.get("elsewhere")
         note = f"perhaps it is {there} = {cut(_written(argument['found']), _SHORT)}" if there else ""
         expected = _written(argument["wanted"]) if "wanted" in argument else str(argument["expected"])
-        return Comparison(name, expected, None, note=note)
+        return Comparison(name, expected, None, note=note, short=note)
     if "absent" in argument:
         return Comparison(name, str(argument["expected"]), None)
     if "wanted" in argument:
@@ -186,15 +188,16 @@ def _value(name: str, expected: Any, got: Any, *, steps: Sequence[str] = (), dep
         return _cut(name, expected, got, {})
     if isinstance(expected, str) and isinstance(got, str):
         at = text_difference(expected, got)
-        note = _form_note(steps, expected, got) if steps else parting_note(expected, got)
-        return Comparison(name, _written(expected), _written(got), at + 1, note)
+        made = Comparison(name, _written(expected), _written(got), at + 1, parting_note(expected, got))
+        return _of_form(made, steps, expected, got) if steps else made
     if depth < MOST and isinstance(expected, Mapping) and isinstance(got, Mapping):
         names = [*expected, *(key for key in got if key not in expected)]
         return _tree(name, [(str(key), expected.get(key, _NONE), got.get(key, _NONE)) for key in names], depth)
     if depth < MOST and isinstance(expected, list) and isinstance(got, list):
         longer = max(len(expected), len(got))
         if _same_entries(expected, got):
-            return Comparison(name, _written(expected), _written(got), note="the same entries in another order")
+            note = "the same entries in another order"
+            return Comparison(name, _written(expected), _written(got), note=note, short=note)
         pairs = [(f"[{n}]", *(side[n] if n < len(side) else _NONE for side in (expected, got))) for n in range(longer)]
         return _tree(name, pairs, depth)  # type: ignore[arg-type]
     note = _type_note(expected, got)
@@ -282,13 +285,14 @@ def _text(expected: str, near: Mapping[str, Any], found: Any) -> Comparison:
     whole = got is found or "at" not in near
     form = near["is"] == "form"
     if whole and (form or got is found or "column" not in near):
-        note = _form_note(near["steps"], expected, got) if form else parting_note(expected, got)
-        return Comparison("", _written(expected), _written(got), text_difference(expected, got) + 1, note, where)
+        at = text_difference(expected, got)
+        made = Comparison("", _written(expected), _written(got), at + 1, parting_note(expected, got), where)
+        return _of_form(made, near["steps"], expected, got) if form else made
     # A part around the place that differs, with the characters before it that a near miss keeps (`near_miss`).
     wanted = expected if whole else _around(expected, near["at"])
     at = BEFORE + 1 if got.startswith("…") else near.get("at", text_difference(expected, got))
     note = would_match_note(near["steps"]) if form else _near_note(near)
-    return Comparison("", _written(wanted), _written(got), at + 1, note, where)
+    return Comparison("", _written(wanted), _written(got), at + 1, note, where, short=note if form else "")
 
 
 def _around(expected: str, at: int) -> str:
@@ -322,13 +326,15 @@ def would_match_note(steps: Sequence[str]) -> str:
     return f"would match {would_match(steps)}"
 
 
-def _form_note(steps: Sequence[str], expected: str, got: str) -> str:
-    """What would make them equal, and first the characters that differ, if people can't see that they do."""
+def _of_form(made: Comparison, steps: Sequence[str], expected: str, got: str) -> Comparison:
+    """With what would make them equal, and first the characters that differ, if people can't see that they do."""
+    note = would_match_note(steps)
     lost, extra = _first_pieces(expected, got)
     unseen = not (lost + extra).strip() or normalize("NFC", lost) == normalize("NFC", extra)
-    unseen = unseen or any(category(char) == "Cf" for char in lost + extra)
-    said = f"{_parted(lost, extra)}; " if unseen else ""
-    return said + would_match_note(steps)
+    if not unseen and not any(category(char) == "Cf" for char in lost + extra):
+        return replace(made, note=note, short=note)
+    short = _parted(lost, extra)
+    return replace(made, note=f"{short}; {note}", short=short)
 
 
 def _first_pieces(expected: str, got: str) -> tuple[str, str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
+from unicodedata import normalize
 
 from msgspec import Struct
 
+from agenteval_tui.core.display import one_line
 from agenteval_tui.core.phrasing import cut
 from agenteval_tui.grading.explain import why
 from agenteval_tui.grading.results import CriterionResult, Evidence, Outcome
@@ -17,20 +19,28 @@ from agenteval_tui.views.evidence_comparison import comparisons, leaves
 REASONS = 3  # that are told apart; of each one run is read
 MOST_TESTS = 50  # failed tests of which the clearest failure is looked for
 _VALUE = 200  # characters of a value
-_BEFORE = 60  # of them before the place that differs
 
 T = TypeVar("T")
 
 
 class Miss(Struct, frozen=True):
     """What a failed run missed first. `what` says where ("get_order order_id"); `expected` and `got` are JSON or texts
-    in quotes; where nothing can be compared, `said` is the reason as a sentence."""
+    in quotes, `at` the first character of `got` that differs, and `note` what the values alone do not show ("would
+    match ignoring case"); where nothing can be compared, `said` is the reason as a sentence."""
 
     criterion: str
     what: str = ""
     expected: str = ""
     got: str = ""
     said: str = ""
+    note: str = ""
+    at: int = 0
+
+    @property
+    def looks_equal(self) -> bool:
+        """Whether the values look the same on one line, so that only the note tells them apart."""
+        expected, got = (normalize("NFC", one_line(side)) for side in (self.expected, self.got))
+        return bool(self.note) and expected == got
 
 
 class Failure(Struct, frozen=True):
@@ -113,16 +123,25 @@ def clearest_of(
 
 
 def _compared(criterion: str, line: Evidence) -> Miss | None:
-    """The first difference that has both an expected and an actual value; None where there is none."""
+    """The first difference; None where nothing can be compared."""
     for compared in leaves(comparisons(line)):
-        if compared.expected is not None and compared.got is not None:
+        if compared.expected is not None or (compared.got is not None and compared.name):
             what = f"{line.fields.get('tool', '')} {compared.name}".strip()
-            expected, got = (_part(side, compared.at or 0) for side in (compared.expected, compared.got))
-            return Miss(criterion, what, expected, got)
+            at = compared.at or 0
+            expected, got = (
+                NOTHING if side is None else part(side, at)[0] for side in (compared.expected, compared.got)
+            )
+            place = part(compared.got or "", at)[1]
+            return Miss(criterion, what, expected, got, note=compared.short, at=place)
     return None
 
 
-def _part(text: str, at: int) -> str:
-    """A text of a few lines; of a longer one the part around the character `at`."""
-    start = max(at - _BEFORE, 0) if len(text) > _VALUE else 0
-    return cut("…" * bool(start) + text[start:].replace("\n", "⏎"), _VALUE)
+NOTHING = "nothing"
+
+
+def part(text: str, at: int, size: int = _VALUE) -> tuple[str, int]:
+    """A text in at most `size` characters, of a longer one the part around the character `at`; and where that is."""
+    before = size * 3 // 10
+    start = max(at - before, 0) if len(text) > size else 0
+    shown = "…" * bool(start) + text[start:].replace("\n", "⏎")
+    return cut(shown, size), at - start + bool(start)

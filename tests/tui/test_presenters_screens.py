@@ -30,7 +30,7 @@ from agenteval_tui.tui.presenters.highlighted_text import marked_text
 from agenteval_tui.tui.presenters.history_rows import ExecutionRows, RunRows, execution_summary
 from agenteval_tui.tui.presenters.impact import flip_line, impact_in_one_line, impact_lines, problem_lines
 from agenteval_tui.tui.presenters.pane_title import pane_title
-from agenteval_tui.tui.presenters.run_header import agreement, reason_line, run_header
+from agenteval_tui.tui.presenters.run_header import agreement, miss_lines, reason_line, run_header
 from agenteval_tui.tui.presenters.run_rows import run_heading as live_heading
 from agenteval_tui.tui.presenters.run_stream import PARTS, RunStream, parts_of
 from agenteval_tui.tui.presenters.status_style import (
@@ -45,9 +45,9 @@ from agenteval_tui.tui.presenters.suite_query import Query
 from agenteval_tui.tui.presenters.suite_tree import SuiteTree
 from agenteval_tui.tui.presenters.test_status import outcome_of, recent_rate
 from agenteval_tui.tui.presenters.text_layout import LONGEST, error_lines, labelled, paragraph
-from agenteval_tui.tui.styled_text import Line, plain, width_of
+from agenteval_tui.tui.styled_text import Line, longest_that_fits, plain, width_of
 from agenteval_tui.uxon.diagnostics import Diagnostic
-from agenteval_tui.views.failure import failures
+from agenteval_tui.views.failure import Miss, failures
 
 pytestmark = pytest.mark.xdist_group("presenters")
 
@@ -158,6 +158,29 @@ def test_the_panes_of_inspect_fit_for_real_runs(ran: tuple[Path, Store], width: 
         left, right = run_header(bench, results, RunFacts(), width, place="failure 1 of 3", keys="< p  n >")
         assert width_of(left) + width_of(right) <= max(width, 40)
         check([reason_line(bench, None, results, width)], width)
+
+
+LONG = "Dear customer, the parcel is on its way. " * 4
+
+
+@pytest.mark.parametrize(
+    ("miss", "width", "shown"),
+    [
+        (Miss("c", "f q", '"a"', '"b"'), 80, 'f q  expected "a"  got "b"'),
+        (Miss("c", "f q", '"a"', '"b"'), 22, 'expected "a"  got "b"'),
+        (Miss("c", "", '"a b"', '"a  b"', note="a space more"), 60, 'expected "a b"  got "a b"  (a space more)'),
+        (Miss("c", "", '"aaaaaaaaaaaa"', '"AAA"', note="in case"), 34, 'expected "aaaaaaaaaaaa"  got "AAA"'),
+        (Miss("c", "", '"aaaaaaaaaaaa"', '"AAA"', note="in case"), 32, 'expected "aaaaaaaaaaaa": in case'),
+        (Miss("c", "", '"aaaaaaaaaaaa"', '"AAA"', note="in case"), 24, "in case"),
+        (
+            Miss("c", "", f'"{LONG}Rob, Bern"', f'"{LONG}Bob, Bern"', at=len(LONG) + 1), 70,
+            'expected …ts way. Rob, Bern"  got …ts way. Bob, Bern"',
+        ),
+        (Miss("c", "", f'"W1{LONG}"', f'"W2{LONG}"', at=2), 50, 'expected "W1Dear customer…  got "W2Dear customer…'),
+    ],
+)  # fmt: skip
+def test_the_reason_in_one_line_keeps_what_decides(miss: Miss, width: int, shown: str) -> None:
+    assert plain(longest_that_fits(miss_lines(miss, width), width)) == shown
 
 
 def test_what_inspect_says_of_a_failed_run(ran: tuple[Path, Store]) -> None:

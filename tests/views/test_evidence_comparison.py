@@ -238,9 +238,8 @@ def test_arguments_that_are_not_json_are_shown_as_they_came_with_the_place_of_th
 
 def test_of_lists_with_the_same_entries_it_is_said_that_only_the_order_differs() -> None:
     _, (made,) = of_call({"ids": [1, 2, {"a": [3]}]}, {"ids": [{"a": [3]}, 1, 2]})
-    assert made == Comparison(
-        "ids", '[1, 2, {"a": [3]}]', '[{"a": [3]}, 1, 2]', None, "the same entries in another order"
-    )
+    note = "the same entries in another order"
+    assert made == Comparison("ids", '[1, 2, {"a": [3]}]', '[{"a": [3]}, 1, 2]', note=note, short=note)
     _, (made,) = of_call({"ids": [1, 2, 2]}, {"ids": [1, 1, 2]})
     assert made.parts == () or made.note != "the same entries in another order"
 

@@ -38,13 +38,15 @@ def run(id: str, status: str, execution: str, why: str = "") -> RunRow:
 
 def test_what_was_expected_stands_beside_what_came() -> None:
     assert first_miss([result("asks", ORDER)]) == Miss("asks", "get_order order_id", '"#W1"', '"W1"')
-    assert first_miss([result("says", TEXT)]) == Miss("says", "", '"5000"', '"5.000"')
+    assert first_miss([result("says", TEXT)]) == Miss(
+        "says", "", '"5000"', '"5.000"', note="would match without the separators in numbers", at=2
+    )
     assert first_miss([result("says", ABSENT)]) == Miss("says", said='"14 days" is not in the text')
     passed = CriterionResult("fine", Outcome.PASSED, 1.0)
     assert first_miss([passed]) is None
-    assert first_miss([result("warns", ORDER, severity="warning"), passed, result("says", TEXT)]) == Miss(
-        "says", "", '"5000"', '"5.000"'
-    ), "what decided comes before a warning"
+    decisive = first_miss([result("warns", ORDER, severity="warning"), passed, result("says", TEXT)])
+    assert decisive is not None
+    assert decisive.criterion == "says", "what decided comes before a warning"
     value = Evidence(
         "equals", False, code=Code.DIFFERS,
         fields={"path": ["order"], "value": {"id": 2, "lines": [{"n": 1}]}, "wanted": {"id": 2, "lines": [{"n": 3}]}},
@@ -56,13 +58,38 @@ def test_what_was_expected_stands_beside_what_came() -> None:
     text = Evidence(
         "equals", False, expected=f"{long}b\n", found=f"{long}c", code=Code.DIFFERS, fields={"side": "equals"}
     )
-    assert first_miss([result("says", text)]) == Miss("says", "", f'…{"a" * 60}b⏎"', f'…{"a" * 60}c"'), (
+    assert first_miss([result("says", text)]) == Miss("says", "", f'…{"a" * 60}b⏎"', f'…{"a" * 60}c"', at=61), (
         "where it differs"
     )
     turned = first_miss([result("must not", TEXT, negate=True)])
     assert turned is not None
     assert turned.said
     assert not turned.expected, "of a check that must fail nothing was expected"
+
+
+def test_what_is_missing_or_too_much_stands_beside_nothing() -> None:
+    def missed(**argument: Any) -> Miss | None:
+        fields = {"tool": "get_order", "call": 0, "arguments": [{"argument": "id", "path": "id", **argument}]}
+        return first_miss([result("asks", Evidence("tools[0].arguments", False, code=Code.DIFFERS, fields=fields))])
+
+    assert missed(**{"is": "missing", "expected": '"#W1"', "wanted": "#W1"}) == Miss(
+        "asks", "get_order id", '"#W1"', "nothing"
+    )
+    assert missed(**{"is": "extra", "found": True}) == Miss("asks", "get_order id", "nothing", "true")
+    renamed = {"is": "missing", "expected": '"#W1"', "wanted": "#W1", "elsewhere": "order", "found": "#W1"}
+    assert missed(**renamed) == Miss("asks", "get_order id", '"#W1"', "nothing", note='perhaps it is order = "#W1"')
+
+
+def test_values_that_look_equal_are_told_apart_by_the_note() -> None:
+    assert Miss("c", "", '"a b"', '"a\u00a0 b"', note="a space is extra").looks_equal
+    assert Miss("c", "", '"é"', '"e\u0301"', note="a space is extra").looks_equal
+    assert not Miss("c", "", '"a"', '"A"', note="would match ignoring case").looks_equal
+    unreadable = {"tool": "t", "is": "unreadable", "malformed": True, "type": "string", "found": "{"}
+    missed = first_miss(
+        [result("asks", Evidence("tools[0].arguments", False, code=Code.UNREADABLE, fields=unreadable))]
+    )
+    assert missed is not None
+    assert missed.said == 'the arguments of the call of t are not valid JSON: "{"'
 
 
 def test_the_last_execution_counts_unless_all_of_it_passed() -> None:

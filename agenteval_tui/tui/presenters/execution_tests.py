@@ -118,4 +118,7 @@ def _why(failure: Failure) -> list[Line]:
     expected: Cell = (one_line(miss.expected), "")
     got: Cell = (one_line(miss.got), "failed")
     said: Line = (("expected ", "dim"), expected, ("  got ", "dim"), got)
+    if miss.looks_equal:
+        note: Line = (expected, (f"  {one_line(miss.note)}", "failed"))
+        return [(*where, *place, *note), (*place, *note), note, note[1:]]
     return [(*where, *place, *said), (*place, *said), said, (expected, (UNLIKE, "dim"), got)]

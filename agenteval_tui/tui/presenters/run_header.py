@@ -14,8 +14,8 @@ from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.sentences import not_made_sentence
 from agenteval_tui.tui.presenters.status_style import glyph, mark, token, word, word_of_run
 from agenteval_tui.tui.presenters.view_lines import cell
-from agenteval_tui.tui.styled_text import Cell, Line, fit, longest_that_fits, width_of
-from agenteval_tui.views.failure import first_miss
+from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, longest_that_fits, width_of
+from agenteval_tui.views.failure import Miss, first_miss, part
 from agenteval_tui.views.label import WARNING, labelled_text
 
 _GAP = 3
@@ -57,17 +57,17 @@ def run_header(
     }
     room = width - 2 - width_of(end) - min(width_of(name), max(width // 3, _LEAST))
     shown: set[str] = set()
-    for part, cells in parts.items():
+    for which, cells in parts.items():
         if size := width_of(cells):
             room -= size + _GAP
             if room < 0:
                 break
-            shown.add(part)
+            shown.add(which)
     notes: Line = ((" " * _GAP, ""), *parts["notes"]) if "notes" in shown else ()
     right: list[Cell] = []
-    for part in ("agent", "took", "keys", "place"):
-        if part in shown:
-            right += [(" " * _GAP, ""), *parts[part]] if right else parts[part]
+    for which in ("agent", "took", "keys", "place"):
+        if which in shown:
+            right += [(" " * _GAP, ""), *parts[which]] if right else parts[which]
     left_over = width - 2 - width_of((*end, *notes, *right)) - (_GAP if right else 0)
     return (mark(run.status), (" ", ""), *fit(name, max(left_over, _LEAST)), *end, *notes), tuple(right)
 
@@ -138,9 +138,24 @@ def reason_line(
             miss = first_miss([one])
             if miss is not None and miss.expected:
                 # What decides is not cut: rather the values alone than a sentence without its end.
-                values: Line = (("expected ", "dim"), (one_line(miss.expected), ""), ("  got ", "dim"))
-                values = (*values, (one_line(miss.got), ""))
-                said += [(*((f"{one_line(miss.what)}  ", "json-key"),) * bool(miss.what), *values), values]
+                told = miss_lines(miss, width - cell_len(sign[0]))
+                said = told if miss.looks_equal else [*said, *told]
             return longest_that_fits([(sign, *line) for line in said], width)
     now = agreement(bench.run.status, results, edited=edited)
     return fit((mark("passed"), (f" {now}", "")), width) if now and results else ()
+
+
+def miss_lines(miss: Miss, width: int) -> list[Line]:
+    """The expected and the actual value, and what they alone do not show: from the longest version to the shortest,
+    which says in `width` cells what decides."""
+    what: Line = ((f"{one_line(miss.what)}  ", "json-key"),) if miss.what else ()
+    expected: Line = (("expected ", "dim"), (one_line(miss.expected), ""))
+    values: Line = (*expected, ("  got ", "dim"), (one_line(miss.got), ""))
+    note: Cell = (one_line(miss.note), "")
+    noted: list[Line] = [(*expected, (": ", "dim"), note), (note,)] if miss.note else []
+    both: list[Line] = [(*what, *values), (*values,)]
+    if miss.looks_equal:
+        return [*((*line, ("  (", "dim"), note, (")", "dim")) for line in both), *noted]
+    room = max((width - width_of((values[0], values[2]))) // 2, _LEAST)
+    wanted, got = (one_line(part(side, miss.at, room)[0]) for side in (miss.expected, miss.got))
+    return [*both, *(noted or [(values[0], (wanted, ""), values[2], (got, ""))])]

@@ -243,6 +243,8 @@ def _reason(one: Failure, width: int) -> list[Line]:
     for label, value in (("expected", miss.expected), ("got", miss.got)):
         for at, line in enumerate(paragraph(value, width - WHY - 2)[:REASON_LINES]):
             lines.append((("  ", ""), (left("" if at else label, WHY), "dim"), *line))
+    if miss.note:
+        lines += [((" " * (WHY + 2), ""), *line) for line in paragraph(miss.note, width - WHY - 2, "failed")]
     return lines
 
 
