@@ -85,6 +85,7 @@ WAYS_IN = {
 
 PROCESSES = {
     "agents/process/child_process.py": "subprocess_exec",  # with a permission
+    "agents/process/process_tree.py": "run",  # ps, of the system
     "agents/recording/program.py": "create_subprocess_exec",  # with a permission
     "cli/mcp_shim.py": "Popen",  # with a permission
     "runs/client.py": "Popen",  # directories.own_command

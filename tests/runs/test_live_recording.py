@@ -24,6 +24,7 @@ from agenteval_tui.runs import client
 from agenteval_tui.runs.events import Command, Event, EventSink
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.runs.recorded_program import (
+    STOPPED,
     Program,
     live_recording,
     permission_of,
@@ -83,6 +84,25 @@ async def test_it_is_shown_as_it_comes_and_stopped_by_who_watches(server: Script
     assert (run.ref.test, run.status) == ("agent", "cancelled")
     assert view.ended is not None
     assert view.ended.status == "cancelled"
+
+
+@pytest.mark.parametrize("deaf", ["", "trap '' TERM; "])
+async def test_all_that_a_stopped_program_started_ends(tmp_path: Path, deaf: str, monkeypatch: Any) -> None:
+    monkeypatch.setattr("agenteval_tui.agents.recording.program._END_S", 0.3)
+    script = f"{deaf}sleep 600 & echo $$ $! > numbers.new; mv numbers.new numbers; wait; sleep 600"
+    program = Program(("sh", "-c", script), tmp_path, {"PATH": os.defpath}, {})
+    live = live_recording(program, None)
+    async with live, asyncio.timeout(60):
+        recording = asyncio.create_task(record(program, permission_of(program), live=live))
+        while not (tmp_path / "numbers").exists():
+            await asyncio.sleep(0.01)
+        live._command(Command("cancel"))
+        assert (await recording).exit_code == STOPPED
+        for number in (tmp_path / "numbers").read_text("utf-8").split():
+            with suppress(ProcessLookupError):
+                while True:
+                    os.kill(int(number), 0)
+                    await asyncio.sleep(0.01)
 
 
 async def test_who_watches_reads_that_it_was_not_stored(server: ScriptedServer, tmp_path: Path) -> None:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import signal
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.child_process import find_program
+from agenteval_tui.agents.process.process_tree import Process, descendants, living
 from agenteval_tui.agents.recording.providers import environment
 from agenteval_tui.agents.recording.proxy import Proxy
 from agenteval_tui.agents.recording.session import Session
 from agenteval_tui.core.errors import AgentevalError
 
 _END_S = 3.0  # how long a program that is told to end may take
+_LOOK_S = 0.02
 
 
 async def run_program(
@@ -68,15 +70,32 @@ async def run_program(
 
 
 async def _ended(process: asyncio.subprocess.Process) -> None:
+    """End a program that has not ended, with all processes that it started: a shell does not end what it runs. They
+    have the process group of this terminal, so they are not ended as a group."""
     if process.returncode is not None:
         return
+    started = await asyncio.to_thread(descendants, (process.pid,))
     with suppress(ProcessLookupError):
         process.terminate()
+    for one in started:
+        one.send(signal.SIGTERM)
     try:
-        await asyncio.wait_for(process.wait(), _END_S)
+        async with asyncio.timeout(_END_S):
+            await process.wait()
+            while started := await asyncio.to_thread(_left, started):  # noqa: ASYNC110 - the system tells nobody
+                await asyncio.sleep(_LOOK_S)
     except TimeoutError:
+        started = await asyncio.to_thread(_left, started)
         with suppress(ProcessLookupError):
             process.kill()
+        for one in started:
+            one.send(signal.SIGKILL)
+
+
+def _left(started: Iterable[Process]) -> set[Process]:
+    """Those of these processes that live, and what they have started since."""
+    alive = living(started)
+    return alive | descendants(one.pid for one in alive)
 
 
 class _InterruptsIgnored:

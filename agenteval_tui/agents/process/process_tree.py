@@ -1,0 +1,78 @@
+"""The processes that a process started, and those that they started, as the system lists them now."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+_PROC = Path("/proc")
+_PS = ("/bin/ps", "-A", "-o", "pid=,ppid=,stat=,lstart=")
+_PS_S = 5.0
+
+
+class Process(Struct, frozen=True):
+    """A process: its number, and when it started. The system gives the number of an ended process to a new one."""
+
+    pid: int
+    started: str
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal, if it lives."""
+        with suppress(OSError):
+            os.kill(self.pid, number)
+
+
+def descendants(roots: Iterable[int]) -> set[Process]:
+    """The living processes that these processes (their numbers) started, and all that those started. A process whose
+    parent has ended belongs to nobody, and is not found. Without a list of processes, there are none."""
+    children: defaultdict[int, list[Process]] = defaultdict(list)
+    for parent, process in _listed():
+        children[parent].append(process)
+    found: set[Process] = set()
+    waiting = list(roots)
+    while waiting:
+        new = set(children.pop(waiting.pop(), ())) - found
+        found |= new
+        waiting += [one.pid for one in new]
+    return found
+
+
+def living(processes: Iterable[Process]) -> set[Process]:
+    """Those of these processes that have not ended."""
+    return set(processes) & {process for _, process in _listed()}
+
+
+def _listed() -> Iterator[tuple[int, Process]]:
+    """All living processes, each with its parent."""
+    return from_proc() if (_PROC / "self/stat").exists() else from_ps()
+
+
+def from_proc() -> Iterator[tuple[int, Process]]:
+    """As Linux lists them: (parent, process)."""
+    for entry in _PROC.iterdir():
+        if entry.name.isdecimal():
+            with suppress(OSError, ValueError, IndexError):  # it has just ended
+                # The name in parentheses may have any characters.
+                state, parent, *rest = (entry / "stat").read_bytes().rpartition(b")")[2].split()
+                if state not in (b"Z", b"X"):
+                    yield int(parent), Process(int(entry.name), rest[17].decode())
+
+
+def from_ps() -> Iterator[tuple[int, Process]]:
+    """As other systems list them: (parent, process)."""
+    try:
+        done = subprocess.run(_PS, capture_output=True, stdin=subprocess.DEVNULL, timeout=_PS_S, check=True)  # noqa: S603 - the system's own program
+    except (OSError, subprocess.SubprocessError):
+        return
+    for line in done.stdout.decode("utf-8", "replace").splitlines():
+        with suppress(ValueError):
+            pid, parent, state, *started = line.split()
+            if not state.startswith("Z"):
+                yield int(parent), Process(int(pid), " ".join(started))

@@ -1,0 +1,35 @@
+"""What a process started, as the system lists it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from agenteval_tui.agents.process import process_tree
+from agenteval_tui.agents.process.process_tree import Process, descendants, from_proc, from_ps, living
+
+Listed = Callable[[], Iterator[tuple[int, Process]]]
+
+
+@pytest.mark.parametrize("listed", [from_proc, from_ps])
+def test_what_a_process_started_is_found_and_ends(listed: Listed, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not list(listed()):
+        pytest.skip("this system lists its processes in another way")
+    monkeypatch.setattr(process_tree, "_listed", listed)
+    script = "sh -c 'sleep 600 & echo $!; wait; true' & echo $!; wait; true"
+    with subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, text=True) as shell:
+        assert shell.stdout is not None
+        numbers = {int(shell.stdout.readline()), int(shell.stdout.readline())}
+        found = descendants([shell.pid])
+        assert {one.pid for one in found} == numbers
+        assert living([*found, Process(shell.pid, "another start")]) == found
+        shell.kill()
+        for one in found:
+            one.send(signal.SIGKILL)
+        shell.wait()
+    while living(found):
+        pass
+    assert descendants([shell.pid]) == set()
