@@ -41,7 +41,7 @@ from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash, new_id, now_ms, short_id
 from agenteval_tui.core.phrasing import listed, on_one_line
-from agenteval_tui.history.recordings import UNGRADED
+from agenteval_tui.history.recordings import PROGRAM, UNGRADED
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_factory import Configured
@@ -66,7 +66,6 @@ from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError, Transcript
 
 _NAME = 60
-_PROGRAM = "program"
 _INTERRUPTED = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # as shells, and many programs, tell it
 STOPPED = -1000
 """In place of the exit code of a program that was stopped by somebody who watched it."""
@@ -397,7 +396,12 @@ def plan_for(
             f"a recording is one run, but these are {len(plan.runs)}: {names}",
             mend="name a test without a dataset, as ID or FILE::ID",
         )
-    return plan
+    return replace(plan, options={**plan.options, **_options(program)})
+
+
+def _options(program: Program) -> dict[str, str]:
+    """The options of an execution that records a program."""
+    return {PROGRAM: shlex.join(program.written)}
 
 
 def live_recording(
@@ -477,7 +481,7 @@ def store_ungraded(
         source=program.name,
         suite_keys=(planned.suite_key,),
         started_ms=recording.started_ms,
-        options={_PROGRAM: shlex.join(program.written)},
+        options=_options(program),
     )
     store.begin_execution(record, [planned]).result()
     store.run_ended(_ended(run, recording, ungraded(recording))).result()
@@ -522,7 +526,7 @@ def program_text(store: Store, row: RunRow) -> str:
         stored = stored_plan(store, store.run(row.recording) if row.recording else row, user_agents={})
         return shlex.join(argv_of(stored.run.agent.config["command"]))
     except (AgentevalError, KeyError):
-        return str(store.execution(row.execution_id).options.get(_PROGRAM, ""))  # nothing grades it
+        return str(store.execution(row.execution_id).options.get(PROGRAM, ""))  # nothing grades it
 
 
 def input_told(store: Store, row: RunRow) -> bytes | None:
@@ -666,7 +670,7 @@ def replay_plan(
         runs=(run,),
         concurrency=1,
         source=program.name,
-        options={"fork_of": row.id},
+        options={"fork_of": row.id, **_options(program)},
         respondents=stored.respondents,
         trust=trust,
         kind="fork",

@@ -16,6 +16,7 @@ from agenteval_tui.core.ids import short_id
 from agenteval_tui.grading import sentences
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.history.merge import MERGED
+from agenteval_tui.history.recordings import PROGRAM
 from agenteval_tui.history.records import CostRow, ExecutionRow, RunRow, StoredTask
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.events import RunRef
@@ -98,6 +99,12 @@ def resume_plan(
     """
     asked = options or PlanOptions()
     row = store.execution(reference)
+    if PROGRAM in row.options:
+        raise AgentevalError(
+            "a recording of a program can't be resumed",
+            where=f"execution {row.id}",
+            mend="give its command again: answers that were paid for are kept for a day",
+        )
     if row.kind == "import":
         raise AgentevalError(
             "this execution was imported: there is nothing to resume",

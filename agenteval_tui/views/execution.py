@@ -10,6 +10,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.timespan import IN_FUTURE, in_future
 from agenteval_tui.grading.sentences import not_made_in_runs_sentence, not_made_sentence
+from agenteval_tui.history.recordings import PROGRAM
 from agenteval_tui.history.records import ExecutionRow, RunRow, checks_not_made
 from agenteval_tui.views.evidence import place_of
 from agenteval_tui.views.fork_origin import origin_text
@@ -154,5 +155,7 @@ def next_view(row: ExecutionRow) -> View:
         "stopped": f"agenteval resume {short_id(row.id)} --max-... runs what is missing, with a higher limit",
         "cancelled": f"agenteval resume {short_id(row.id)} runs what is missing",
     }.get(row.status, "")
+    if PROGRAM in row.options and again:
+        again = "the same command continues it, and does not pay for an answer again"
     last = f"execution {row.id}  (agenteval show {short_id(row.id)})"
     return paragraphs([text((again, "dim")), text((last, "dim"))])

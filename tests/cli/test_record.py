@@ -249,6 +249,32 @@ def test_a_signal_ends_the_program_too_and_the_recording_is_stored(
     assert run["outcome"] == "cancelled"
 
 
+@pytest.mark.parametrize("graded", [(), ("--suite", "orders.suite.yaml", "--test", "status")])
+def test_a_stopped_recording_is_continued_by_its_command_and_not_by_resume(
+    cli: Any, model: Any, tmp_path: Path, graded: tuple[str, ...]
+) -> None:
+    hangs = 'said.append(ask(said)); open("asked", "w"); os.path.exists("go") or time.sleep(600)'
+    text = PROGRAM.replace("time.time_ns()", "0").replace("said.append(ask(said))", hangs)
+    (tmp_path / "agent.py").write_text(text, "utf-8")
+    command = ["record", *graded, *agent()]
+    words = [sys.executable, "-m", "agenteval_tui", *command]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(words, env=env, stdout=subprocess.PIPE, text=True) as recording:
+        while not (tmp_path / "asked").exists():
+            assert recording.poll() is None
+            time.sleep(0.01)
+        recording.send_signal(signal.SIGTERM)
+        out, _ = recording.communicate(timeout=250)
+    assert "the same command continues it, and does not pay for an answer again" in out
+    assert "agenteval resume" not in out
+    resumed = cli("resume", "last", "--trust")
+    assert resumed.code == 2
+    assert "a recording of a program can't be resumed" in resumed.err
+    (tmp_path / "go").touch()
+    assert cli(*command).code == 0
+    assert len(model.requests) == 2
+
+
 def test_what_a_new_recording_left_is_known_to_one_that_goes_on_with_the_cassette_before_it(
     cli: Any, model: Any, tmp_path: Path
 ) -> None:
