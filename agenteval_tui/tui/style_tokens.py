@@ -108,10 +108,16 @@ class Palette:
 
 def readable(style: Style) -> Style:
     """The style with a text colour that can be read on the style's own background; unchanged where it has none. Where
-    the terminal chooses the colours: the bright one of a pair, and nothing faint."""
+    it is turned round, its background is the text. Where the terminal chooses the colours: the bright one of a pair,
+    and nothing faint."""
     colour, ground = style.color, style.bgcolor
-    if ground is None or style.reverse:
+    if ground is None:
         return style
+    if style.reverse:
+        if colour is None or colour.triplet is None or ground.triplet is None:
+            return style
+        fitted = legible_on(ground.triplet.hex, colour.triplet.hex)
+        return style if fitted.lower() == ground.triplet.hex else style + Style(bgcolor=fitted)
     if ground.triplet is None:
         bright = colour is not None and colour.number is not None and colour.number in _PALE_ON_COLOURS
         return style + Style(color=_PALE_ON_COLOURS[colour.number] if bright else None, dim=False)  # type: ignore

@@ -3,6 +3,7 @@
 Starting the app and going somewhere costs far more than a picture, so a test walks and takes them on its way, at
 one size of the terminal after the other. `make snapshots` writes them anew, and a failure is told as
 pytest-textual-snapshot tells it: the names, and `snapshot_report.html` with each picture beside the stored one.
+All that a picture shows must be readable in the theme that it shows (`faint.py`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from faint import faint
 from pytest_textual_snapshot import PseudoApp, PseudoConsole, SVGImageExtension, node_to_report_path
 from rich.console import Console
 from shop import settle
@@ -45,6 +47,7 @@ class Pictures:
         self._pilot: Pilot[Any] | None = None
         self._different: list[str] = []
         self._taken: set[str] = set()
+        self._faint: list[str] = []
 
     @asynccontextmanager
     async def of(self, app: AgentevalApp, size: Size = SMALL) -> AsyncIterator[Pilot[Any]]:
@@ -59,6 +62,7 @@ class Pictures:
             # `--snapshot-update` deletes pictures that nobody took: those that a walk did not reach are no such.
             self._snapshot.session.remove_unused_snapshots = lambda **_: None
             raise
+        assert not self._faint, "too little contrast: " + "; ".join(self._faint)
         assert not self._different, "not what was stored (see snapshot_report.html): " + ", ".join(self._different)
 
     async def take(self, name: str, *sizes: Size) -> None:
@@ -76,6 +80,7 @@ class Pictures:
     def _compare(self, name: str, app: Any) -> None:
         assert name not in self._taken, f"two pictures are called {name}"
         self._taken.add(name)
+        self._faint += [f"{name}, {piece}" for piece in faint(app)]
         picture = app.export_screenshot(title=app.title, simplify=True)
         same = self._snapshot(name=name) == picture
         if not same:

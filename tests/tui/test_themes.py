@@ -8,15 +8,18 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from faint import faint_pieces
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.tui.style_tokens import Palette
+from agenteval_tui.tui.presenters.pane_title import pane_title
+from agenteval_tui.tui.style_tokens import Palette, _palette
 from agenteval_tui.tui.theme_tokens import (
     APART,
     DARK,
@@ -140,6 +143,19 @@ def test_text_can_be_read_on_every_background_that_a_style_puts_behind_it(theme:
             assert style.bgcolor is not None
             pair = (Color.from_rich_color(style.color), Color.from_rich_color(style.bgcolor))
             assert contrast(*pair) >= TEXT_CONTRAST, (text, behind)
+
+
+@pytest.mark.parametrize("theme", offered().values(), ids=list(offered()))
+def test_what_has_the_focus_can_be_read_in_every_theme(theme: Theme) -> None:
+    """The tinted title of a pane, and text that is turned round in the row of the cursor."""
+    colours = {token: colour.hex6 for token, colour in colours_of(theme).items()}
+    palette = _palette(theme.name, tuple(colours.items()), False)
+    muted = Style(color=colours["muted"], bgcolor=colours["background"])  # as a widget of titles has it
+    (title,) = pane_title("runs", ((" 3 ", "dim"), ("✗", "failed"), (" of 4", "")), 30, active=True)
+    assert faint_pieces([Segment(text, muted + palette.style(token)) for text, token in title]) == []
+    row, cursor = Style(bgcolor=colours["background"]), Style(bgcolor=colours["cursor"])
+    turned = [Segment(token, palette.on(row, f"{token} bold reverse", cursor)) for token in TEXTS]
+    assert faint_pieces(turned) == []
 
 
 def test_the_sixteen_colours_give_every_token_to_textuals_own_themes_of_them() -> None:

@@ -23,6 +23,7 @@ def pane_title(name: str, much: Much, width: int, active: bool) -> list[Line]:
         cells += [(" ", ""), *end, (" ", "")]
     if not active:
         return [fit(cells, width)]
-    # Muted words and lines are too faint on the tint.
+    # Muted words and lines are too faint on the tint, and so is the widget's own colour.
     clear = {"dim": "", "rule": "accent"}
-    return [pad([(text, f"{clear.get(style, style)} on-focus") for text, style in cells], width, "on-focus")]
+    tinted = [(text, f"foreground {clear.get(style, style)} on-focus") for text, style in cells]
+    return [pad(tinted, width, "on-focus")]
