@@ -7,6 +7,7 @@ Widths are terminal cells: a wide character counts two.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from rich import cells
@@ -15,7 +16,8 @@ Cell = tuple[str, str]
 Line = tuple[Cell, ...]
 
 ELLIPSIS = "…"
-SHORT_REASON = 44  # cells, in fewer of which there is room for the end of a reason only
+SHORT_REASON = 44  # cells, in fewer of which the middle of a reason is not cut
+_SIGNS = re.compile(r'"|: |; | \(')
 LONG_WORD = 12  # characters: a longer word is cut
 
 
@@ -165,19 +167,63 @@ def fit_text(text: str, width: int) -> str:
 
 
 def fit_reason(text: str, width: int) -> str:
-    """Why something failed in at most `width` cells. A sentence says last what decides (`expected "a", got "b"`), so
-    what is cut is its middle, between words where they are short; in few cells its beginning."""
+    """Why something failed in at most `width` cells. Remarks at its end (`(and 2 more)`, `; nearest …`) go first. What
+    is left says last what decides (`expected "a", got "b"`), so its middle is cut, between words where they are short;
+    in few cells its beginning, at a colon if possible."""
     if cell_len(text) <= width or width < 2:
         return fit_text(text, width)
-    head = fit_text(text, width * 2 // 5)[:-1] if width >= SHORT_REASON else ""
-    if head and text[len(head)] != " " and len(head) - LONG_WORD <= head.rfind(" "):
-        head = head[: head.rfind(" ")]
+    kept, colons = text, []
+    for at, mark in reversed(_breaks(text)):
+        if mark == ":":
+            colons.append(at + 2)
+        elif mark == ";" or text[at:].endswith(")"):
+            kept = text[:at]
+            if cell_len(kept) < width:
+                return f"{kept}{ELLIPSIS}"
+    end = ELLIPSIS if kept != text else ""
+    room = width - len(end)
+    clause = next((at for at in colons if at < len(kept)), 0)
+    left_over = room - cell_len(kept[clause:]) - 2 if clause else -1
+    if left_over >= 0:
+        # The last clause is whole, after as much of the beginning as there is room for.
+        head = _head(kept, min(left_over, room * 2 // 5)) if left_over > LONG_WORD // 2 else ""
+        return f"{head}{ELLIPSIS} {kept[clause:]}{end}"
+    shown = _without_middle(kept, room)
+    if shown.rpartition(ELLIPSIS)[2].count('"') % 2 == 0 and ('"' in shown or '"' not in kept):
+        return shown + end
+    # Nothing begins within quotes, and `"14 days" is not in the text` says first what decides.
+    return fit_text(f"{ELLIPSIS} {kept[clause:]}" if clause else kept, width)
+
+
+def _breaks(text: str) -> list[tuple[int, str]]:
+    """Where remarks begin that are not in quotes, and which sign is there: `: `, `; ` or ` (`."""
+    found, in_quotes = [], False
+    for sign in _SIGNS.finditer(text):
+        if sign[0] == '"':
+            in_quotes = not in_quotes
+        elif not in_quotes:
+            found.append((sign.start(), sign[0][0]))
+    return found
+
+
+def _without_middle(text: str, width: int) -> str:
+    if cell_len(text) <= width:
+        return text
+    head = _head(text, width * 2 // 5 - 1) if width >= SHORT_REASON else ""
     room = width - cell_len(head) - 1
     start = len(text)
     while start > 0 and cell_len(text[start - 1 :]) <= room:
         start -= 1
     word = text.find(" ", start, start + LONG_WORD)
     return f"{head}{ELLIPSIS}{text[start if word < 0 else word :]}"
+
+
+def _head(text: str, width: int) -> str:
+    """The beginning of a longer text, at most this wide, up to a space if one is near."""
+    head = fit_text(text, width + 1)[:-1]
+    if head and text[len(head)] != " " and len(head) - LONG_WORD <= head.rfind(" "):
+        head = head[: head.rfind(" ")]
+    return head
 
 
 def pad(line: Iterable[Cell], width: int, style: str = "") -> Line:

@@ -9,7 +9,6 @@ from rich.cells import cell_len
 from agenteval_tui.core.display import displayable
 from agenteval_tui.tui.styled_text import (
     _ONE_CELL,
-    SHORT_REASON,
     fit,
     fit_reason,
     fit_text,
@@ -100,7 +99,7 @@ def test_numbers_stand_right() -> None:
 
 
 @given(ONE_LINE, st.integers(0, 70))
-def test_a_reason_never_takes_more_and_keeps_its_end(text: str, width: int) -> None:
+def test_a_reason_never_takes_more_and_says_that_it_is_cut(text: str, width: int) -> None:
     shown = fit_reason(text, width)
     assert cell_len(shown) <= width
     if cell_len(text) <= width:
@@ -109,7 +108,7 @@ def test_a_reason_never_takes_more_and_keeps_its_end(text: str, width: int) -> N
         start, end = shown.split("…")[0], shown.rpartition("…")[2]
         assert text.startswith(start)
         assert text.endswith(end)
-        assert width >= SHORT_REASON or not start or "…" in text
+        assert "…" in shown
 
 
 def test_a_reason_is_cut_in_the_middle_between_words() -> None:
@@ -117,6 +116,21 @@ def test_a_reason_is_cut_in_the_middle_between_words() -> None:
     assert fit_reason(reason, 66) == 'Asks for the right order:… expected "#W1042", got "W1042"'
     assert fit_reason(reason, 44) == 'Asks for the… expected "#W1042", got "W1042"'
     assert fit_reason(reason, 30) == '… "#W1042", got "W1042"'
+
+
+def test_what_decides_of_a_reason_stays_and_remarks_go_first() -> None:
+    missed = (
+        'Names both ways: "Standard Shipping" is not in the text; nearest "standard shipping" (line 1): would match '
+        "ignoring case (and 1 more)"
+    )
+    assert fit_reason(missed, 66) == 'Names both ways: "Standard Shipping" is not in the text…'
+    assert fit_reason(missed, 50) == 'Names… "Standard Shipping" is not in the text…'
+    assert fit_reason(missed, 28) == '… "Standard Shipping" is no…', "never from the middle of what was looked for"
+    forbidden = "Gives nothing away: issue_voucher must not be called, but was called once (and 1 more)"
+    assert fit_reason(forbidden, 80) == "Gives nothing away: issue_voucher must not be called, but was called once…"
+    assert fit_reason(forbidden, 28) == "… but was called once…"
+    quoted = 'Says it: "a; b (c)" is not in the text'
+    assert fit_reason(quoted, 30) == '… "a; b (c)" is not in the te…'
 
 
 def test_what_was_cut_before_is_not_cut_twice() -> None:
