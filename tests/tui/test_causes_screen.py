@@ -56,7 +56,7 @@ async def test_a_cause_is_decided_about_once(failed: tuple[Path, Path]) -> None:
         for part in ("5 failures = 2 causes", "the newest runs of each test, compared with the execution before",
                      "2 open",
                      '60 %   The filter: "5000" is not in the text', "40 % ! the agent failed (timeout)",
-                     "60 % of the failures, 3 of 6 runs of smoke,", "1 run had it before", "example 1 of 3",
+                     "60 % of the failures, 3 of 6 runs of", "1 run had it before", "example 1 of 3",
                      'nearest   "5.000"', "gone"):  # fmt: skip
             assert part in shown, part
         assert "example 2 of 3" in await press(pilot, "n")
@@ -239,6 +239,49 @@ def test_a_share_of_100_percent_does_not_touch_its_bar() -> None:
 
     for shares in ((1.0,), (1.0, 0.4), (0.6, 0.4)):
         rows = CauseRows([CauseRow(group(share)) for share in shares] + [CauseRow(group(0.0, "gone"))])
-        lines = [plain(rows.line(index, 80, focused=False)) for index in range(rows.count())]
+        lines = [plain(rows.line(index, 90, focused=False)) for index in range(rows.count())]
         assert all(f" {round(share * 100)} %" in line for share, line in zip(shares, lines, strict=False))
         assert len({line.index("Title") for line in lines}) == 1
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (120, "Gives nothing away: issue_voucher was called, which is forbidden"),
+        (82, "Gives not…: issue_voucher was called, which is forbidden"),
+        (80, "Gives not…: issue_vouc… was called, which is forbidden"),
+        (76, "…: issue_voucher was called, which is forbidden"),
+        (70, "…: issue_vou… was called, which is forbidden"),
+    ],
+)
+def test_a_title_without_room_keeps_what_decides(width: int, shown: str) -> None:
+    """The criterion's name is cut first, then the tool's, never the verb or a figure."""
+    from agenteval_tui.analysis.causes import CauseGroup
+    from agenteval_tui.grading.causes import Cause
+    from agenteval_tui.tui.presenters.cause_rows import CauseRows
+    from agenteval_tui.tui.styled_text import plain
+
+    cause = Cause("failed", "Gives nothing away", "", "ToolCheck", "forbidden_tools", "issue_voucher")
+    group = CauseGroup(cause, (1, 2), ("r", "q"), (("s", "t"),), ("",), (0,), ("",), share=0.19)
+    line = plain(CauseRows([CauseRow(group)]).line(0, width, focused=False))
+    assert line.replace("█", "").split() == ["2", "19", "%", *shown.split(), "1", "test"]
+
+
+@pytest.mark.parametrize(
+    ("room", "shown"),
+    [
+        (80, """The right filter: "country = 'Deutschland'" is not in the text"""),
+        (60, """The right fil…: "country = 'Deutschland'" is not in the text"""),
+        (50, """The right…: "country = 'Deuts…" is not in the text"""),
+        (34, """…: "country =…" is not in the text"""),
+    ],
+)
+def test_a_text_is_cut_inside_its_quotes(room: int, shown: str) -> None:
+    from agenteval_tui.analysis.causes import CauseGroup
+    from agenteval_tui.grading.causes import Cause
+    from agenteval_tui.tui.presenters.cause_rows import title_in
+
+    cause = Cause("failed", "The right filter", "", "TextMatch", "contains")
+    wanted = """"country = 'Deutschland'\""""
+    group = CauseGroup(cause, (1,), ("r",), (("s", "t"),), ("",), (0,), ("",), wanted=wanted)
+    assert title_in(group, room) == shown

@@ -10,14 +10,18 @@ from agenteval_tui.analysis.causes import CauseGroup, Causes
 from agenteval_tui.analysis.triage import TriageStatus
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count, percent
+from agenteval_tui.grading.causes import words_of
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph
 from agenteval_tui.tui.presenters.text_layout import empty_state, nothing_ran
-from agenteval_tui.tui.styled_text import Cell, Line, left, right, spread
+from agenteval_tui.tui.styled_text import ELLIPSIS, Cell, Line, cell_len, fit_text, left, right, spread, width_of
 from agenteval_tui.views.causes import names_of_tests
 
 PURPOSE = "Why runs failed, grouped by cause, worst first. Decide once about each cause."
 BAR, SHORT_BAR = 12, 6  # cells of the longest share
 ROOMY = 100  # cells from which bars are long
+BARRED = 84  # cells from which there are bars: below, the reasons need their room
+NAME_LEAST = 10  # cells of a criterion's name before its reason
+VALUE_LEAST = 10  # cells of what a reason is about
 WIDE = 130  # cells from which the tests are named
 _NAMES = 40
 WORDS = {"accept": "accepted", "fix": "to fix", "quarantine": "quarantine", "label": "labelled", "ignore": "ignored"}
@@ -84,8 +88,8 @@ class CauseRows:
         gone = group.trend == "gone"
         dim = "dim" if gone or not row.is_open else ""
         head: list[Cell] = [(right(str(group.before if gone else group.count), 5), dim or "bold"), (" ", "")]
-        head += self._share(group, BAR if width >= ROOMY else SHORT_BAR, dim)
-        head += [_sign(group, dim), (" ", ""), (one_line(group.title, 300), dim)]
+        head += self._share(group, BAR if width >= ROOMY else SHORT_BAR if width >= BARRED else 0, dim)
+        head += [_sign(group, dim), (" ", "")]
         tail: list[Cell] = []
         if standing is not None:
             said = WORDS.get(standing.decision.decision, standing.decision.decision)
@@ -96,7 +100,9 @@ class CauseRows:
         if width >= WIDE:
             tail.append((f"   {left(names_of_tests(group, 2), _NAMES)}", "dim"))
         tail.append((right(f"{tests}", 4) + (" test " if tests == 1 else " tests"), "dim"))
-        return spread(head, [*tail, (" ", "")], width)
+        tail.append((" ", ""))
+        room = width - width_of(head) - width_of(tail) - 1
+        return spread([*head, (title_in(group, max(room, 1)), dim)], tail, width)
 
     def _share(self, group: CauseGroup, bar: int, dim: str) -> list[Cell]:
         """How much of the failures it is: the longest bar is the most frequent cause's."""
@@ -105,6 +111,29 @@ class CauseRows:
         cells = min(max(round(bar * group.share / self._top), 1), bar)
         full = "█" if UNICODE else "#"
         return [(left(full * cells, bar), dim or "failed"), (right(percent(group.share), self._rate), "dim"), (" ", "")]
+
+
+def title_in(group: CauseGroup, room: int) -> str:
+    """The title in at most `room` cells. What decides is the reason: the criterion's name is cut before it, and of a
+    reason the tool or the text that it is about before the verb."""
+    name, reason = one_line(group.cause.criterion, 300), one_line(words_of(group.cause, group.wanted), 300)
+    value = one_line(group.wanted, 300) if group.wanted else group.cause.about
+    template = cell_len(reason) - cell_len(value) if value and value in reason else None
+    least = fit_text(name, NAME_LEAST)
+    ways = (fit_text(name, max(room - cell_len(reason) - 2, NAME_LEAST)), least, ELLIPSIS) if name else ("",)
+    for start in (f"{way}: " if way else "" for way in ways):
+        left_over = room - cell_len(start)
+        if cell_len(reason) <= left_over:
+            return f"{start}{reason}"
+        if template is not None and left_over - template >= VALUE_LEAST:
+            return f"{start}{reason.replace(value, _cut_value(value, left_over - template), 1)}"
+    return fit_text(f"{least}: {reason}" if name else reason, room)
+
+
+def _cut_value(value: str, room: int) -> str:
+    """A text or a name in at most `room` cells; a text keeps its closing quote."""
+    end = value[-1:] if value[:1] == value[-1:] == '"' else ""
+    return fit_text(value.removesuffix(end), room - len(end)) + end
 
 
 def _sign(group: CauseGroup, dim: str) -> Cell:
