@@ -22,7 +22,7 @@ from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.draft_store import Drafts
 from agenteval_tui.tui.presenters.test_form import TestForm
 from agenteval_tui.tui.screens.editor import controller as module
-from agenteval_tui.tui.screens.editor.controller import DatasetFile, EditorController, OpenRequest, ShownFields
+from agenteval_tui.tui.screens.editor.controller import QUIET_S, DatasetFile, EditorController, OpenRequest, ShownFields
 from agenteval_tui.tui.screens.editor.document import SuiteDocument
 
 SUITE = """\
@@ -241,6 +241,33 @@ async def test_the_newest_text_is_checked_and_no_two_checks_run_at_a_time(
     of_test, of_criterion = editor.complaints()
     assert "whole number" in of_test["repeat"]
     assert of_criterion == {}
+
+
+async def test_a_test_that_was_opened_is_checked_at_once_and_one_that_is_typed_in_a_pause(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editor, _ = opened(session)
+    paused = asyncio.Event()
+    sleep = asyncio.sleep
+
+    async def pause(seconds: float) -> None:
+        if seconds == QUIET_S:
+            paused.set()
+        await sleep(0)
+
+    monkeypatch.setattr("agenteval_tui.tui.screens.editor.controller.QUIET_S", QUIET_S)
+    monkeypatch.setattr("agenteval_tui.tui.screens.editor.controller.asyncio.sleep", pause)
+    shown: list[str] = []
+    assert editor.want_check(typing=False)
+    await editor.check(shown.append)
+    assert shown
+    assert not paused.is_set()
+    editor.edit("repeat", "often", of_criterion=False)
+    assert editor.want_check()
+    assert not editor.want_check(typing=False)
+    await editor.check(shown.append)
+    assert len(shown) == 2
+    assert paused.is_set()
 
 
 async def test_what_is_wrong_is_said_beside_its_field_and_found_one_after_the_other(session: Session) -> None:

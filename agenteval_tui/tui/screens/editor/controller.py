@@ -151,6 +151,7 @@ class EditorController:
         self._changes: list[FileChange] = []
         self._check_again = False
         self._checking = False
+        self._typing = False  # whether more of the open test's text may follow
 
     # Which test is open
 
@@ -384,9 +385,11 @@ class EditorController:
 
     # What is wrong
 
-    def want_check(self) -> bool:
-        """The open test, or its text, has changed. True: no check is running, so call `check`."""
+    def want_check(self, *, typing: bool = True) -> bool:
+        """The open test, or its text, has changed. `typing`: more may follow, so check in the next pause. True: no
+        check is running, so call `check`."""
         self._check_again = True
+        self._typing = self._typing or typing
         begin, self._checking = not self._checking, True
         return begin
 
@@ -394,8 +397,9 @@ class EditorController:
         """Check the newest text until there is none newer; `show` is called with the config that was checked."""
         try:
             while self._check_again:
-                await asyncio.sleep(QUIET_S)
-                self._check_again = False
+                if self._typing:
+                    await asyncio.sleep(QUIET_S)
+                self._check_again = self._typing = False
                 doc = self.doc
                 if doc is None:
                     return

@@ -192,7 +192,7 @@ class EditorScreen(FrameScreen):
             if answer == "restore":
                 if self.controller.doc is doc:
                     self._fill()
-                    self._check()
+                    self._check(typing=False)
                 self._show_state()
             elif answer == "discard":
                 self.tests_pane.show_tests()
@@ -210,7 +210,7 @@ class EditorScreen(FrameScreen):
     def _follow_criterion(self) -> None:
         if self.controller.choose_criterion(self.criteria_pane.criteria.cursor):
             self._fill_criterion()
-            self._check()
+            self._check(typing=False)
 
     def _follow_test(self) -> None:
         key, doc = self.tests_pane.tests.cursor_key or "", self.controller.doc
@@ -244,7 +244,7 @@ class EditorScreen(FrameScreen):
 
     def _changed(self) -> None:
         """The open test was edited."""
-        self._check()
+        self._check(typing=False)
         self._show_state()
 
     def _show_state(self) -> None:
@@ -611,10 +611,10 @@ class EditorScreen(FrameScreen):
 
     # What is wrong
 
-    def _check(self) -> None:
-        """A different test or criterion is chosen, or its text has changed: judge and check it."""
+    def _check(self, *, typing: bool = True) -> None:
+        """A different test or criterion is chosen, or its text has changed (`typing`): judge and check it."""
         self.preview_pane.judge()
-        if self.controller.want_check():
+        if self.controller.want_check(typing=typing):
             check = partial(self.controller.check, self._show_checked)
             start_worker(self, check, group="check", exclusive=False, name="checking")
 
@@ -676,7 +676,7 @@ class EditorScreen(FrameScreen):
             if self.controller.choose_criterion(criterion):
                 self.criteria_pane.show_criteria()
                 self._fill_criterion()
-                self._check()
+                self._check(typing=False)
             self._set_pane("criteria")
             target = "#config" if field == "config_uxon" else f"#criterion #field-{field}" if field else "#criteria"
         else:
