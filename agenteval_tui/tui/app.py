@@ -111,7 +111,7 @@ class AgentevalApp(TerminalApp):
         self._keys_file = directories.config_dir() / KEYS_FILE
         self.keymap, self._keymap_problems = read_keymap(self._keys_file)
         self.input_queue = InputQueue(self)
-        self.idle_work = IdleWork(self._is_reading)
+        self.idle_work = IdleWork(self._is_reading, lambda name: self.navigation.mount_ahead(name))
         self.notifier = Notifier(self._show_note, self.keymap, self._room_of_notes, self._is_typing)
         self.programs = ExternalPrograms(self, self.notifier)
         self.navigation = Navigation(self, self.session, self.state, self.keymap, self.programs.open_editor)

@@ -21,7 +21,7 @@ from agenteval_tui.tui.screen_registry import FACTORIES, sheet
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.state import State
-from agenteval_tui.tui.terminal.mounting import is_there
+from agenteval_tui.tui.terminal.mounting import is_there, mount_unseen
 
 # Keys that move a cursor: the view beside a list follows when the cursor rests, and before any other key.
 MOVES = frozenset({"down", "up", "j", "k", "pagedown", "pageup", "home", "end", "g", "G", "ctrl+d", "ctrl+u"})
@@ -90,6 +90,7 @@ class Navigation:
         self._keymap = keymap
         self._open_editor = open_editor
         self._trail = Trail()
+        self._unseen: set[str] = set()  # screens that are mounted and were never shown
         there = {f"go.{name}": name for name in FACTORIES}
         self._names = [(there[one.id], key_of(one.id, keymap), one.label) for one in ACTIONS if one.id in there]
 
@@ -141,6 +142,10 @@ class Navigation:
         known = self._made(name)
         if known is None:
             self._make(name)
+        elif name in self._unseen:
+            self._unseen.remove(name)
+            self._restore(name, known)
+            known = None
         if self._trail.shown:
             self._app.switch_screen(name)
         else:
@@ -153,9 +158,20 @@ class Navigation:
     def _make(self, name: str) -> FrameScreen:
         """Make a screen that was never shown. It is mounted when it is shown."""
         screen = FACTORIES[name]()
-        screen.restore(self._state.of(name) or self._place_of_selection(name))
+        self._restore(name, screen)
         self._app.install_screen(screen, name)
         return screen
+
+    def _restore(self, name: str, screen: FrameScreen) -> None:
+        screen.restore(self._state.of(name) or self._place_of_selection(name))
+
+    async def mount_ahead(self, name: str) -> None:
+        """Mount a screen that the person has not opened yet, so that it is there sooner then. It must read nothing
+        before it is shown."""
+        if self._made(name) is None:
+            self._make(name)
+            self._unseen.add(name)
+            await mount_unseen(self._app, name)
 
     def _place_of_selection(self, name: str) -> Mapping[str, Any]:
         """Where a screen begins that no start has kept a place of: the Editor on the test that Suites has selected."""

@@ -1,4 +1,4 @@
-"""Screens are imported ahead, and garbage is collected, when nothing happens."""
+"""Screens are imported and mounted ahead, and garbage is collected, when nothing happens."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import gc
 import pytest
 
 from agenteval_tui.tui import idle_work
-from agenteval_tui.tui.idle_work import AHEAD, IdleWork
+from agenteval_tui.tui.idle_work import AHEAD, MANY_PARTS, IdleWork
 from agenteval_tui.tui.screen_registry import FACTORIES
 
 
@@ -24,7 +24,11 @@ async def test_screens_are_imported_when_nothing_is_pressed_and_nothing_is_read(
     monkeypatch.setattr(idle_work, "read_screen", read.append)
     monkeypatch.setattr(gc, "freeze", lambda: frozen.put_nowait(len(read)))
     monkeypatch.setattr(gc, "set_threshold", lambda *some: thresholds.append(some))
-    ahead = IdleWork(lambda: busy[0])
+
+    async def mount(name: str) -> None:
+        read.append(f"mount {name}")
+
+    ahead = IdleWork(lambda: busy[0], mount)
     work = asyncio.create_task(ahead.run())
     await asyncio.sleep(0.06)
     assert not read  # something is read
@@ -32,8 +36,8 @@ async def test_screens_are_imported_when_nothing_is_pressed_and_nothing_is_read(
     ahead.touch()
     await asyncio.sleep(0)
     assert not read  # a key was pressed
-    assert await asyncio.wait_for(frozen.get(), 30) == len(AHEAD)
-    assert read == list(AHEAD)
+    assert await asyncio.wait_for(frozen.get(), 30) == len(AHEAD) + 1
+    assert read == [*AHEAD, f"mount {MANY_PARTS}"]
     assert thresholds == [idle_work.THRESHOLDS]
     work.cancel()
 
@@ -58,7 +62,11 @@ async def test_garbage_is_collected_in_each_pause_and_all_of_it_in_a_long_one(mo
     monkeypatch.setattr(gc, "set_threshold", lambda *some: None)
     monkeypatch.setattr(gc, "collect", collect)
     monkeypatch.setattr(gc, "get_count", lambda: (0, 0, pauses[0]))
-    idle = IdleWork(lambda: False)
+
+    async def mount(name: str) -> None:
+        return None
+
+    idle = IdleWork(lambda: False, mount)
     work = asyncio.create_task(idle.run())
     assert await next_one() == -1
     idle.touch()

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from textual import events
+from textual.app import App
 from textual.message import Message
 from textual.widget import Widget
 
@@ -23,6 +24,8 @@ from agenteval_tui.tui.terminal.textual_support import has
 W = TypeVar("W", bound=Widget)
 
 STANDS_ON: dict[str, str] = {
+    "textual.app:App._get_screen": "e253c005c006",
+    "textual.app:App._load_screen_css": "425ed568a77a",
     "textual.app:App._prune": "be1dc93ca461",
     "textual.message_pump:MessagePump._dispatch_message": "f2be0916fb2d",
     "textual.message_pump:MessagePump._pre_process": "f9bc326248dc",
@@ -33,6 +36,10 @@ STANDS_ON: dict[str, str] = {
 
 DISPATCHES = has("textual.message_pump:MessagePump._dispatch_message", "self message")
 """Is a widget told everything through a method that can be replaced?"""
+MOUNTS_UNSEEN = has("textual.app:App._get_screen", "screen is_running _register") and has(
+    "textual.app:App._load_screen_css", "screen"
+)
+"""Can a screen be mounted that is not shown?"""
 LOOK_S = 0.01
 
 _OF_ITS_LIFE = (
@@ -59,6 +66,17 @@ async def mounted(widget: Widget) -> bool:
         while widget.is_attached and not widget.is_mounted:  # noqa: ASYNC110 (there is no event to wait for)
             await asyncio.sleep(LOOK_S)
     return is_there(widget)
+
+
+async def mount_unseen(app: App[Any], name: str) -> None:
+    """Mount an installed screen that is not shown yet, and lay it out. Without effect with a Textual that mounts a
+    screen only to show it."""
+    if MOUNTS_UNSEEN:
+        screen = app.get_screen(name)
+        app._load_screen_css(screen)
+        app._get_screen(name)
+        if await mounted(screen) and not screen.is_current:
+            screen._refresh_layout(app.size)
 
 
 def is_too_late(widget: Widget, message: Message) -> bool:

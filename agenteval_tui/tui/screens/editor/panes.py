@@ -177,9 +177,6 @@ class TestFormPane(TitledPane[EditorController]):
             yield Form(TEST_FIELDS, below=True, id="fields")
             yield LineBlock(id="dataset")
 
-    def on_mount(self) -> None:
-        self.form.display = False  # nothing is in it yet
-
     @property
     def form(self) -> Form:
         """The fields."""
@@ -197,8 +194,8 @@ class TestFormPane(TitledPane[EditorController]):
     def fill(self) -> None:
         """Show the open test."""
         doc = self._controller.doc
+        self.form.display = doc is not None
         if doc is not None:
-            self.form.display = True
             self.form.fill(doc.form.values)
             self._grow(doc.form.values)
 
@@ -236,8 +233,8 @@ class CriteriaPane(TitledPane[EditorController]):
 
     NAME, WORDS = "criteria", "criteria"
 
-    def __init__(self, controller: EditorController, *, disabled: bool = False) -> None:
-        super().__init__(controller, disabled=disabled)
+    def __init__(self, controller: EditorController) -> None:
+        super().__init__(controller)
         self._assistant = ConfigAssistant()
 
     def parts(self) -> ComposeResult:
@@ -246,9 +243,6 @@ class CriteriaPane(TitledPane[EditorController]):
         yield LineBlock(self._config_title, id="config-title")
         yield ConfigEditor(id="config")
         yield LineBlock(id="verdict")
-
-    def on_mount(self) -> None:
-        self.form.display = self.config.display = False  # nothing is in them yet
 
     @property
     def criteria(self) -> VirtualList:

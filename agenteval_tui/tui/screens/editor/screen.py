@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from functools import partial
 from typing import Any, ClassVar
 
@@ -46,6 +47,7 @@ from agenteval_tui.tui.screens.select_dialog import SelectScreen
 from agenteval_tui.tui.screens.suites.file_changes import Change, change_files, undo_files
 from agenteval_tui.tui.state import text
 from agenteval_tui.tui.styled_text import Cell, Line, fit
+from agenteval_tui.tui.terminal.mounting import is_there
 from agenteval_tui.tui.widgets.form import ChoiceField, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.titled_pane import TitledPane
@@ -54,6 +56,9 @@ from agenteval_tui.tui.workers import start_worker
 
 WIDE = 190
 """From this many columns on, a test's fields and its criteria's verdicts on a run are side by side."""
+PATIENCE_S = 0.15
+"""How long the first picture of a screen that was mounted ahead waits for the suites: without them it would be painted
+twice."""
 LOW = 30
 """On a screen of fewer rows problems have two rows, else three; where they need more, twice as many and more."""
 PANES = ("tests", "test", "criteria", "live")
@@ -75,19 +80,21 @@ class EditorScreen(FrameScreen):
         self.controller = EditorController()
         self._panes: dict[str, TitledPane[EditorController]] = {}
         self._pane = "tests"  # which of them has the keys
+        self._reads = False  # whether it was shown: before, it asks for nothing
+        self._held: ExitStack | None = None  # nothing is painted until this is closed
         self._left = False  # whether another screen was shown since this one was
         self._dataset: DatasetFile | None = None  # the one that is shown
         self._problems: list[int] = []  # which problem each line under the panes is of
         self._problem_rows = 0
 
     def compose(self) -> ComposeResult:
-        self.reload()  # while the parts are made: the first picture shows the test
+        if self in self.app.screen_stack:  # else it is mounted ahead, and reads when it is shown
+            self.reload()  # while the parts are made: the first picture shows the test
         self.set_class(self.app.size.width < self.NARROW, "narrow", update=False)  # before the parts get their styles
         self.tests_pane = TestListPane(self.controller)
-        # They wait for the test that is opened.
-        self.form_pane = TestFormPane(self.controller, disabled=True)
-        self.preview_pane = PreviewPane(self.controller, disabled=True)
-        self.criteria_pane = CriteriaPane(self.controller, disabled=True)
+        self.form_pane = TestFormPane(self.controller)
+        self.preview_pane = PreviewPane(self.controller)
+        self.criteria_pane = CriteriaPane(self.controller)
         panes = (self.tests_pane, self.form_pane, self.preview_pane, self.criteria_pane)
         self._panes = {pane.NAME: pane for pane in panes}
         yield self.title_bar()
@@ -97,6 +104,8 @@ class EditorScreen(FrameScreen):
         yield self.key_bar()
 
     def on_mount(self) -> None:
+        if self._reads:
+            self._wait_for_test()
         self._set_pane("tests")
         self.tests_pane.focus_first()
 
@@ -110,6 +119,7 @@ class EditorScreen(FrameScreen):
         self._show_problems()
 
     def on_unmount(self) -> None:
+        self._paint()
         self.controller.write_drafts()
 
     # Which test is open
@@ -132,8 +142,14 @@ class EditorScreen(FrameScreen):
 
     def on_screen_suspend(self, event: ScreenSuspend) -> None:
         self._left = True
+        self._paint()
 
     def on_screen_resume(self, event: ScreenResume) -> None:
+        if not self._reads:
+            self._held = ExitStack()
+            self._held.enter_context(self.app.batch_update())
+            call_after(self, PATIENCE_S, self._paint)
+            self.reload()
         if self.controller.take_tried_config(self.agenteval.tried_criterion):
             self._refill()
         if self._left and self.controller.overview is not None:
@@ -143,11 +159,31 @@ class EditorScreen(FrameScreen):
 
     def reload(self) -> None:
         """Read the suites again. Edits stay."""
+        self._reads = True
         read = partial(self.controller.read, self.agenteval.session)
         self.ask(read, self._show_contents, group="overview", failed=self._show_failure)
 
+    def _paint(self) -> None:
+        """Paint from now on, if that waits."""
+        if self._held is None:
+            return
+        self._held.close()
+        self._held = None
+        if is_there(self):
+            if self.controller.doc is None:
+                self._wait_for_test()
+            self.refresh()
+
+    def _wait_for_test(self) -> None:
+        """While no test is open, there are no fields, and no keys for its panes."""
+        for pane in (self.form_pane, self.preview_pane, self.criteria_pane):
+            pane.disabled = True
+        self.form_pane.fill()
+        self.criteria_pane.fill()
+
     def _show_failure(self, error: AgentevalError) -> None:
         """The suites or the history can't be read: say so where the list would be."""
+        self._paint()
         if self.controller.overview is not None:
             self.agenteval.say_error(error)
             return
@@ -164,6 +200,7 @@ class EditorScreen(FrameScreen):
         if request is not None:
             self._open(request)
         self.retitle()
+        self._paint()
 
     def _open(self, request: OpenRequest) -> None:
         try:
@@ -179,7 +216,7 @@ class EditorScreen(FrameScreen):
             self._show_state()
         self.retitle()
         self.tests_pane.tests.move_to_key(doc.key)
-        self._check()
+        self._check(typing=False)
         if request.focus:
             self._focus_pane("criteria" if request.criterion or request.starter is not None else "test")
         draft = self.controller.draft_to_offer()
@@ -244,7 +281,7 @@ class EditorScreen(FrameScreen):
 
     def _changed(self) -> None:
         """The open test was edited."""
-        self._check(typing=False)
+        self._check()
         self._show_state()
 
     def _show_state(self) -> None:
