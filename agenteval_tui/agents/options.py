@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from agenteval_tui.agents.base import AgentRequest, AgentSetup
 from agenteval_tui.core.errors import AgentevalError
-
-if TYPE_CHECKING:  # a suite's options are checked without what runs an agent
-    from agenteval_tui.agents.base import AgentRequest, AgentSetup
 
 
 class OptionGroup(BaseModel):

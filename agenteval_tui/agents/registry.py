@@ -10,19 +10,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from agenteval_tui.agents.base import Agent, AgentSetup, TranscriptSource
+from agenteval_tui.agents.embedders.base import Embedder, LocalEmbedder
 from agenteval_tui.agents.options import AgentOptions, read_options
 from agenteval_tui.agents.options import option_problems as problems_of
 from agenteval_tui.agents.permission import NOTHING, Permission
+from agenteval_tui.agents.recording.options import require_otlp
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.entry_points import AGENT_OPTIONS, AGENTS, CAPTURES, EMBEDDERS, LOCAL_EMBEDDERS, EntryPoint
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.environment import expand
-
-if TYPE_CHECKING:
-    from agenteval_tui.agents.base import Agent, AgentSetup, TranscriptSource
-    from agenteval_tui.agents.embedders.base import Embedder, LocalEmbedder
 
 
 def kinds() -> tuple[str, ...]:
@@ -46,9 +45,6 @@ def make_agent(
     `transcripts` serves `replay` agents with `execution:`. Raises `NotTrustedError` where `permission` (from the trust
     check) does not cover the agent, `AgentevalError` when the kind or an option is wrong, or a plug-in can't be loaded.
     """
-    # 3 ms, for which `validate` would wait: it makes no agent.
-    from agenteval_tui.agents.base import Agent, AgentSetup
-
     permission.require_agent(config, base_dir, env)
     full = expand(dict(config), env)
     setup = AgentSetup(name, full, base_dir, env, transcripts, permission, config)
@@ -97,8 +93,6 @@ def option_problems(name: str, config: Mapping[str, Any], *, as_written: bool = 
 
 
 def _missing_packages() -> list[tuple[str, str]]:
-    from agenteval_tui.agents.recording.options import require_otlp  # with the options that were just checked
-
     try:
         require_otlp()
     except AgentevalError as error:
@@ -188,10 +182,6 @@ def make_embedder(
 
     Raises `AgentevalError` when it is wrong, `NotTrustedError` where `permission` does not cover it.
     """
-    # As in `make_agent`.
-    from agenteval_tui.agents.base import AgentSetup
-    from agenteval_tui.agents.embedders.base import Embedder
-
     permission.require_agent(config, base_dir, env)
     full = expand(dict(config), env)
     kind = str(full.get("kind", ""))

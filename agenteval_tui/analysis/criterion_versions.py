@@ -6,6 +6,7 @@ Every version that ever judged a run is in the history, by its hash.
 from __future__ import annotations
 
 import difflib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +231,4 @@ def _place(loaded: LoadedSuite, test_id: str, criterion: str) -> tuple[str, int]
 
 
 def _json(value: Any) -> str:
-    import json
-
     return json.dumps(value, ensure_ascii=False, default=str)

@@ -24,6 +24,7 @@ from agenteval_tui.suites.config_source import ConfigSource, source_of
 from agenteval_tui.suites.dataset_check import DatasetCheck, check_dataset
 from agenteval_tui.suites.decode import quoted
 from agenteval_tui.suites.load import LoadedSuite, load_bytes, load_suites, unreadable
+from agenteval_tui.suites.message_files import attached, is_address
 from agenteval_tui.suites.model import AgentConfig, Dataset, Suite, Test
 from agenteval_tui.suites.templates import template_problems
 from agenteval_tui.suites.trust import Trust
@@ -392,8 +393,6 @@ def attachment_problems(loaded: LoadedSuite, test: Test, datasets: Datasets) -> 
     parts = [part for message in test.messages or () if isinstance(message.content, list) for part in message.content]
     if not any(part.image or part.file for part in parts):
         return
-    from agenteval_tui.suites.message_files import attached, is_address  # few suites have any
-
     for part in parts:
         given = part.image or part.file
         if given is None or "{{" in given or "{%" in given:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,10 +12,8 @@ from agenteval_tui.core.errors import Problem
 from agenteval_tui.history import quarantines
 from agenteval_tui.history.quarantines import Quarantine
 from agenteval_tui.history.records import TestSummary
+from agenteval_tui.history.store import Store
 from agenteval_tui.suites.load import LoadedSuite, load_suites
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
 
 
 class SuiteOverview(Struct, frozen=True):

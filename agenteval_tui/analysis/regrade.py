@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -210,8 +211,6 @@ def threshold_of(store: Store, row: RunRow) -> float | None:
     if task is not None:
         found = task.get("pass_threshold")
         return None if found is None else float(found)
-    from pathlib import Path
-
     try:
         rules = rules_of_suites([load_suite(Path(row.suite_key))])(row)
     except AgentevalError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -184,6 +185,4 @@ def _usage(wrong: click.ClickException, arguments: Sequence[str]) -> str:
 
 
 def _trace(err: Output) -> None:
-    import traceback
-
     err.line(traceback.format_exc().rstrip())

@@ -3,6 +3,7 @@ loaded with them: see `commands.run`."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -174,8 +175,6 @@ def execution_options(options: dict[str, Any]) -> tuple[Limits, ReportFiles]:
 
 
 def _executor(executor: str | None, scheduler: str | None) -> tuple[str, str]:
-    import os
-
     if executor in (None, LOCAL):
         if scheduler:
             others = " or ".join(entry_points.own(EXECUTORS))
@@ -186,7 +185,5 @@ def _executor(executor: str | None, scheduler: str | None) -> tuple[str, str]:
 
 def runs_apart(invocation: Invocation, *, detach: bool) -> bool:
     """Whether the execution gets a process of its own: on a terminal, which may be lost, and to be detached."""
-    import os
-
     builder = os.environ.get("CI", "").lower() not in ("", "0", "false")
     return detach or (invocation.out.is_terminal and not builder)

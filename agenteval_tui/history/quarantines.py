@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from datetime import datetime, time, timedelta
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,10 +18,8 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.errors import HistoryError
+from agenteval_tui.history.store import Store
 from agenteval_tui.history.writer import Totals
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
 
 DAY_MS = 86_400_000
 DEFAULT_DAYS = 14

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,6 +19,7 @@ from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.private_files import read_small
+from agenteval_tui.history.store import Store
 from agenteval_tui.suites.agents_file import agents_path, read_agents_file
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.suites.load import LoadedSuite
@@ -27,10 +28,6 @@ from agenteval_tui.suites.yaml.tree import MappingNode, compose, resolve
 from agenteval_tui.suites.yaml.write import flow
 from agenteval_tui.transcripts.model import RunError, Transcript
 from agenteval_tui.transcripts.redact import TranscriptRedactor
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
-
 
 CHECK_S = 20.0
 THOROUGH_S = 90.0

@@ -27,7 +27,7 @@ from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.history.lock_wait import listen_for_waits
-from agenteval_tui.history.records import ENDED
+from agenteval_tui.history.records import ENDED, ExecutionRow
 from agenteval_tui.tui.actions import EVERYWHERE, bindings, key_of
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.badges import Badges
@@ -54,7 +54,6 @@ from agenteval_tui.tui.themes import variable_defaults, with_tokens
 from agenteval_tui.tui.workers import is_busy, start_worker, until_painted
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.records import ExecutionRow
     from agenteval_tui.runs.fork.model import ForkRequest
     from agenteval_tui.runs.live_registry import Live
     from agenteval_tui.runs.plan.model import PlanOptions

@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
@@ -21,13 +20,11 @@ from agenteval_tui.core.attachment_files import kept, media_type_of
 from agenteval_tui.core.clipboard import TMUX_COMMAND, clipboard_sequence, said_of_copy, way_to_clipboard
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import make_private
+from agenteval_tui.transcripts.model import Attachment
 from agenteval_tui.tui.notifications import Notifier
 from agenteval_tui.tui.one_shot_timer import call_after
 from agenteval_tui.tui.terminal.terminal_app import TerminalApp
 from agenteval_tui.tui.workers import start_worker
-
-if TYPE_CHECKING:  # a first screen shows no transcript
-    from agenteval_tui.transcripts.model import Attachment
 
 TMUX_S = 2.0  # so long may tmux take
 _DAY_S = 86_400.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -140,8 +141,6 @@ def compile_pattern(text: str) -> CompiledPattern | PatternError:
 
 
 def _compiled(parts: PatternParts) -> CompiledPattern | PatternError:
-    import warnings
-
     import regex
 
     flags = 0

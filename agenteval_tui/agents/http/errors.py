@@ -13,6 +13,7 @@ from email.utils import parsedate_to_datetime
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import httpx
 from msgspec import Struct
 
 from agenteval_tui.agents.base import Failed
@@ -264,8 +265,6 @@ def from_reply(server: ErrorMapper, error: Any) -> Failed:
 
 def from_exception(server: ErrorMapper, error: Exception) -> Failed:
     """The failure for an exception of httpx."""
-    import httpx
-
     said = " ".join((str(error) or type(error).__name__).split())
     strange = _behind(error, NotHttpError)
     if strange is not None:

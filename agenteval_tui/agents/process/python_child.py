@@ -19,6 +19,8 @@ The end of standard input is the end: of the process, and, in the middle of a ca
 from __future__ import annotations
 
 import sys
+import time
+from importlib import machinery
 
 _HERE = __file__.rpartition("/")[0]
 sys.path[:] = [place for place in sys.path if place != _HERE]  # our modules are not the user's
@@ -72,8 +74,6 @@ def main() -> Any:
 def _use_sources(places: Any) -> Any:
     """Modules in these folders, and below, are loaded from their sources: those are what the user trusted. Bytecode
     beside them (`module.pyc`) is never imported; that of `__pycache__` is kept elsewhere (PYTHONPYCACHEPREFIX)."""
-    from importlib import machinery
-
     roots = tuple(os.path.realpath(place) for place in places)
     finder = machinery.FileFinder.path_hook(
         (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES),
@@ -212,8 +212,6 @@ def _do_describe(asked: Any) -> Any:
 
 
 def _do_agent(asked: Any) -> Any:
-    import time
-
     began = time.perf_counter()
     found = _find(asked["target"])
     call = _call()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import sys
 import uuid
+from importlib import import_module
 from typing import Any
 
 if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
@@ -87,8 +88,6 @@ async def _pydantic(agent: Any, request: Any) -> Any:
 def _pydantic_history(messages: Any) -> Any:
     if not messages:
         return []
-    from importlib import import_module
-
     known: Any = import_module("pydantic_ai.messages")
     made: Any = []
     names: Any = {}

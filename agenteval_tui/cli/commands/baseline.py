@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 import click
 
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
@@ -129,8 +131,6 @@ def _chosen(known: set[TestKey], tests: tuple[str, ...], where: str) -> list[Tes
             key for key in known if key[1].casefold() == name.casefold() and (not file or is_file(key[0], file))
         ]
         if len(matching) != 1:
-            from difflib import get_close_matches
-
             near = get_close_matches(name, [test for _, test in known], n=1)
             hint = f"did you mean {near[0]}?" if near else "see agenteval baseline list"
             what = f"{wanted!r} is in several suites" if matching else f"there is no test {wanted!r}"

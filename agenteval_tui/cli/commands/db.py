@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +82,6 @@ def megabytes(size: float) -> str:
 
 
 def _looked(path: Path) -> HistoryHealth:
-    import sqlite3
-
     health = check_health(path)
     parts = space(path).parts if not health.problems else ()
     beside = sorted(path.parent.glob(f"{path.name}.version-*")) + sorted(path.parent.glob(f"{path.name}.damaged-*"))
@@ -382,8 +382,6 @@ def cutoff(text: str, now: int) -> int:
     match = _AGE.fullmatch(text.strip())
     if match:
         return now - int(match.group(1)) * _HOURS[match.group(2).lower()] * 3_600_000
-    from datetime import datetime
-
     try:
         return int(datetime.fromisoformat(text.strip()).timestamp() * 1000)
     except (ValueError, OverflowError, OSError):

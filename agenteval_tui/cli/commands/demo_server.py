@@ -18,7 +18,7 @@ def command(invocation: Invocation, port: int, version: str) -> int:
     It listens on this machine only and accepts any key. Use it to try an agent of kind `openai` without an account.
     Ctrl-C stops it.
     """
-    # Here and not above: the help of all verbs imports this module, and asyncio behind this takes 100 ms.
+    # Here and not above: the general help imports this module, and asyncio behind this takes 100 ms.
     from agenteval_tui.agents.demo_server import serve
 
     def announce(url: str) -> None:

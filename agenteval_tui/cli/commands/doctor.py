@@ -7,6 +7,8 @@ import platform
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -357,8 +359,6 @@ def _executions() -> DoctorCheck:
 
 
 def _installed(module: str) -> bool:
-    from importlib.util import find_spec
-
     try:
         return find_spec(module) is not None
     except (ImportError, ValueError):
@@ -366,8 +366,6 @@ def _installed(module: str) -> bool:
 
 
 def _version(package: str) -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
     try:
         return version(package)
     except PackageNotFoundError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.judge_repeatability import respondents_for
 from agenteval_tui.analysis.regrade import (
@@ -146,8 +148,6 @@ def _asking(
     permission = ask_permission(invocation, lambda yes: check_asking(respondents, cases, trusted=trust or yes))
 
     async def all_of(cases: Sequence[JudgeRequestGroup]) -> list[Answers]:
-        import asyncio
-
         asker = JudgeClient(respondents, permission=permission, known=store.known_reply if store is not None else None)
         try:
             return list(await asyncio.gather(*(asker.answer(case) for case in cases)))
@@ -350,8 +350,6 @@ def _grade_stored(
 
 
 def _with_variables(find: Any, variables: Mapping[str, Any]) -> Any:
-    from msgspec.structs import replace
-
     def found(row: Any) -> Any:
         rules = find(row)
         return replace(rules, variables={**(rules.variables or {}), **variables}) if rules and variables else rules

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -92,8 +93,6 @@ def find_criterion(references: References, reference: str) -> tuple[RunRow, int,
 
 
 def _agreement(invocation: Invocation, suites: tuple[str, ...], execution: str | None, as_json: bool) -> int:
-    from pathlib import Path
-
     keys = {str(Path(suite).resolve()) for suite in suites}
     names = {suite.casefold() for suite in suites}
     with invocation.store(to_look=True) as store:

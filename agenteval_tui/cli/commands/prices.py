@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from agenteval_tui.agents.price_update import update_prices
 from agenteval_tui.agents.prices import KnownPrice, Price, Prices
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.core import directories
@@ -72,9 +73,6 @@ def update(invocation: Invocation, source: str, dry_run: bool, as_json: bool) ->
     prices.yaml by hand stays and takes precedence. Models from an earlier update that SOURCE does not have stay too. No
     key and nothing else from your environment is sent to the address.
     """
-    # Here and not above: the help of all verbs imports this module, and httpx behind this takes 30 ms.
-    from agenteval_tui.agents.price_update import update_prices
-
     done = update_prices(directories.config_dir(), source, dry_run=dry_run)
     if as_json:
         invocation.out.json(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
 
 import click
@@ -127,8 +128,6 @@ def find_test(store: Store, reference: str) -> TestName:
             raise AgentevalError(f"several suites have a test {reference!r}: {listed}", mend="name it as FILE::ID")
         if matching:
             return matching[0]
-        from difflib import get_close_matches
-
         near = get_close_matches(reference, [name.test_id for name in known], n=1)
         raise AgentevalError(
             f"the history has no test {reference!r}",

@@ -114,7 +114,7 @@ def command(invocation: Invocation, /, **given: Any) -> int:
     """
     if given["mcp"]:
         return _shim(given)
-    # A second lazy boundary, as of `run`: the help of all verbs imports this module.
+    # As in `run`: the options are read without what executes.
     from agenteval_tui.cli.record_program import record_program
 
     return record_program(invocation, given)

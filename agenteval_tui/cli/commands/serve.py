@@ -36,7 +36,7 @@ def command(invocation: Invocation, paths: tuple[Path, ...], host: str, port: in
     anyone who has it controls the app with your rights, which means your files, agents and programs. Pages of other
     sites can't use it, and the page loads nothing from other servers.
     """
-    # Here and not above: the help of all verbs imports this module, and httpx behind this takes 30 ms.
+    # Here and not above: the general help imports this module, and urllib.request behind this takes 30 ms.
     from agenteval_tui.agents.http.proxies import is_local
 
     for path in paths:

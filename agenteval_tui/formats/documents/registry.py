@@ -7,6 +7,7 @@ A document that may grow has a `version`; its number changes when something in i
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from types import FunctionType
 from typing import Any
 
@@ -122,8 +123,6 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
 def schema(name: str) -> Schema:
     """The schema of that name, with `$schema` and `title`. Raises `AgentevalError` for another name."""
     if name not in SCHEMAS:
-        from difflib import get_close_matches
-
         near = get_close_matches(name, SCHEMAS, n=1)
         mend = f"did you mean {near[0]}?" if near else f"schemas: {', '.join(SCHEMAS)}"
         raise AgentevalError(f"there is no schema {name!r}", mend=mend)

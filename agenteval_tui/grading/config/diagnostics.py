@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading import registry
 from agenteval_tui.grading.config.errors import in_words_of, path_of
@@ -92,8 +94,6 @@ def _has_type(given: Any) -> bool:
 
 
 def _validated(model: Any, given: Mapping[str, Any]) -> tuple[Any, Sequence[Any]]:
-    from pydantic import ValidationError
-
     try:
         return model.model_validate(dict(given)), ()
     except ValidationError as error:

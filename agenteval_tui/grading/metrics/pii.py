@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
+from ipaddress import ip_address
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -121,8 +122,6 @@ def _ssn(found: str) -> bool:
 
 
 def _ip(found: str) -> bool:
-    from ipaddress import ip_address
-
     try:
         address = ip_address(found)
     except ValueError:

@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
+from pydantic import ValidationError
 
 from agenteval_tui.core.errors import Fix
 from agenteval_tui.grading.compile import Checker, compile_criterion
@@ -234,8 +235,6 @@ class _Search:
         return metric_changes(at, raw, result)
 
     def _of_tools(self, at: Path, raw: Mapping[str, Any]) -> Iterable[tuple[str, Change]]:
-        from pydantic import ValidationError
-
         given = dict(self.variables)
         try:
             if self.spec.expected_value is not None:

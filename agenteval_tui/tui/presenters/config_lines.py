@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.core.errors import Severity
 from agenteval_tui.tui.presenters.status_style import WARNING, glyph
@@ -134,8 +135,6 @@ def problem_layers(
 def moved(problems: Sequence[Diagnostic], old: str, new: str) -> tuple[Diagnostic, ...]:
     """The problems of `old` where their text is in `new`, without their fixes. One of a text that was edited within is
     on all of what that became; what was edited more than that has none until it was checked."""
-    from msgspec.structs import replace
-
     start = common_start(old, new)
     end = len(old) - common_end(old, new, start)
     shift = len(new) - len(old)

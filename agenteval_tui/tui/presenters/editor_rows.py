@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -217,8 +218,6 @@ def dataset_lines(rows: Sequence[Mapping[str, Any]], error: str, width: int) -> 
 
 
 def _cell(value: Any) -> str:
-    import json
-
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agenteval_tui.history.records import TestSummary
 from agenteval_tui.tui.presenters.status_style import flaky
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agenteval_tui.history.records import TestSummary
 
 _RANK = {"error": 0, "failed": 1, "needs_review": 2, "flaky": 3, "interrupted": 4, "cancelled": 4, "passed": 5, "": 6}
 _JUDGED = ("passed", "failed", "needs_review")

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
+import click
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
@@ -105,8 +106,6 @@ class QuarantineScreen(Sheet["str | None"]):
         self._keep(event)
 
     def _keep(self, event: Form.Submitted) -> None:
-        import click
-
         event.stop()
         values = self.query_one(Form).values()
         text = values["until"]

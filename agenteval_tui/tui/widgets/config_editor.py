@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -602,8 +603,6 @@ def _difference(old: Strip, new: Strip) -> tuple[int, int]:
 
 def _cells(strip: Strip) -> list[tuple[str, Style | None]]:
     """A strip cell by cell; the second cell of a wide character is empty."""
-    from rich.cells import cell_len
-
     cells: list[tuple[str, Style | None]] = []
     for text, style, _ in strip:
         if text.isascii():
