@@ -152,6 +152,7 @@ class Navigation:
             self._app.push_screen(name)
         self._trail.go(name)
         if known is not None:
+            _let_keys_work(known)
             known.revisited()
         self._app.call_later(self.keep_places)
 
@@ -220,6 +221,8 @@ class Navigation:
         name = self._trail.back()
         if name:
             self._app.switch_screen(name)
+            if (known := self._made(name)) is not None:
+                _let_keys_work(known)
 
     def inspect(self, run_id: str, **how: Unpack[InspectTarget]) -> None:
         """Open a run in the workbench."""
@@ -332,3 +335,9 @@ class Navigation:
             self.go(place.ref)
         else:
             self.show_test(place.ref, place.test)
+
+
+def _let_keys_work(screen: FrameScreen) -> None:
+    """Who comes to a screen means its keys, also where they typed before they left it."""
+    if is_there(screen) and screen.is_typing:
+        screen.leave_text()

@@ -7,10 +7,11 @@ import json
 import re
 import shutil
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
-from shop import app_on, copy_samples, run_samples, settle, text_of, until
+from shop import app_on, copy_samples, run_samples, screen_of, settle, text_of, until
 from textual.widgets import Input
 
 from agenteval_tui.core import directories
@@ -629,3 +630,51 @@ async def test_letters_of_a_screen_that_is_gone_take_no_key(samples: tuple[Path,
         app.go("suites")
         await settle(pilot)
         assert not labels(app)
+
+# Coming back
+
+
+TEXTS = (
+    ("suites", "slash k"),
+    ("editor", "slash k"),
+    ("editor", "enter"),
+    ("editor", "ctrl+n ctrl+n enter"),
+    ("inspect", "e"),
+    ("inspect", "slash t"),
+    ("history", "slash k"),
+    ("compare", "slash k"),
+    ("trends", "slash k"),
+    ("agents", "slash k"),
+    ("agents", "enter"),
+    ("causes", "slash k"),
+    ("review", "e"),
+)
+"""On each screen that has a text of its own, the keys after which one types there."""
+
+
+@pytest.mark.parametrize("size", [(80, 24), (140, 45)])
+@pytest.mark.parametrize(("name", "keys"), TEXTS)
+async def test_who_comes_back_from_another_screen_has_its_keys(
+    samples: tuple[Path, Path], size: tuple[int, int], name: str, keys: str
+) -> None:
+    app = app_on(*samples)
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        if name == "review":
+            await pilot.press("0", "F")
+            await settle(pilot)
+        for come_back in (app.navigation.back, partial(app.go, name)):
+            app.go(name)
+            await settle(pilot)
+            screen = screen_of(app)
+            assert not screen.is_typing
+            await pilot.press(*keys.split())
+            await settle(pilot)
+            assert screen.is_typing
+            app.go("run")
+            await settle(pilot)
+            come_back()
+            await settle(pilot)
+            assert app.screen is screen
+            assert not screen.is_typing
+            app.go("run")

@@ -425,4 +425,5 @@ async def test_who_comes_back_to_another_run_does_not_type_into_its_config(
         await settle(pilot)
         app.inspect(runs[1])
         await settle(pilot)
-        assert screen.pane == "config", "the same run again: who typed goes on typing"
+        assert screen.config.editor.text == before
+        assert screen.pane != "config", "nor to the same run again"

@@ -359,6 +359,9 @@ class AgentsScreen(FrameScreen):
             self.query_one("#agents", VirtualList).focus()
             event.input.display = bool(event.value)
 
+    def leave_text(self) -> None:
+        self.query_one("#agents", VirtualList).focus()
+
     def on_input_changed(self, event: Input.Changed) -> None:
         """Every letter filters."""
         if event.input.id == "filter":

@@ -102,6 +102,15 @@ class FrameScreen(Screen[None]):
         """The person goes to this screen again, which is not the way back. Screens override it where what they show by
         themselves may be another thing by now."""
 
+    @property
+    def is_typing(self) -> bool:
+        """Whether letters go into a text."""
+        return self.focused is not None and self.focused.check_consume_key("n", "n")
+
+    def leave_text(self) -> None:
+        """Give the keys back to the screen after typing; the text stays. Screens with a text override it. It is called
+        while somebody types, when they come from another screen: there, letters were keys."""
+
     def pane_scope(self) -> str:
         """The scope of the pane with the focus in the registry of actions, where it has keys of its own; "" where not.
         Screens override it."""

@@ -33,6 +33,9 @@ class FilteredScreen(FrameScreen):
         box.display = True
         box.focus()
 
+    def leave_text(self) -> None:
+        self.query_one(self.LIST, VirtualList).focus()
+
     def on_input_changed(self, event: Input.Changed) -> None:
         """Every letter filters."""
         self._words = event.value.strip()
@@ -40,7 +43,7 @@ class FilteredScreen(FrameScreen):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Enter goes to what was found."""
-        self.query_one(self.LIST, VirtualList).focus()
+        self.leave_text()
 
     def step_back(self) -> bool:
         """Leave the filter; False where there is none."""

@@ -69,7 +69,7 @@ def help_of(screen: FrameScreen, keymap: Mapping[str, str]) -> HelpScreen:
 
 def typing_scopes(screen: FrameScreen) -> tuple[str, ...]:
     """The scopes whose keys work while letters go into a text; () where they don't."""
-    if screen.focused is None or not screen.focused.check_consume_key("n", "n"):
+    if not screen.is_typing:
         return ()
     in_config = any((one.binding.id or "").startswith("config.") for one in screen.active_bindings.values())
     return (screen.SCOPE, "config") if in_config else (screen.SCOPE,)

@@ -280,6 +280,9 @@ class ReviewScreen(FrameScreen):
         self.query_one("#comment", Input).display = False
         self._focus_pane("rating")
 
+    def leave_text(self) -> None:
+        self._focus_pane("rating")
+
     def step_back(self) -> bool:
         if self.query_one("#comment", Input).display:
             self._close_comment()

@@ -236,6 +236,9 @@ class TrendsScreen(FrameScreen):
         box.display = True
         box.focus()
 
+    def leave_text(self) -> None:
+        self.query_one("#list", VirtualList).focus()
+
     def on_input_changed(self, event: Input.Changed) -> None:
         """Filter while typing; a newer word wins."""
         self.controller.words = event.value.strip()
@@ -243,7 +246,7 @@ class TrendsScreen(FrameScreen):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Enter goes back to the list."""
-        self.query_one("#list", VirtualList).focus()
+        self.leave_text()
 
     def step_back(self) -> bool:
         box = self.query_one("#search", Input)

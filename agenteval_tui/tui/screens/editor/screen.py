@@ -369,12 +369,16 @@ class EditorScreen(FrameScreen):
     def step_back(self) -> bool:
         if self._pane == "tests":
             return self.tests_pane.close_filter()
-        focused = self.focused
-        if self._pane == "criteria" and focused is not None and focused.id != "criteria":
+        self.leave_text()
+        return True
+
+    def leave_text(self) -> None:
+        if self._pane == "tests":
+            self.tests_pane.tests.focus()
+        elif self._pane == "criteria" and self.focused is not None and self.focused.id != "criteria":
             self.criteria_pane.focus_first()
         else:
             self._focus_pane("tests")
-        return True
 
     def action_filter(self) -> None:
         self._set_pane("tests")

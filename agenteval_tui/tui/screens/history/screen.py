@@ -284,6 +284,9 @@ class HistoryScreen(FrameScreen):
         self._search_box.display = True
         self._search_box.focus()
 
+    def leave_text(self) -> None:
+        self._list.focus()
+
     def on_input_changed(self, event: Input.Changed) -> None:
         """Search while typing; a newer word wins."""
         self.controller.search(event.value)
@@ -291,7 +294,7 @@ class HistoryScreen(FrameScreen):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Enter in the search goes to what was found."""
-        self._list.focus()
+        self.leave_text()
 
     def _show_search_text(self) -> None:
         """The box shows what the controller searches for, if that was not typed."""

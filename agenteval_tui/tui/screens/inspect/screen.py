@@ -700,12 +700,15 @@ class InspectScreen(FrameScreen):
         else:
             self._focus_pane("config")
 
+    def leave_text(self) -> None:
+        self._focus_pane(self.view)
+
     def step_back(self) -> bool:
         if self.transcript.close_search():
             self._focus_pane("transcript")
             return True
         if self.pane == "config":
-            self._focus_pane(self.view)
+            self.leave_text()
             return True
         if (place := self._places.back()) is not None:
             if place.run == self.shown_run:

@@ -467,6 +467,9 @@ class SuitesScreen(FrameScreen):
         self._filter_box.display = True
         self._filter_box.focus()  # at once: what is typed behind the slash goes into it
 
+    def leave_text(self) -> None:
+        self._list.focus()
+
     def on_input_changed(self, event: Input.Changed) -> None:
         """Every letter filters. While the cursor's row is hidden, the cursor is on the first test found; when the row
         is back, the cursor returns to it unless it was moved meanwhile."""
