@@ -19,12 +19,11 @@ from agenteval_tui.runs import client, events
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.suites.trust import Trust
-from agenteval_tui.tui import execution_watcher
+from agenteval_tui.tui import execution_watcher, reading_time
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.command_providers import known
 from agenteval_tui.tui.execution_watcher import ALL, Watching
 from agenteval_tui.tui.presenters.agent_rows import AgentRows
-from agenteval_tui.tui.screens import trust
 from agenteval_tui.tui.screens.agents import AgentsScreen
 from agenteval_tui.tui.screens.history.screen import HistoryScreen
 from agenteval_tui.tui.screens.make_test import MakeTestScreen
@@ -42,7 +41,7 @@ pytestmark = pytest.mark.xdist_group("screens")
 @pytest.fixture(autouse=True)
 def answers_count_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A question about trust needs no time to be read."""
-    monkeypatch.setattr(trust, "READ_S", 0.0)
+    monkeypatch.setattr(reading_time, "READ_S", 0.0)
 
 
 SUITE = """\
@@ -230,7 +229,7 @@ async def test_a_letter_that_was_meant_for_the_list_trusts_nothing(
     monkeypatch.setattr("agenteval_tui.tui.workspace.start", lambda request: started.append(request.options.trust))
     monkeypatch.setattr(app.navigation, "watch_live", lambda live, expected=None, *, show=True: None)
     monkeypatch.setattr(app._launcher, "_started", lambda live: None)
-    monkeypatch.setattr(trust, "READ_S", 600.0)
+    monkeypatch.setattr(reading_time, "READ_S", 600.0)
     async with app.run_test(size=(100, 30)) as pilot:
         await settle(pilot)
         await pilot.press("R")
@@ -241,7 +240,7 @@ async def test_a_letter_that_was_meant_for_the_list_trusts_nothing(
         assert isinstance(app.screen, TrustScreen)
         assert not started
         assert not Trust.load().listed()
-        monkeypatch.setattr(trust, "READ_S", 0.0)
+        monkeypatch.setattr(reading_time, "READ_S", 0.0)
         await pilot.press("o")
         await settle(pilot)
         assert started == [True]

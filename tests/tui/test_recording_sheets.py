@@ -19,9 +19,9 @@ from agenteval_tui.history.records import RunFilter
 from agenteval_tui.runs.client import live_executions
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.runs.recording_request import ListeningRequest
+from agenteval_tui.tui import reading_time
 from agenteval_tui.tui.execution_launcher import ExecutionLauncher
 from agenteval_tui.tui.live_executions import LiveExecutions
-from agenteval_tui.tui.screens import trust
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.record import ListenScreen, RecordScreen, ReplayScreen
 from agenteval_tui.tui.screens.run.screen import RunScreen
@@ -171,7 +171,7 @@ async def test_a_replay_runs_where_the_suites_agent_runs(tmp_path: Path, monkeyp
             await pilot.press("enter")
             # What the suite says of folders and variables is its own word.
             await until(pilot, lambda: "It wants to execute" in text_of(app))
-            monkeypatch.setattr(trust, "READ_S", 0.0)
+            monkeypatch.setattr(reading_time, "READ_S", 0.0)
             await pilot.press("o")
             await until(pilot, lambda: isinstance(app.screen, InspectScreen) and bool(app.screen.shown_run))
             fork = app.session.store.run(app.screen.shown_run)

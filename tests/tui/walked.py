@@ -11,7 +11,7 @@ from pathlib import Path
 
 from textual.screen import Screen
 
-from agenteval_tui.tui.screens import trust
+from agenteval_tui.tui import reading_time
 
 NOTED = "WALKED_SCREENS"  # names the file
 
@@ -55,7 +55,7 @@ def main() -> None:
         shown(self, event)  # type: ignore[arg-type]
 
     Screen._on_screen_resume = note  # type: ignore[method-assign]
-    trust.READ_S = 0.0  # a test knows what is asked
+    reading_time.READ_S = 0.0  # a test knows what is asked
     runpy.run_module("agenteval_tui", run_name="__main__", alter_sys=True)
 
 

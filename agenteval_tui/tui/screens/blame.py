@@ -14,6 +14,7 @@ from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.presenters.view_lines import cell, line, view_lines, wrapped
+from agenteval_tui.tui.reading_time import READ_FIRST, ReadingTime
 from agenteval_tui.tui.screens.blame_controller import BlameController
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line, fit, left, spread
@@ -71,6 +72,7 @@ class BlameScreen(Sheet[int | None]):
         super().__init__()
         self._about = run_id, test_id
         self.controller: BlameController | None = None
+        self._reading = ReadingTime(self)
 
     def compose(self) -> ComposeResult:
         with SheetFrame("Where it went wrong", self._keys, subject=one_line(self._about[1], 60), width="large"):
@@ -87,13 +89,14 @@ class BlameScreen(Sheet[int | None]):
         self._work = PaintedWork(self, self._paint, group="blame")
         self._show_steps(False)
         self.query_one("#steps").focus()
-        start_worker(self, self._read, group="blame")
+        start_worker(self, self._read, group="blame", awaited=True)
 
     async def _read(self) -> None:
         controller = self.controller
         assert controller is not None
         await asyncio.to_thread(controller.read)
         self._paint()
+        self._reading.begin()
         if (blame := controller.blame) is not None:
             self._show_steps(True)
             first = blame.decisive or next(iter(blame.others), None)
@@ -102,10 +105,15 @@ class BlameScreen(Sheet[int | None]):
     # What a person does
 
     def action_begin(self) -> None:
-        """Ask the agent."""
-        if self.controller is not None and self.controller.can_ask:
-            self.controller.begin()
-            self._work.begin(self.controller.run)
+        """Ask the agent. What may cost something is asked when there was time to read its price."""
+        controller = self.controller
+        if controller is None or not controller.can_ask:
+            return
+        if controller.may_cost and not self._reading.is_over:
+            services(self).say(READ_FIRST)
+            return
+        controller.begin()
+        self._work.begin(controller.run)
 
     def action_stop(self) -> None:
         """Ask nothing more."""

@@ -63,6 +63,11 @@ class BlameController:
         open_yet = sampled is None or sampled.answer == "undecided" or bool(sampled.stopped)
         return self.stage in ("ready", "ended") and self.price is not None and open_yet
 
+    @property
+    def may_cost(self) -> bool:
+        """Whether asking may cost something, or nobody knows."""
+        return self.price is None or self.price[0].whole_cost != 0
+
     def read(self) -> None:
         """The free answer, and what sampling may cost."""
         try:

@@ -12,6 +12,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.text_layout import error_lines, indented, paragraph
 from agenteval_tui.tui.presenters.view_lines import view_lines
+from agenteval_tui.tui.reading_time import READ_FIRST, ReadingTime
 from agenteval_tui.tui.screens.shrink_controller import ShrinkController
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line
@@ -45,6 +46,7 @@ class ShrinkScreen(Sheet[None]):
         self._about = run_id, criterion
         self._test = test_id
         self.controller: ShrinkController | None = None
+        self._reading = ReadingTime(self)
 
     def compose(self) -> ComposeResult:
         with SheetFrame("The smallest input", self._keys, subject=one_line(self._test, 60), width="large"):
@@ -55,20 +57,26 @@ class ShrinkScreen(Sheet[None]):
         self._work = PaintedWork(self, self._paint, group="shrink")
         self.query_one("#shrunk", LinesView).focus()
         self._paint()
-        start_worker(self, self._read, group="shrink")
+        start_worker(self, self._read, group="shrink", awaited=True)
 
     async def _read(self) -> None:
         assert self.controller is not None
         await asyncio.to_thread(self.controller.read)
         self._paint()
+        self._reading.begin()
 
     # What a person does
 
     def action_begin(self) -> None:
-        """Ask the agent."""
-        if self.controller is not None and self.controller.stage in ("ready", "ended"):
-            self.controller.begin()
-            self._work.begin(self.controller.run)
+        """Ask the agent. What may cost something is asked when there was time to read its price."""
+        controller = self.controller
+        if controller is None or controller.stage not in ("ready", "ended"):
+            return
+        if controller.may_cost and not self._reading.is_over:
+            services(self).say(READ_FIRST)
+            return
+        controller.begin()
+        self._work.begin(controller.run)
 
     def action_calls(self) -> None:
         """Whether calls stay, and only what they say is shrunk."""

@@ -44,6 +44,11 @@ class ShrinkController:
         """Whether the agent is being asked."""
         return self.stage in ("running", "stopping")
 
+    @property
+    def may_cost(self) -> bool:
+        """Whether asking may cost something, or nobody knows."""
+        return self.price is None or self.price.cost != 0
+
     def read(self) -> None:
         """Find out what would be shrunk, and what it may cost."""
         try:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from math import inf
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -13,14 +11,12 @@ from textual.binding import Binding, BindingType
 from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.presenters.text_layout import labelled
 from agenteval_tui.tui.presenters.trust_lines import TrustQuestion, trust_lines
+from agenteval_tui.tui.reading_time import ReadingTime
 from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
-
-READ_S = 0.4
-"""A letter that comes sooner was meant for what was shown before."""
 
 
 class TrustScreen(Sheet[str]):
@@ -37,7 +33,7 @@ class TrustScreen(Sheet[str]):
         super().__init__()
         self._asked = tuple(asked)
         self._doing = doing
-        self._shown_at = inf
+        self._reading = ReadingTime(self)
 
     def compose(self) -> ComposeResult:
         doing = one_line(self._doing, 80)
@@ -57,14 +53,11 @@ class TrustScreen(Sheet[str]):
         view = self.query_one("#programs", LinesView)
         view.show(lambda width: trust_lines(self._asked, width))
         view.focus()
-        self.call_after_refresh(self._is_shown)
-
-    def _is_shown(self) -> None:
-        self._shown_at = time.monotonic()
+        self._reading.begin()
 
     def action_answer(self, answer: str) -> None:
         """An answer, if there was time to see the question: it comes by itself, while somebody may be typing."""
-        if time.monotonic() - self._shown_at < READ_S:
-            self.app.bell()
-        else:
+        if self._reading.is_over:
             self.dismiss(answer)
+        else:
+            self.app.bell()
