@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.worker import Worker
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -30,7 +31,7 @@ from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame
-from agenteval_tui.tui.workers import is_busy, start_worker
+from agenteval_tui.tui.workers import start_worker
 from agenteval_tui.views.fork import gone_tools_text, price_text
 from agenteval_tui.views.fork_origin import agent_label
 
@@ -78,6 +79,7 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
         self._error: AgentevalError | None = None
         self._priced: ForkRequest | None = None
         """What the price or the error is of; the fields may ask for something else by now."""
+        self._pricing: Worker[None] | None = None
         self._wanted = False
         """Somebody asked to start before the price was shown."""
         self._gone = ""
@@ -133,8 +135,10 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
             self._start(asked)
             return
         self._wanted = True
-        if not is_busy(self, "price"):
+        if self._pricing is None or self._pricing.is_finished:
             self._look()
+        if self._pricing is not None:
+            services(self).keys_wait_for(self._pricing)
 
     def _start(self, asked: tuple[ForkRequest, PlanOptions]) -> None:
         if self._error is not None:
@@ -194,7 +198,7 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
         return ForkRequest(self._run, self._step + 1, changes, number, sweep, agent), PlanOptions(max_cost=limit)
 
     def _look(self) -> None:
-        start_worker(self, self._show, group="price")
+        self._pricing = start_worker(self, self._show, group="price")
 
     async def _show(self) -> None:
         await asyncio.sleep(QUIET_SECONDS)

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.worker import Worker
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -52,6 +53,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
         self._preview: Preview | None = None
         self._error: AgentevalError | None = None
         self._estimating = True
+        self._counting: Worker[None] | None = None
         self._wanted = False
         """Somebody pressed enter before the estimate was shown."""
 
@@ -124,7 +126,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
             self.query_one("#estimate", LineBlock).show(self._estimate_lines)
             return
         self._estimating = True
-        start_worker(self, partial(self._count, made), group="plan")
+        self._counting = start_worker(self, partial(self._count, made), group="plan")
 
     async def _count(self, options: PlanOptions) -> None:
         await asyncio.sleep(QUIET_S)
@@ -152,6 +154,8 @@ class PlanScreen(Sheet["PlanOptions | None"]):
         """Start, unless something is wrong. What may cost something is started when its estimate was shown."""
         if self._planned is not None and self._estimating:
             self._wanted = True
+            if self._counting is not None:
+                self._app.keys_wait_for(self._counting)
         else:
             self._start()
 
