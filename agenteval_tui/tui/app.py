@@ -159,7 +159,7 @@ class AgentevalApp(TerminalApp):
 
         return ExecutionLauncher(
             self, self.session, self.notifier, self.navigation, self.keymap, self._execution_started,
-            self._recordings.add,
+            self._recordings.add, self.input_queue,
         )  # fmt: skip
 
     def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 from textual.app import App
-from textual.widgets import Input, TextArea
 
 from agenteval_tui.agents.permission import NotTrustedError, TrustRequirement
 from agenteval_tui.core.errors import AgentevalError
@@ -20,6 +20,7 @@ from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.runs.recording_request import ListeningRequest, RecordingRequest, ReplayRequest
 from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.analysis_context import Session
+from agenteval_tui.tui.input_queue import InputQueue
 from agenteval_tui.tui.navigation import Navigation
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.notifications import Notifier
@@ -53,11 +54,13 @@ class ExecutionLauncher:
         keymap: Mapping[str, str],
         started: Callable[[Live], None],
         recorded: Callable[[str], None],
+        queue: InputQueue,
     ) -> None:
         """`started` is called with each execution that was started here, `recorded` with the id of each that is a
         recording."""
         self._started = started
         self._recorded = recorded
+        self._queue = queue
         self._recording = RecordingRequest("")  # what was asked for last
         self._replayed: dict[str, str] = {}  # run -> the program that was typed last
         self._app = app
@@ -192,7 +195,8 @@ class ExecutionLauncher:
         self, doing: str, start: Callable[[bool], T], watch: Callable[[T, bool], None], *, told: bool = True
     ) -> None:
         """Call `start(trusted)` in a thread; where it needs trust that is not there, ask for it and call it again. Then
-        call `watch` with what was started, and whether to show it: not if the user went elsewhere meanwhile, or types.
+        call `watch` with what was started, and whether to show it: not if a key was pressed meanwhile. The next keys
+        are meant for what is shown, and would go on as keys of the Run screen, where S stops the execution.
         """
         screen = self._navigation.top
         if screen is None:
@@ -200,15 +204,15 @@ class ExecutionLauncher:
         if is_busy(screen, "start"):
             self._notifier.say("A run is already starting.")
             return
-        field = screen.focused
 
-        def then(found: T | _Refusal) -> None:
+        def begin(attempt: Callable[[], T | _Refusal]) -> None:
+            screen.ask(attempt, partial(then, self._queue.last), group="start", beside=True)
+
+        def then(asked: int, found: T | _Refusal) -> None:
             if isinstance(found, _Refusal):
                 self._ask(found.asked, doing, lambda answer: again(found.needs, answer))
                 return
-            # What is typed into a field that was opened meanwhile would go on as keys of the Run screen.
-            types = isinstance(screen.focused, (Input, TextArea)) and screen.focused is not field
-            show = self._navigation.top is screen and not types
+            show = self._navigation.top is screen and self._queue.is_last(asked)
             watch(found, show)
             if told and not show:
                 key = key_of("go.run", self._keymap)
@@ -218,9 +222,9 @@ class ExecutionLauncher:
                 screen.agenteval.count_running()
 
         def again(needs: Sequence[TrustRequirement], answer: str) -> None:
-            screen.ask(lambda: self._attempt(start, needs, answer), then, group="start", beside=True)
+            begin(lambda: self._attempt(start, needs, answer))
 
-        screen.ask(lambda: self._attempt(start), then, group="start", beside=True)
+        begin(lambda: self._attempt(start))
 
     def _attempt(
         self, start: Callable[[bool], T], needs: Sequence[TrustRequirement] = (), answer: str = ""

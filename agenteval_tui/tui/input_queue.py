@@ -64,12 +64,22 @@ class InputQueue:
         self._answers: list[tuple[Worker[Any], str, float]] = []  # with what asked for them, and until when they count
         self._looks = False
         self._held_since = 0.0  # since when the first of those ahead waits for an answer; 0 while it does not
+        self._pressed = 0  # how many events were waited for
         self._at: Screen[Any] | None = None  # the screen whose widgets have done what was asked of them
 
     @property
     def is_empty(self) -> bool:
         """Whether no event waits, and none is being handled."""
         return not self._handling and not self._ahead
+
+    @property
+    def last(self) -> int:
+        """The number of the last event that anybody waited for, which may be being handled."""
+        return self._pressed
+
+    def is_last(self, number: int) -> bool:
+        """Whether nothing was pressed, clicked or pasted after the event with this number."""
+        return number == self._pressed and not self._ahead
 
     def wait_for(self, answer: Worker[Any]) -> None:
         """Let later events wait for this work, because it decides what the next key acts on."""
@@ -111,6 +121,7 @@ class InputQueue:
     async def _handle(self, event: events.Event, handle: _Handler) -> None:
         self._number += 1
         number = self._handling = self._number
+        self._pressed += 1
         self._kind, screen = self._kind_of(event), self._screen
         self._at = screen
         if screen is None:  # the app ends
