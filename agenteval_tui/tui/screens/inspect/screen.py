@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -102,6 +103,7 @@ MOST_KEYS = 8  # in the last line
 PICTURE_SECONDS = 0.02  # a little more than from one picture to the next
 FORK_SECONDS = 0.3  # between two looks what has become of continuations
 MANY_MESSAGES = 400  # a transcript for which the step that it was lost at takes longer to find than a key may wait
+LOOKING_SECONDS = 2.0  # that a key which goes there waits for it
 RESTING_SECONDS = 0.4  # that a person stays at such a run before it is looked for
 PREVIOUS, NEXT = ("◂", "▸") if UNICODE else ("<", ">")
 
@@ -141,6 +143,7 @@ class InspectScreen(FrameScreen):
         self._restoring = False
         self._leaves_config = False  # whether the next run is for who comes from elsewhere
         self._added_row: RowAdded | None = None
+        self._blame_known = asyncio.Event()  # of the run that is open
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
@@ -286,13 +289,17 @@ class InspectScreen(FrameScreen):
         if not state.may_be_blamed:
             return
 
+        known = self._blame_known = asyncio.Event()
+
         def there(found: Blame) -> None:
+            known.set()
             if state.bench is bench:
                 state.blame = found
                 self.transcript.show_blame(found, key_of("inspect.decisive", self.agenteval.keymap))
                 self._draw_heading()
 
         def failed(error: AgentevalError) -> None:
+            known.set()
             if state.bench is bench:
                 state.blame_error = error  # said to who asks for the step
 
@@ -1092,9 +1099,21 @@ class InspectScreen(FrameScreen):
         elif state.blame is None and state.blame_error is not None:
             self.agenteval.say_error(state.blame_error)
         elif state.blame is None:
-            self._say("Still looking for the step where this run went wrong. Try again in a moment.")
+            start_worker(self, self._go_to_decisive, group="decisive", awaited=True)
         else:
             self._say("No step of this run is to blame. Press {inspect.blame} to see why.")
+
+    async def _go_to_decisive(self) -> None:
+        """Go to the decisive step as soon as it is known, if that takes no longer than a key may wait."""
+        bench = self.controller.bench
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._blame_known.wait(), LOOKING_SECONDS)
+        if self.controller.bench is not bench:
+            return
+        if self._blame_known.is_set():
+            self.action_decisive()
+        else:
+            self._say("Still looking for the step where this run went wrong. Try again in a moment.")
 
     def _go_to_step(self, step: int) -> None:
         """Show a message in the transcript."""
