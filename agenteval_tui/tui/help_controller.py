@@ -17,6 +17,7 @@ from agenteval_tui.tui.screen_registry import sheet
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.services import Offered
 from agenteval_tui.tui.terminal.sheet import CommandSheet
+from agenteval_tui.tui.workers import start_worker, until_painted
 
 if TYPE_CHECKING:
     from agenteval_tui.tui.jump_mode import Jump
@@ -45,12 +46,19 @@ class HelpController:
         if self._jump is not None:
             self._end_jump()
             return
+        # Of what is seen: what the key before it changed is to be painted first.
+        start_worker(self._app.screen, self._begin_jump, group="jump", awaited=True)
+
+    async def _begin_jump(self) -> None:
         # 8 ms with the views of transcripts, whose blocks are gone to: the first frame does not wait for it.
         from agenteval_tui.tui.jump_mode import Jump
 
-        jump = Jump(self._app.screen)
-        if jump.begin():
-            self._jump = jump
+        screen = self._app.screen
+        await until_painted(screen)
+        if self._jump is None and self._app.screen is screen:
+            jump = Jump(screen)
+            if jump.begin():
+                self._jump = jump
 
     def _end_jump(self) -> None:
         if self._jump is not None:
