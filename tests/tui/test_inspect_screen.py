@@ -427,3 +427,16 @@ async def test_who_comes_back_to_another_run_does_not_type_into_its_config(
         await settle(pilot)
         assert screen.config.editor.text == before
         assert screen.pane != "config", "nor to the same run again"
+
+
+async def test_a_search_that_is_over_leaves_no_number_of_hits(fresh: tuple[Path, Path, list[str]]) -> None:
+    suites, db, runs = fresh
+    app = app_on(suites, db)
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        app.inspect(runs[0])
+        await settle(pilot)
+        title = text_of(app).splitlines()[2]
+        await pilot.press("slash", "a", "escape")
+        await settle(pilot)
+        assert text_of(app).splitlines()[2] == title

@@ -346,7 +346,7 @@ class CriteriaPane(TitledPane[EditorController]):
             return
         kind, session = doc.chosen.values["prototype_class"], services(self).session
         answer = partial(self._assistant.answer, event, kind, session, doc.loaded.key, doc.test_id)
-        start_worker(self.screen, answer, group="assist", name="completing")
+        start_worker(self.screen, answer, group="assist", name="completing", awaited=True)
 
     def show_verdict(self) -> None:
         """Show the verdict on the run, and how many runs would flip."""

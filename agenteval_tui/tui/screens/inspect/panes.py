@@ -142,8 +142,7 @@ class TranscriptPane(TitledPane[None]):
     def search(self, words: str) -> None:
         """Search for `words`; a newer search ends the one before."""
         self.term = words
-        self.hits = ""
-        start_worker(self.screen, partial(self._look_for, words), group="search", name="searching")
+        start_worker(self.screen, partial(self._look_for, words), group="search", name="searching", awaited=True)
 
     def step_hit(self, step: int) -> bool:
         """Go to the next hit (1) or the one before (-1); False when there is none."""
@@ -482,7 +481,7 @@ class ConfigPane(TitledPane[InspectController]):
         if bench is not None:
             session, run = services(self).session, bench.run
             answer = partial(self._assistant.answer, event, self._prototype_class, session, run.suite_key, run.test_id)
-            start_worker(self.screen, answer, group="assist", name="completing")
+            start_worker(self.screen, answer, group="assist", name="completing", awaited=True)
 
     @property
     def _prototype_class(self) -> str:
