@@ -16,15 +16,18 @@ from textual import events
 from textual.widgets import Input
 
 from agenteval_tui.core import directories
-from agenteval_tui.runs.estimate import Estimate, Range
+from agenteval_tui.runs.estimate import Estimate, Range, ReplyEstimate
 from agenteval_tui.runs.fork.model import ForkRequest
 from agenteval_tui.runs.fork.plan import ForkPrice
+from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.runs.plan.preview import Preview
-from agenteval_tui.tui import input_queue
+from agenteval_tui.tui import input_queue, reading_time
 from agenteval_tui.tui.app import AgentevalApp
+from agenteval_tui.tui.screens.blame_controller import BlameController
 from agenteval_tui.tui.screens.fork import ForkScreen
 from agenteval_tui.tui.screens.help import HelpScreen
 from agenteval_tui.tui.screens.plan import PlanScreen
+from agenteval_tui.tui.screens.shrink_controller import ShrinkController
 from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 
 __all__ = ["fresh", "samples"]  # fixtures
@@ -81,6 +84,11 @@ async def played(samples: tuple[Path, Path], folder: Path, keys: list[str], *, a
         pytest.param("D j u", id="a copy that is undone"),
         pytest.param("4 L escape escape escape", id="escapes"),
         pytest.param("P 3 tab tab escape slash k e t", id="a sheet and a filter"),
+        pytest.param("4 alt+w tab down", id="the evidence of a step"),
+        pytest.param("4 asterisk", id="the decisive step"),
+        pytest.param("4 slash O r d e r enter n", id="a hit of a search"),
+        pytest.param("2 enter tab J semicolon s", id="a jump to what has moved"),
+        pytest.param("4 e n tab", id="a completion"),
     ],
 )
 async def test_a_burst_ends_where_slow_keys_end(samples: tuple[Path, Path], tmp_path: Path, keys: str) -> None:
@@ -139,6 +147,68 @@ async def test_letters_do_not_wait_for_what_the_letter_before_asked_for(fresh: t
         assert not app.input_queue.is_empty
         answer.set()
         await until(pilot, lambda: app.focused is not None and app.focused.id == "tree")
+
+
+async def test_keys_behind_a_run_that_starts_are_for_what_is_shown(
+    fresh: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = app_on(*fresh)
+    began = threading.Event()
+    live = Live("01M82S3DAYEP44WPG1V1E8FTEA", 1, "/nowhere", "shop", 0)
+
+    def start(paths: object, options: object) -> tuple[Live, Estimate]:
+        assert began.wait(250)
+        return live, Estimate(1, 1, {}, None, None, None, ReplyEstimate(0, None, None, None))
+
+    monkeypatch.setattr(app.session.workspace, "start", start)
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        press_at_once(pilot, "R", "j", "j")
+        await until(pilot, lambda: app.input_queue.is_empty)
+        began.set()
+        await settle(pilot)
+        press_at_once(pilot, "S")
+        await settle(pilot)
+        assert isinstance(app.screen, SuitesScreen)
+        assert app.navigation.watches(live.execution)
+
+
+async def test_keys_behind_the_start_of_a_plan_wait_for_its_estimate(
+    fresh: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = app_on(*fresh)
+    started = list[object]()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        monkeypatch.setattr(app, "start_run", lambda paths, options: started.append(options))
+        press_at_once(pilot, "P", "enter", "5", "slash")
+        await settle(pilot)
+        assert len(started) == 1
+        assert screen_of(app).SCOPE == "history"
+
+
+@pytest.mark.parametrize(
+    ("sheet", "begin", "controller"), [("alt+w", "r", BlameController), ("alt+k", "enter", ShrinkController)]
+)
+async def test_sampling_that_may_cost_something_begins_when_its_price_could_be_read(
+    fresh: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, sheet: str, begin: str, controller: type[Any]
+) -> None:
+    app = app_on(*fresh)
+    asked = list[bool]()
+    monkeypatch.setattr(controller, "may_cost", True)
+    monkeypatch.setattr(controller, "run", lambda self: asked.append(True))
+    monkeypatch.setattr(reading_time, "READ_S", 600.0)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("4")
+        await settle(pilot)
+        press_at_once(pilot, sheet, begin)
+        await settle(pilot)
+        assert not asked
+        monkeypatch.setattr(reading_time, "READ_S", 0.0)
+        await pilot.press(begin)
+        await until(pilot, lambda: asked == [True])
+        await settle(pilot)
 
 
 def costing(estimate: Estimate, dollars: float) -> Estimate:

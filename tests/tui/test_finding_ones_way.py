@@ -631,6 +631,7 @@ async def test_letters_of_a_screen_that_is_gone_take_no_key(samples: tuple[Path,
         await settle(pilot)
         assert not labels(app)
 
+
 # Coming back
 
 
