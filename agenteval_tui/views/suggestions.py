@@ -12,6 +12,8 @@ from agenteval_tui.core.numbers import count, percent
 from agenteval_tui.views.model import Node, Paragraph, Text, Tree, View, paragraphs, text
 
 _WRONG = 5
+_SIMPLE, _SPECIFIC = 6.0, 12.0
+"""Bits up to which a suggestion is simple (one of 64 equally likely ones), or specific (one of 4,096)."""
 
 
 def suggestions_view(found: Suggestions, given: TestExamples, checked: Check | None = None) -> View:
@@ -32,8 +34,8 @@ def suggestions_view(found: Suggestions, given: TestExamples, checked: Check | N
 
 
 def check_text(checked: Check) -> Text:
-    """How good the suggestions are: `When a label is held out, the first criterion predicts it 11 of 15 times; …`."""
-    first = f"when a label is held out, the first criterion predicts it {checked.right} of {checked.labels} times"
+    """How good the suggestions are: `When a label is left out, the first criterion predicts it 11 of 15 times; …`."""
+    first = f"when a label is left out, the first criterion predicts it {checked.right} of {checked.labels} times"
     always = f"always saying “{'good' if checked.mostly else 'bad'}” would be right {checked.usual} times"
     if checked.better:
         return text((f"{first[:1].upper()}{first[1:]}; {always}.", "dim"))
@@ -63,17 +65,25 @@ def labels_text(found: Suggestions, given: TestExamples) -> Text:
 def facts_of(one: Suggestion, found: Suggestions) -> Iterator[Text]:
     """What is known of a suggestion, a line each."""
     sign = ("✓ ", "good") if one.agrees == one.labelled else ("✗ ", "warn")
-    checked = "" if one.left_out is None else f"; {one.left_out} of {one.labelled} when each run is held out"
+    checked = "" if one.left_out is None else f"; predicts {one.left_out} of {one.labelled} without seeing them"
     if found.bad:
         words = f"agrees with {one.agrees} of {count(one.labelled, 'label')}{checked}"
     else:
         words = f"holds for all {count(found.good, 'good run')}" if found.good > 1 else "holds for the good run"
-    yield text(sign, words, (f"; passes {one.passes} of {count(one.runs, 'run')}; size {one.size:g}", "dim"))
+    rest = f"; passes {one.passes} of {count(one.runs, 'run')}; {simplicity(one)}"
+    yield text(sign, words, (rest, "dim"))
     if one.wrong:
         more = f" and {len(one.wrong) - _WRONG} more" if len(one.wrong) > _WRONG else ""
         yield text(("wrong: ", "warn"), ", ".join(map(short_id, one.wrong[:_WRONG])) + more)
     if one.teaches and one.teaches != found.label_next:
         yield text((f"labelling {short_id(one.teaches)} would tell you most about it", "dim"))
+
+
+def simplicity(one: Suggestion) -> str:
+    """How much a suggestion says, in words: what says a lot may be true of these runs only."""
+    if one.size <= _SIMPLE:
+        return "simple"
+    return "specific" if one.size <= _SPECIFIC else "very specific: it may fit these runs only"
 
 
 def next_lines(found: Suggestions) -> Iterator[Text]:

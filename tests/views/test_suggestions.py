@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from agenteval_tui.analysis.suggest.search import Suggestion, Suggestions
 from agenteval_tui.views.model import paragraphs
 from agenteval_tui.views.suggestions import facts_of, next_lines
@@ -20,3 +22,13 @@ def test_runs_are_called_by_the_end_of_their_ids() -> None:
     assert "agenteval label V0RBF1NB --remove" in said
     assert "Label next: V0RBF1NC   agenteval label V0RBF1NC passed|failed" in said
     assert "01M83" not in said
+
+
+@pytest.mark.parametrize(
+    ("bits", "words"),
+    [(4.2, "simple"), (8.8, "specific"), (17.3, "very specific: it may fit these runs only")],
+)
+def test_how_much_a_suggestion_says_is_in_words(bits: float, words: str) -> None:
+    one = Suggestion("calls it", "ToolResponse", "{}", 1, 3, 3, bits, 1.0, left_out=2, passes=5, runs=8)
+    said = plain_text(paragraphs(list(facts_of(one, Suggestions((one,), 8, 2, 1)))))
+    assert said == f"✓ agrees with 3 of 3 labels; predicts 2 of 3 without seeing them; passes 5 of 8 runs; {words}"

@@ -53,7 +53,7 @@ class _Rows:
         right = one.agrees == one.labelled
         figures: tuple[Cell, ...] = ((f"agrees {one.agrees} of {one.labelled}", "passed" if right else "error"),)
         if one.left_out is not None:
-            figures = (*figures, (f" ({one.left_out} of {one.labelled} when held out)", "dim"))
+            figures = (*figures, (f" (predicts {one.left_out} of {one.labelled})", "dim"))
         figures = (*figures, (f", passes {one.passes} of {one.runs} ", "dim"))
         return spread(((" ", ""), (one_line(one.title, 300), "")), figures, width)
 
