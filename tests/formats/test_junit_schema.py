@@ -44,6 +44,25 @@ def test_runs_that_end_in_each_way_with_hostile_words(tmp_path: Path) -> None:
     assert "cause: " in "".join(one.text or "" for one in root.iter("system-out"))
 
 
+def test_an_answer_that_is_cut_says_so(tmp_path: Path) -> None:
+    runs: list[Any] = []
+    for number, length in enumerate((20_000, 20_001, 1_020_000)):
+        planned = PlannedRun(
+            f"RUN-{number}", "EXEC-1", number, "/s/a.suite.yaml", "a", f"t{number}", "t", "p", agent="x"
+        )
+        transcript = Transcript(messages=(Message("assistant", "x" * length),), final_output="x" * length)
+        runs.append((planned, RunEnded(planned.id, "failed", 0.0, 1_000, 4_000.0, 1, transcript, why="no")))
+    with Store.open(tmp_path / "h.db") as store:
+        store.import_runs(ExecutionRecord("EXEC-1", "t", "run", "a.suite.yaml", ("/s/a.suite.yaml",), 1), iter(runs))
+        root = ElementTree.fromstring(junit_xml(store, store.execution("EXEC-1")))
+    answers = [case.findall("system-out")[-1].text or "" for case in root.iter("testcase")]
+    assert [one.strip("x").strip() for one in answers] == [
+        "",
+        "… 1 more character: agenteval show RUN-1",
+        "… 1,000,000 more characters: agenteval show RUN-2",
+    ]
+
+
 def test_the_recorded_report_is_valid_and_the_check_finds_what_is_not() -> None:
     root = ElementTree.parse(GOLDEN).getroot()
     assert list(problems(root)) == []

@@ -16,6 +16,7 @@ from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_ba
 from agenteval_tui.analysis.test_gates import TestGates, gates_now
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.core.display import displayable, one_line
+from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.documents.causes import properties_of
 from agenteval_tui.formats.exporters.report_figures import html_comment_escape
 from agenteval_tui.formats.labels import labels_by_run
@@ -144,7 +145,8 @@ def _ending(store: Store, row: RunRow, held: GatedRuns, gates: TestGates, labels
         tag, kind = ("failure", "criterion") if row.status == "failed" else ("error", row.error_kind or "error")
         if excuse:
             tag, kind = "skipped", "quarantine" if row.id in held.excused else "gate"
-        output = transcript.final_output[:_OUTPUT]
+        output, more = transcript.final_output[:_OUTPUT], len(transcript.final_output) - _OUTPUT
+        output += f"\n… {count(more, 'more character')}: agenteval show {row.id}" if more > 0 else ""
         return [
             f"      <{tag} message={message} type={_attribute(kind)}>{_text(said)}</{tag}>",
             f"      <system-out>{_text(output)}</system-out>",
