@@ -291,6 +291,42 @@ async def test_what_is_no_conversation_costs_what_its_answer_says() -> None:
     assert (codes, session.spent) == ([200, 200, 402], 0.6)
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "openai/v1/completions", "openai/v1/embeddings", "openai/v1/images/generations", "openai/v1/images/edits",
+        "openai/v1/audio/speech", "openai/v1/audio/transcriptions", "openai/v1/videos", "anthropic/v1/complete",
+        "gemini/v1beta/models/m:embedContent", "gemini/v1beta/models/m:batchEmbedContents",
+        "gemini/v1beta/models/m:predict", "gemini/v1beta/models/m:predictLongRunning",
+    ],
+)  # fmt: skip
+async def test_what_costs_without_a_count_of_tokens_is_not_taken_for_free(path: str) -> None:
+    session = limited(10)
+    async with proxied(lambda _: Answer(body="{}"), session) as (_, client):
+        codes = [(await client.post(f"/{path}", json={"model": "m"})).status_code for _ in range(2)]
+    assert (codes, session.uncounted, session.known_cost) == ([200, 402], {"m": 1}, None)
+
+
+async def test_what_is_free_needs_no_count_of_tokens() -> None:
+    session = limited(10)
+    free = ("openai/v1/files", "openai/v1/moderations", "anthropic/v1/messages/count_tokens", "openai/v1/threads")
+    async with proxied(lambda _: Answer(body="{}"), session) as (_, client):
+        codes = [(await client.post(f"/{path}", json={"model": "m"})).status_code for path in free]
+        codes.append((await client.get("/openai/v1/videos")).status_code)
+    assert (set(codes), session.uncounted) == ({200}, {})
+
+
+async def test_a_stream_of_an_older_completion_says_what_it_cost() -> None:
+    session = limited(0.5)
+    chunks = [
+        {"model": "m", "choices": [{"text": "x"}], "usage": None},
+        {"model": "m", "choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 1}},
+    ]
+    async with proxied(lambda _: stream_of(*chunks), session) as (_, client):
+        codes = [(await client.post("/openai/v1/completions", json={"model": "m"})).status_code for _ in range(3)]
+    assert (codes, session.spent, session.uncounted) == ([200, 200, 402], 0.6, {})
+
+
 async def test_requests_at_the_same_time_stay_within_the_limit() -> None:
     most = now = 0
 

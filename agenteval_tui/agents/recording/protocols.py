@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -28,6 +29,12 @@ from agenteval_tui.transcripts.model import Usage
 Name = Literal["chat", "responses", "messages", "gemini", ""]
 _QUOTED = 300  # characters of an error that are kept
 _SYSTEM = ("system", "developer")
+_PAID = (
+    "/completions", "/complete", "/embeddings", "/images/generations", "/images/edits", "/images/variations",
+    "/audio/speech", "/audio/transcriptions", "/audio/translations", "/videos", ":embedContent",
+    ":batchEmbedContents", ":predict", ":predictLongRunning",
+)  # fmt: skip
+"""Ends of the paths of other requests that cost something."""
 _ASKED = ("prompt_tokens", "input_tokens", "total_tokens")
 _ANSWERED = ("completion_tokens", "output_tokens")
 
@@ -106,20 +113,23 @@ def read_reply(question: Question, answer: Answer) -> Reply:
 
 
 def used_by(question: Question, answer: Answer) -> tuple[str, Usage] | None:
-    """The model that gave a server's answer, and its usage; None if no model answered. An error costs nothing. Other
-    requests than those to models count if the answer has a usage (embeddings do)."""
+    """The model that gave a server's answer, and its usage (empty: not told); None if no model answered. An error costs
+    nothing. Requests that are not part of a conversation count if they have a usage (embeddings do), or if their
+    endpoint is known to cost something (images do)."""
     if answer.status != 0 and not 200 <= answer.status < 300:
         return None
     body = question.body if isinstance(question.body, Mapping) else {}
     request = read_request(question)
-    named = request.model if request is not None else str(body.get("model") or "")
+    named = request.model if request is not None else str(body.get("model") or "") or _model_in(question.path)
     if protocol_of(question):
         reply = read_reply(question, answer)
         return reply.model or named or "the model", reply.usage
-    said = answer.body if isinstance(answer.body, Mapping) else {}
-    usage = said.get("usage")
-    if question.method != "POST" or is_mcp(question) or not isinstance(usage, Mapping):
+    if question.method != "POST" or is_mcp(question):
         return None
+    said = next((one for one in _said_last(answer) if isinstance(one.get("usage"), Mapping)), None)
+    if said is None:
+        return (named or "the model", Usage()) if question.path.endswith(_PAID) else None
+    usage = said["usage"]
     return str(said.get("model") or named or "the model"), Usage(_tokens(usage, _ASKED), _tokens(usage, _ANSWERED))
 
 
@@ -243,8 +253,7 @@ def _gemini(body: Mapping[str, Any], path: str) -> Request:
         _flush(found, role, texts)
     told = body.get("systemInstruction") or body.get("system_instruction")
     system = content_text(told.get("parts") if isinstance(told, Mapping) else told)
-    model = path.rpartition("/models/")[2].partition(":")[0]
-    return Request(tuple(found.made), system, model)
+    return Request(tuple(found.made), system, _model_in(path))
 
 
 def _function_response(given: Any) -> tuple[str, bool]:
@@ -329,6 +338,22 @@ def _read(reply: ModelReply, answer: Answer) -> Iterator[Any]:
     else:
         yield from reply.take_whole(answer.data().decode("utf-8", "replace"))
     yield from reply.rest()
+
+
+def _said_last(answer: Answer) -> Iterator[Mapping[str, Any]]:
+    """The JSON objects of an answer, the last one first."""
+    if isinstance(answer.body, Mapping):
+        yield answer.body
+    for event in reversed(answer.body) if answer.streamed else ():
+        with suppress(ValueError, RecursionError):
+            said = json.loads(event.partition("data:")[2])
+            if isinstance(said, Mapping):
+                yield said
+
+
+def _model_in(path: str) -> str:
+    """The model that a path of Gemini names."""
+    return path.rpartition("/models/")[2].partition(":")[0] if "/models/" in path else ""
 
 
 def _tokens(usage: Mapping[str, Any], names: Sequence[str]) -> int | None:
