@@ -152,6 +152,25 @@ async def test_what_a_run_that_is_stopped_has_used_is_counted_and_its_answers_ar
     assert [one.answer.succeeded for one in read(tmp_path / "c.jsonl").exchanges] == [True]
 
 
+async def test_embeddings_count_in_what_a_run_used(tmp_path: Path) -> None:
+    def answers(request: Request) -> Answer:
+        if "input" not in request.json:
+            return model(request)
+        usage = {"prompt_tokens": 1_000_000, "total_tokens": 1_000_000}
+        return Answer(body=json.dumps({"model": "gpt-4o", "data": [], "usage": usage}))
+
+    asks = """
+body = json.dumps({"model": "gpt-4o", "input": "x"}).encode()
+urllib.request.urlopen(urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/embeddings", body)).read()
+"""
+    config = command(tmp_path)
+    (tmp_path / "agent.py").write_text(LOOP + asks + "print(answer(sys.stdin.read()))\n", "utf-8")
+    async with ScriptedServer(answers) as server:
+        found, _ = await run(config, tmp_path, {"OPENAI_BASE_URL": server.url}, "Where is it?")
+    assert found.usage.input_tokens == 1_002_000
+    assert found.usage.cost == pytest.approx(2.5 + 2 * (1000 * 2.5 + 100 * 10) / 1e6)
+
+
 async def test_a_python_function_is_captured_and_its_own_words_are_its_answer(
     server: ScriptedServer, tmp_path: Path
 ) -> None:

@@ -34,7 +34,7 @@ from agenteval_tui.agents.recording.keys import keys_of
 from agenteval_tui.agents.recording.live_transcript import transcripts
 from agenteval_tui.agents.recording.options import CassetteOptions, cassette_options
 from agenteval_tui.agents.recording.playback import Playback
-from agenteval_tui.agents.recording.protocols import read_reply, read_request
+from agenteval_tui.agents.recording.protocols import used_by
 from agenteval_tui.agents.recording.providers import environment, upstreams
 from agenteval_tui.agents.recording.proxy import Proxy
 from agenteval_tui.agents.recording.session import Cost, Session
@@ -269,16 +269,13 @@ class CapturingAgent:
         """What each answer used. What came from the cassette was paid for when it was recorded."""
         events: list[AgentEvent] = []
         for one in exchanges:
-            request = read_request(one.question)
-            if request is None:
-                continue
-            reply = read_reply(one.question, one.answer)
-            if reply.usage == Usage():
+            model, usage = used_by(one.question, one.answer) or ("", Usage())
+            if usage == Usage():
                 continue
             cost: float | None = 0.0
             if one.live:
-                cost = self._cost(reply.model or request.model, reply.usage) if self._cost is not None else None
-            events.append(UsageReported(replace(reply.usage, cost=cost)))
+                cost = self._cost(model, usage) if self._cost is not None else None
+            events.append(UsageReported(replace(usage, cost=cost)))
         return events
 
 
