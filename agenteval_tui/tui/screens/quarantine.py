@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-import click
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from agenteval_tui.analysis.overview import SuiteOverview
-from agenteval_tui.cli.param_types import Until
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.timespan import moment_from
 from agenteval_tui.history import quarantines
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.quarantines import DEFAULT_DAYS, Quarantine
@@ -115,9 +115,9 @@ class QuarantineScreen(Sheet["str | None"]):
             )
             return
         try:
-            until = quarantines.default_until() if text == f"{DEFAULT_DAYS}d" else Until().convert(text, None, None)
-        except click.ClickException as wrong:
-            self.query_one(Note).complain(AgentevalError(wrong.format_message()))
+            until = quarantines.default_until() if text == f"{DEFAULT_DAYS}d" else moment_from(text, now_ms())
+        except ValueError as wrong:
+            self.query_one(Note).complain(AgentevalError(str(wrong)))
             return
         one = Quarantine(
             self._suite,
