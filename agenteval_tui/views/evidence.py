@@ -19,12 +19,12 @@ from agenteval_tui.views.comparison_text import comparison_text
 from agenteval_tui.views.divergence import parting_text
 from agenteval_tui.views.evidence_comparison import comparison_title, comparisons, hidden_differences
 from agenteval_tui.views.label import label_text
-from agenteval_tui.views.model import Heading, Node, Paragraph, Span, Text, Tree, View, outcome_text, text
+from agenteval_tui.views.model import OUTCOMES, Heading, Node, Paragraph, Span, Text, Tree, View, outcome_text, text
 
 SIGNS: dict[Mark, Span] = {
-    "passed": ("✓", "good"),
-    "failed": ("✗", "bad"),
-    "error": ("!", "broken"),
+    "passed": OUTCOMES["passed"],
+    "failed": OUTCOMES["failed"],
+    "error": OUTCOMES["error"],
     "info": ("·", "dim"),
     "near": ("≈", "near"),
 }

@@ -43,10 +43,10 @@ ASCII = str.maketrans(
         "░": ".",
         "−": "-",
     }
-    | {"⚠": "!", "◆": "*", "◇": "o"}
+    | {"⚠": "!", "◆": "*", "◇": "o", "○": ".", "◐": "*"}
     | dict(zip(LEVELS, "_.-:=+*#", strict=True))
 )
-"""The signs of views where a medium has ASCII only."""
+"""The signs of views and states where a medium has ASCII only."""
 
 
 def outcome_text(outcome: str) -> Span:

@@ -7,21 +7,23 @@ import os
 import sys
 
 from agenteval_tui.tui.styled_text import Cell
+from agenteval_tui.views.model import ASCII, OUTCOMES
 
-_GLYPHS = {
-    "passed": ("✓", "+", "passed"),
-    "failed": ("✗", "x", "failed"),
-    "error": ("!", "!", "error"),
-    "queued": ("○", ".", "dim"),
-    "running": ("◐", "*", "running"),
-    "grading": ("◐", "*", "running"),
-    "cancelled": ("–", "-", "dim"),
-    "interrupted": ("–", "-", "error"),
-    "none": ("–", "-", "dim"),
-    "skipped": ("·", ".", "dim"),
-    "needs_review": ("?", "?", "review"),
-    "flaky": ("~", "~", "flaky"),
-    "finished": ("✓", "+", "dim"),
+_SIGNS = {outcome: sign for outcome, (sign, _) in OUTCOMES.items()} | {
+    "queued": "○",
+    "running": "◐",
+    "grading": "◐",
+    "interrupted": "–",
+    "none": "–",
+    "flaky": "~",
+    "finished": "✓",
+}
+_TOKENS = {
+    **{outcome: outcome for outcome in ("passed", "failed", "error", "running", "flaky")},
+    **dict.fromkeys(("queued", "cancelled", "none", "skipped", "finished"), "dim"),
+    "grading": "running",
+    "interrupted": "error",
+    "needs_review": "review",
 }
 _NO_LOCALE = ("C", "POSIX")
 _COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
@@ -46,16 +48,13 @@ WARNING = "▲" if UNICODE else "^"
 
 def glyph(outcome: str) -> str:
     """The sign of an outcome or status: one cell; ASCII where the locale has no UTF-8."""
-    found = _GLYPHS.get(outcome)
-    if found is None:
-        return " "
-    return found[0] if UNICODE else found[1]
+    sign = _SIGNS.get(outcome, " ")
+    return sign if UNICODE else sign.translate(ASCII)
 
 
 def token(outcome: str) -> str:
     """The style token of an outcome or status."""
-    found = _GLYPHS.get(outcome)
-    return found[2] if found else ""
+    return _TOKENS.get(outcome, "")
 
 
 def word(outcome: str) -> str:
