@@ -1,10 +1,11 @@
-"""Figures as people read them: shares, points and intervals with as many digits as it takes to stay true."""
+"""Figures as people read and type them: shares and intervals have as many digits as it takes to stay true."""
 
 from __future__ import annotations
 
 import time
 
 _MOST_DECIMALS = 6
+_MOST_DIGITS = 15  # Python refuses to read more than a few thousand, and nothing that is asked for has as many
 
 
 def percent(share: float | None, decimals: int = 0) -> str:
@@ -91,6 +92,15 @@ def clock(seconds: float | None) -> str:
     return f"{minutes}:{rest:02}" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
 
 
+def spoken_seconds(seconds: float) -> str:
+    """A wait as it was asked for, and in words where it is long: `7 s`, `86400 s (24 h)`, `600000 s (6.9 days)`."""
+    exact = f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.3g} s"
+    for unit, size in (("days", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{exact} ({seconds / size:.3g} {unit})"
+    return exact
+
+
 def dollars(cost: float | None) -> str:
     """`$12.34`, `$0.0180`: of small sums the parts of a cent; `< $0.0001`; "" for None."""
     if cost is None:
@@ -159,6 +169,11 @@ def moment(milliseconds: int | None) -> str:
     if not milliseconds:
         return ""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(milliseconds / 1000))
+
+
+def typed_whole(text: str) -> int | None:
+    """The whole number that a person typed; None for another text, or for more than 15 digits."""
+    return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else None
 
 
 def _enough(shares: tuple[float, ...], least: int) -> list[str]:

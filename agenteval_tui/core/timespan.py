@@ -14,15 +14,6 @@ _SPAN = re.compile(r"(\d{1,4})\s*([hdw])", re.IGNORECASE)
 _MS = {"h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 
 
-def spoken_seconds(seconds: float) -> str:
-    """A wait as it was asked for, and in words where it is long: `7 s`, `86400 s (24 h)`, `600000 s (6.9 days)`."""
-    exact = f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.3g} s"
-    for unit, size in (("days", 86_400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{exact} ({seconds / size:.3g} {unit})"
-    return exact
-
-
 def in_future(started_ms: int | None) -> bool:
     """Whether a stored start (milliseconds since 1970) lies ahead of this machine's clock, by five minutes or more."""
     return started_ms is not None and started_ms > now_ms() + _SLACK_MS

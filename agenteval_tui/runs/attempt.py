@@ -29,8 +29,7 @@ from agenteval_tui.agents.base import (
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.registry import is_model
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.core.numbers import count
-from agenteval_tui.core.timespan import spoken_seconds
+from agenteval_tui.core.numbers import count, spoken_seconds
 from agenteval_tui.history.records import FailedAttempt
 from agenteval_tui.runs.events import AttemptFailed, RunShown, RunStarted, RunState, Tell, TurnStarted
 from agenteval_tui.runs.plan.conversation import answers_last

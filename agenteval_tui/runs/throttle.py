@@ -14,7 +14,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from agenteval_tui.agents.base import Failed
-from agenteval_tui.core.timespan import spoken_seconds
+from agenteval_tui.core.numbers import spoken_seconds
 from agenteval_tui.runs.attempt import RunAttempts
 from agenteval_tui.runs.events import Tell, Throttled
 from agenteval_tui.runs.execution_state import ExecutionState

@@ -11,7 +11,7 @@ import pytest
 from shop import app_on, copy_samples, run_samples, settle, text_of, until
 from textual.widgets import Input
 
-from agenteval_tui.core.typed_number import typed_whole
+from agenteval_tui.core.numbers import typed_whole
 from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.runs.recorded_program import ReplayPrice
 from agenteval_tui.runs.recording_request import RecordingRequest

@@ -20,8 +20,8 @@ from agenteval_tui.agents.base import Failed
 from agenteval_tui.agents.http.chunk_coalescing import NoAnswerBytesError, NotHttpError
 from agenteval_tui.agents.http.connection_pool import named_source
 from agenteval_tui.agents.http.proxies import PAGE, Proxy
+from agenteval_tui.core.numbers import spoken_seconds
 from agenteval_tui.core.phrasing import on_one_line
-from agenteval_tui.core.timespan import spoken_seconds
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from agenteval_tui.core.typed_number import typed_whole
+from agenteval_tui.core.numbers import typed_whole
 from agenteval_tui.runs.plan.model import PlanOptions
 
 CACHES = (("", "off"), ("first", "first repetition only"), ("all", "every repetition"))

@@ -14,8 +14,7 @@ from textual.worker import Worker
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.numbers import count
-from agenteval_tui.core.typed_number import typed_whole
+from agenteval_tui.core.numbers import count, typed_whole
 from agenteval_tui.core.typed_path import typed_path
 from agenteval_tui.runs.fork.edits import changeable
 from agenteval_tui.runs.fork.model import ForkRequest

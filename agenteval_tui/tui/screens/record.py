@@ -17,9 +17,8 @@ from agenteval_tui.agents.recording.providers import PROVIDERS, upstreams
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
-from agenteval_tui.core.numbers import count, dollars
+from agenteval_tui.core.numbers import count, dollars, typed_whole
 from agenteval_tui.core.phrasing import listed
-from agenteval_tui.core.typed_number import typed_whole
 from agenteval_tui.core.typed_path import current_folder, typed_path
 from agenteval_tui.runs.recording_request import ListeningRequest, RecordingRequest, ReplayRequest
 from agenteval_tui.suites.environment import environment_for

@@ -19,7 +19,7 @@ from agenteval_tui.analysis.lint import CUT, user_agents
 from agenteval_tui.analysis.overview import Overview
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.ids import criterion_names
-from agenteval_tui.core.typed_number import typed_whole
+from agenteval_tui.core.numbers import typed_whole
 from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.criterion_templates import Starter
 from agenteval_tui.grading.spec import CriterionSpec
