@@ -111,7 +111,7 @@ async def test_what_people_and_judges_said_stands_beside_the_verdict(fresh: tupl
         shown = text_of(app)
         assert "5 of 5  kim" in shown
         assert "the order is right" in shown
-        assert "⚠" in shown, "kim says otherwise than the verdict"
+        assert "▲" in shown, "kim says otherwise than the verdict"
         assert "run 3 of 3" in shown
         assert "labels: 0 of 1 agree" in shown
         assert "1 reply, $0.50; 1 failed attempt" in shown
@@ -440,3 +440,58 @@ async def test_a_search_that_is_over_leaves_no_number_of_hits(fresh: tuple[Path,
         await pilot.press("slash", "a", "escape")
         await settle(pilot)
         assert text_of(app).splitlines()[2] == title
+
+
+@pytest.mark.parametrize("size", [(80, 24), (140, 45)])
+async def test_who_left_while_typing_does_not_type_at_the_next_start(
+    fresh: tuple[Path, Path, list[str]], size: tuple[int, int]
+) -> None:
+    suites, db, runs = fresh
+    app = app_on(suites, db)
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        app.inspect(runs[0])
+        await settle(pilot)
+        await pilot.press("e", "x")
+        await settle(pilot)
+        assert app.screen.pane == "config"
+        await app.action_quit()
+    again = app_on(suites, db)
+    async with again.run_test(size=size) as pilot:
+        await settle(pilot)
+        screen = again.screen
+        assert isinstance(screen, InspectScreen)
+        assert screen.shown_run == runs[0]
+        edited = screen.config.editor.text
+        assert edited.startswith("x")
+        await pilot.press("5")
+        await settle(pilot)
+        assert again.screen is not screen, "a number goes to a screen"
+        assert screen.config.editor.text == edited
+
+
+@pytest.mark.parametrize(("height", "typed", "else_"), [(38, 1, 1), (45, 3, 3)])
+async def test_problems_have_more_room_on_tall_screens_and_while_nobody_types(
+    fresh: tuple[Path, Path, list[str]], height: int, typed: int, else_: int
+) -> None:
+    suites, db, runs = fresh
+    app = app_on(suites, db)
+
+    def seen() -> tuple[int, bool]:
+        shown = text_of(app)
+        assert "problems 3" in shown
+        return sum(f"1:{column} " in shown for column in (23, 38, 53)), "… " in shown.split("problems 3")[1]
+
+    async with app.run_test(size=(140, height)) as pilot:
+        await settle(pilot)
+        app.inspect(runs[0])
+        await settle(pilot)
+        screen = app.screen
+        assert isinstance(screen, InspectScreen)
+        await pilot.press("e")
+        screen.config.editor.replace_all('{"metrics": [{"type": "A"}, {"type": "B"}, {"type": "C"}]}')
+        await settle(pilot)
+        assert seen() == (typed, typed < 3)
+        await pilot.press("escape")
+        await settle(pilot)
+        assert seen() == (else_, else_ < 3)

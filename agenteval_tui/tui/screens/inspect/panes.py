@@ -303,8 +303,12 @@ class EvidencePane(TitledPane[InspectController]):
 
 ROOMY = 36
 """A screen with at least this many rows has room for blocks of a fixed height below the config."""
-PROBLEM_ROWS = 7
-"""The fixed height of the block of problems, so that nothing moves when a key breaks the config."""
+TALL = 44
+"""A screen with at least this many rows shows more problems."""
+PROBLEM_ROWS, TALL_PROBLEM_ROWS = 7, 11
+"""The fixed height of the block of problems while one types, so that nothing moves when a key breaks the config."""
+MOST_ROWS, TALL_MOST_ROWS = 11, 20
+"""Its height else."""
 
 
 class ConfigPane(TitledPane[InspectController]):
@@ -368,10 +372,13 @@ class ConfigPane(TitledPane[InspectController]):
         """Show the verdict and the problems of the config in the editor."""
         state, text = self._controller, self.editor.text
         result, diagnostics = state.result, state.diagnostics
-        roomy = self.screen.has_class("roomy")
+        tall = self.screen.has_class("tall")
+        rows = TALL_MOST_ROWS if tall else MOST_ROWS
+        if self.screen.has_class("roomy") and self.has_class("active"):
+            rows = TALL_PROBLEM_ROWS if tall else PROBLEM_ROWS
         most = 3 if self.screen.size.height < 30 else 5
         self.query_one("#problems", LineBlock).show(
-            lambda width: problem_lines(result, diagnostics, text, width, most, PROBLEM_ROWS if roomy else None)
+            lambda width: problem_lines(result, diagnostics, text, width, most, rows)
         )
         self.retitle()
 

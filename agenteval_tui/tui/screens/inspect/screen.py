@@ -75,6 +75,7 @@ from agenteval_tui.tui.screens.inspect.forks import (
 )
 from agenteval_tui.tui.screens.inspect.panes import (
     ROOMY,
+    TALL,
     ConfigPane,
     EvidencePane,
     TranscriptPane,
@@ -177,6 +178,7 @@ class InspectScreen(FrameScreen):
         narrow = size.width < self.NARROW
         self.set_class(narrow, "narrow")
         self.set_class(not narrow and size.height >= ROOMY, "roomy")
+        self.set_class(not narrow and size.height >= TALL, "tall")
 
     def on_unmount(self) -> None:
         self.controller.keep_drafts()
@@ -210,7 +212,8 @@ class InspectScreen(FrameScreen):
             # Meanwhile another run may have been asked for.
             if self.controller.bench is None and self._restoring:
                 self.open_run(run, criterion=criterion, view=pane if pane in INSPECT_TABS else "transcript")
-                if pane in self.panes:
+                # Who starts the app means its keys, also where the last start ended in a text.
+                if pane in self.panes and pane != "config":
                     self._focus_pane(pane)
 
         def again() -> None:
@@ -498,6 +501,8 @@ class InspectScreen(FrameScreen):
         self.query_one("#run").set_class(self.view != "transcript", "compares")
         self.retitle()
         self._draw_bars()
+        if self.controller.bench is not None:
+            self.config.draw()
 
     def _focus_pane(self, name: str) -> None:
         self._set_pane(name)
@@ -937,7 +942,7 @@ class InspectScreen(FrameScreen):
             return state.bench if state.result is not None else None
         name = one_line(state.criterion_name, 60)
         if state.is_unreadable:
-            self._say(f"Not graded: the config has an error. Press {{inspect.fix}} for a fix: {name}")
+            self._say(f"{name} could not be graded: its config has an error. Press {{inspect.fix}} to fix it.")
         else:
             self._say(f"{name} does not fail on this run.")
         return None
