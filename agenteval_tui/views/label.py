@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from agenteval_tui.analysis.workbench import Agreement
 
 RATINGS = {1: "bad", 2: "more bad than good", 3: "undecided", 4: "good", 5: "very good"}
-WARNING: Span = ("⚠", "broken")
+WARNING: Span = ("▲", "broken")
 """Beside a label that contradicts the verdict."""
 _UNKNOWN = "criterion unknown"
 """Of a label from an older history that several criteria of the run could be about: it decides none of these."""

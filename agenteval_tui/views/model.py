@@ -43,7 +43,7 @@ ASCII = str.maketrans(
         "░": ".",
         "−": "-",
     }
-    | {"⚠": "!", "◆": "*", "◇": "o", "○": ".", "◐": "*"}
+    | {"▲": "^", "◆": "*", "◇": "o", "○": ".", "◐": "*"}
     | dict(zip(LEVELS, "_.-:=+*#", strict=True))
 )
 """The signs of views and states where a medium has ASCII only."""

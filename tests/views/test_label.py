@@ -34,7 +34,7 @@ def test_labels_stand_one_below_the_other_with_their_comments() -> None:
     labels = [(TONE, True), (WHOLE, False), (UNKNOWN, False)]
     lines = [
         "labels",
-        " ⚠ ✗ failed, 2 of 5  kim",
+        " ▲ ✗ failed, 2 of 5  kim",
         "   too rude",
         " the run: ✓ passed",
         " criterion unknown: ✓ 4 of 5  lee",
@@ -42,7 +42,7 @@ def test_labels_stand_one_below_the_other_with_their_comments() -> None:
     assert plain_text(labels_view(labels)).splitlines() == lines
     assert [plain_line(line) for line in view_lines(labels_view(labels), 60)] == lines
     old = plain_text(labels_view(labels, 121_000)).splitlines()
-    assert (old[1], old[3]) == (" ⚠ ✗ failed, 2 of 5  kim  2 min ago", " the run: ✓ passed  2 min ago")
+    assert (old[1], old[3]) == (" ▲ ✗ failed, 2 of 5  kim  2 min ago", " the run: ✓ passed  2 min ago")
     assert labels_view(()) == ()
     long = view_lines(labels_view([(Label("RUN", 1, "tone", "word " * 60), False)]), 30)
     assert len(long) > 10, "a long comment is not cut"
@@ -61,5 +61,5 @@ def test_what_came_of_a_label() -> None:
 def test_how_verdicts_agree_with_labels() -> None:
     assert agreement_text(Agreement(), edited=True) == ()
     said = plain(agreement_text(Agreement(4, 3, 2, ["a"]), edited=True))
-    assert said == "labels: 3 of 4 agree, 2 with this edit  ⚠ 1 flip against a label"
+    assert said == "labels: 3 of 4 agree, 2 with this edit  ▲ 1 flip against a label"
     assert plain(agreement_text(Agreement(4, 3, 3), edited=False)) == "labels: 3 of 4 agree"
