@@ -32,7 +32,7 @@ from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
-from agenteval_tui.core.numbers import count
+from agenteval_tui.core.numbers import count, dollars
 from agenteval_tui.core.phrasing import listed
 from agenteval_tui.formats.documents.recording import RecordedProgram, miss_document, volatile_document
 from agenteval_tui.history.records import RunRow
@@ -351,7 +351,7 @@ def _report(
         parts.append(f"{from_cassette} answered from the cassette")
     if recording.spent:
         least = "at least " if recording.unpriced or recording.uncounted else ""
-        parts.append(f"{least}${recording.spent:.4f}")
+        parts.append(f"{least}{dollars(recording.spent)}")
     out.line()
     out.line(("recorded ", "dim"), ", ".join(parts))
     if written.fork_of is not None:

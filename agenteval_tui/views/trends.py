@@ -35,7 +35,7 @@ SAID: dict[Shown, Callable[[float], str]] = {
     "rate": lambda value: f"{value * 100:.0f} %",
     "latency": numbers.duration,
     "tokens": lambda value: f"{value:,.0f}" if value < 100_000 else f"{value / 1000:,.0f}k",
-    "cost": lambda value: f"${value:.2f}" if value >= 0.1 or not value else f"${value:.4f}",
+    "cost": lambda value: f"${value:.2f}" if value >= 0.1 or not value else numbers.dollars(value),
     "steps": lambda value: f"{value:.3g}",
 }
 """A value of each measure in a few characters."""

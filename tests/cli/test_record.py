@@ -151,6 +151,14 @@ def test_a_program_is_recorded_graded_and_replayed_without_a_server(
     assert 'recorded "Where is my order #W1?", now "Where is order 2?"' in missed.out
 
 
+def test_what_cost_almost_nothing_is_not_said_to_be_free(cli: Any, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
+    said = {"model": "gpt-4o", "choices": [{"index": 0, "message": {"role": "assistant", "content": "hi"}}]}
+    with serving(lambda _: Answer(body=json.dumps({**said, "usage": usage}))) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        assert "1 request, 0 tool calls, < $0.0001" in cli("record", *agent()).out
+
+
 def test_live_after_a_miss_adds_to_the_cassette(cli: Any, model: Any) -> None:
     assert cli("record", "--cassette", "c.jsonl", "--calibrate", *agent()).code == 0
     model.requests.clear()

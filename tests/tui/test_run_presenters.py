@@ -123,6 +123,16 @@ def test_signs_have_words() -> None:
     assert next(reversed(grid.flying)) == "x0-35"
 
 
+@pytest.mark.parametrize(
+    ("limit", "said"), [(0.004, "$0.0873 of $0.004"), (0.05, "$0.0873 of $0.05"), (0.1, "$0.09 of $0.10")]
+)
+def test_a_small_limit_is_not_rounded_away(limit: float, said: str) -> None:
+    view = a_busy_execution()
+    assert view.planned is not None
+    view.planned = replace(view.planned, max_cost=limit)
+    assert said in "\n".join(map(plain, facts(view, agents_of(view), Expected(), (), 140)))
+
+
 def test_facts_say_plan_limits_judges_and_who_is_slow() -> None:
     view = a_busy_execution()
     slow = [(one, one.wait_s) for one in view.throttled.values()]

@@ -23,6 +23,7 @@ from agenteval_tui.views import terminal
 from agenteval_tui.views.flaky import flaky_table, flaky_view, suggestions_view
 from agenteval_tui.views.model import ASCII, Table, View, plain
 from agenteval_tui.views.trends import (
+    SAID,
     alert_lines,
     alerts_table,
     break_text,
@@ -49,6 +50,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 def printed(view: View | Table, width: int = 100) -> list[str]:
     return [plain(line) for line in terminal.lines((view,) if isinstance(view, Table) else view, width)]
+
+
+@pytest.mark.parametrize(
+    ("cost", "said"), [(0.0, "$0.00"), (0.00002, "< $0.0001"), (0.0018, "$0.0018"), (0.25, "$0.25"), (12.3, "$12.30")]
+)
+def test_a_cost_is_not_rounded_to_nothing(cost: float, said: str) -> None:
+    assert SAID["cost"](cost) == said
 
 
 def test_figures_over_time_are_a_row_a_day_and_one_over_all(store: Store) -> None:

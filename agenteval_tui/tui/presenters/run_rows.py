@@ -226,12 +226,18 @@ def agents_of(view: ExecutionView) -> list[str]:
     return list(dict.fromkeys(ref.agent for ref in view.planned.runs)) if view.planned is not None else []
 
 
+_CENTS = 0.1  # US dollars; a limit below is not said in cents
+
+
 def _money(whole: float | None, most: float | None, expected: float | None) -> list[Cell]:
     """`$0.08 of $1.00`: what all of it cost, as a limit counts it."""
     if most is not None:
         # Until a price is known the limit is said all the same.
         near = whole is not None and whole >= most * 0.8
-        return [(f"${whole or 0:.2f}", "error" if near else ""), (f" of ${most:.2f}", "dim")]
+        small = most < _CENTS  # in cents it would say nothing
+        spent = short_dollars(whole) or "$0.00" if small else f"${whole or 0:,.2f}"
+        limit = short_dollars(most) if small else f"${most:,.2f}"
+        return [(spent, "error" if near else ""), (f" of {limit}", "dim")]
     if whole:
         about = f" of about {short_dollars(expected)}" if expected else ""
         return [(short_dollars(whole), ""), (about, "dim")]
