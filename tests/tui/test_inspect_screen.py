@@ -495,3 +495,28 @@ async def test_problems_have_more_room_on_tall_screens_and_while_nobody_types(
         await pilot.press("escape")
         await settle(pilot)
         assert seen() == (else_, else_ < 3)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (140, 45)])
+async def test_who_types_at_the_end_of_a_long_config_sees_what_is_typed(
+    fresh: tuple[Path, Path, list[str]], size: tuple[int, int]
+) -> None:
+    suites, db, runs = fresh
+    app = app_on(suites, db)
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        app.inspect(runs[0])
+        await settle(pilot)
+        screen = app.screen
+        assert isinstance(screen, InspectScreen)
+        await pilot.press("e")
+        await settle(pilot)
+        editor = screen.config.editor
+        editor.load("\n".join(f"// line {number}" for number in range(100)) + "\n" + editor.text)
+        await pilot.press("ctrl+end")
+        await settle(pilot)
+        # What is below the editor grows with the problem, and takes rows of it.
+        await pilot.press("x")
+        await settle(pilot)
+        assert 0 <= editor.cursor_cell.y - editor.scroll_offset.y < editor.content_size.height
+        assert "x" in text_of(app)

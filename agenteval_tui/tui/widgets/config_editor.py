@@ -408,6 +408,11 @@ class ConfigEditor(QuietTextArea):
         # Not at once: a click that gives the focus means the character that is under the mouse now.
         self.call_after_refresh(self.scroll_cursor_visible)
 
+    def on_resize(self) -> None:
+        """Who types sees the cursor, also where what is below took rows."""
+        if self.has_focus:
+            self.call_after_refresh(self.scroll_cursor_visible)
+
     def on_blur(self) -> None:
         """The cursor goes with the focus."""
         self.close_popup()
