@@ -73,7 +73,7 @@ async def _watch(live: Live, take: Callable[[Event], None], leaves: bool, stream
 
     following = asyncio.create_task(follow())
     leaving = asyncio.create_task(left.wait())
-    with handle_interrupt(loop, stop):
+    with handle_interrupt(loop, stop, at_hangup=False):  # the execution goes on in a process of its own
         try:
             await asyncio.wait({following, leaving}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -87,10 +87,15 @@ async def _watch(live: Live, take: Callable[[Event], None], leaves: bool, stream
 
 
 @contextmanager
-def handle_interrupt(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Iterator[None]:
-    """While this lasts, call `stop` on Ctrl-C and SIGTERM."""
+def handle_interrupt(
+    loop: asyncio.AbstractEventLoop, stop: Callable[[], None], *, at_hangup: bool = True
+) -> Iterator[None]:
+    """While this lasts, call `stop` on Ctrl-C and SIGTERM, and `at_hangup` also when the terminal closes (not below
+    nohup)."""
     added = []
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number == signal.SIGHUP and (not at_hangup or signal.getsignal(number) is signal.SIG_IGN):
+            continue
         try:
             loop.add_signal_handler(number, stop)
             added.append(number)

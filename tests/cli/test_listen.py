@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from terminal import Terminal
 
 from agenteval_tui.formats.otlp.receiver import Receiver
 from agenteval_tui.history.store import Store
@@ -97,3 +102,20 @@ def test_each_run_is_a_document(cli: CommandLine, monkeypatch: pytest.MonkeyPatc
 def test_a_port_in_use_and_missing_criteria_are_one_sentence(cli: CommandLine, tmp_path: Path) -> None:
     assert "no such file" in cli("listen", "--criteria", tmp_path / "none.yaml").err
     assert cli("listen", "--port", 70000).code == 2
+
+
+def test_what_came_is_stored_when_the_terminal_closes(tmp_path: Path) -> None:
+    """A trace that is not complete yet, too: its program was told that it arrived."""
+    db = tmp_path / "h.db"
+    words = [sys.executable, "-m", "agenteval_tui", "--db", str(db), "listen", "--port", "0", "--patience", "3600"]
+    terminal = Terminal(words)
+    terminal.wait_for("Ctrl-C ends it")
+    address = re.search(r"http://127\.0\.0\.1:\d+", terminal.text)
+    assert address is not None
+    httpx.post(f"{address.group()}/v1/traces", json=body({**SPAN, "parentSpanId": "00f067aa0ba902b8"}))
+    os.close(terminal.fd)  # the kernel sends SIGHUP to the session
+    while terminal.exit_code() is None:
+        time.sleep(0.01)
+    with Store.open_to_look(db) as store:
+        (execution,) = store.executions()
+        assert (execution.runs, execution.ended, execution.status) == (1, 1, "finished")
