@@ -44,7 +44,8 @@ def _marks() -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=4096)
-def _is_mark(char: str) -> bool:
+def is_mark(char: str) -> bool:
+    """Whether it is shown on the letter before it, in no cell of its own."""
     return _marks().match(char) is not None and _hidden().match(char) is None
 
 
@@ -123,7 +124,7 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
         last = place + 1
         if char == "\r" and text[last : last + 1] == "\n":
             yield char, ""
-        elif not _is_mark(char):
+        elif not is_mark(char):
             shown = stand_in(char)
             if shown:  # what is left out parts no marks
                 before, marks, stacked = shown, 0, 0

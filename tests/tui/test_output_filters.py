@@ -140,6 +140,13 @@ def test_the_filter_leaves_nothing_and_keeps_the_width(text: str) -> None:
         assert cell_len(filtered.text) == cell_len(text)
 
 
+@pytest.mark.parametrize("text", ["\u0301", "\ua8b4", " \u0301", "a \u0301\u0301b", "\t\u0301"])
+def test_a_mark_on_no_letter_takes_no_cell(text: str) -> None:
+    (filtered,) = DisplaySafe().apply([Segment(text)], Color(0, 0, 0))
+    assert cell_len(filtered.text) == sum(map(cell_len, text))
+    assert displayable(filtered.text) == filtered.text
+
+
 def test_the_filter_lets_what_is_harmless_through_untouched() -> None:
     for text in ("plain", "Grüße, 日本語 ✓ ◐ ▌", "e\u0301", "│ ▁▃▅"):
         segment = Segment(text)

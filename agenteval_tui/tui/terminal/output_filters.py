@@ -17,7 +17,7 @@ from textual.color import Color
 from textual.filter import LineFilter
 from textual.notifications import Notification
 
-from agenteval_tui.core.display import displayable, stand_in
+from agenteval_tui.core.display import displayable, is_mark, stand_in
 
 LONGEST_NOTE = 600  # characters of a notification
 MOST_ROWS = 8  # and its lines
@@ -56,12 +56,14 @@ def _is_harmless(text: str) -> bool:
 
 def sanitize(text: str) -> str:
     """`text` (a piece of one line) without anything that a terminal acts on, in as many cells as it had."""
-    # Marks that are too many on one letter are dropped by `displayable`; they take no cell.
+    # Marks that are too many on one letter are dropped by `displayable`; they take no cell. Those on no letter it would
+    # put on a dot, which takes one.
     kept: list[str] = []
     for char in text:
         shown = "" if char in "\n\t" else stand_in(char)
         if shown == char:
-            kept.append(char)
+            if not is_mark(char) or (kept and not kept[-1][-1].isspace()):
+                kept.append(char)
         elif (width := cell_len(char)) > 0:
             kept.append((shown or "·").ljust(width)[:width])
     return displayable("".join(kept))
