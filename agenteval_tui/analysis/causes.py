@@ -116,14 +116,16 @@ def group_failures(store: Store, scope: Scope) -> Causes:
 
     Some evidence is read: that of a few runs of each cause, for what they have in common.
     """
-    now = stored.failures(store, scope.runs)
-    then = stored.failures(store, scope.before) if scope.before else []
-    by_cause = _grouped(now)
-    before = {signature: {one.run for one in found} for signature, found in _grouped(then).items()}
-    ran = store.read(lambda c: stored.tests_of(c, scope.before)) if scope.before else set()
-    gone = {signature: found for signature, found in _grouped(then).items() if signature not in by_cause}
-    facts = store.read(lambda c: _Facts.read(c, scope, [*now, *then]))
+    # One look at the history for both: the end of an execution waits for this.
+    failures = stored.failures(store, [*scope.runs, *scope.before])
+    earlier = frozenset(scope.before)
+    now = [one for one in failures if one.run not in earlier]
+    by_cause, before = _grouped(now), _grouped(one for one in failures if one.run in earlier)
+    gone = {signature: found for signature, found in before.items() if signature not in by_cause}
+    facts = store.read(lambda c: _Facts.read(c, scope, failures))
     facts.since = store.read(lambda c: _since(c, [*by_cause, *gone]))
+    unknown = by_cause.keys() - before.keys()
+    ran = store.read(lambda c: stored.tests_of(c, scope.before)) if unknown and scope.before else set()
     failed = len({one.run for one in now})
     groups = []
     for signature, found in by_cause.items():
