@@ -11,6 +11,7 @@ from agenteval_tui.runs.agent_factory import Configured, options_of
 from agenteval_tui.views.model import Fact, Facts, Heading, Paragraph, Span, Text, View, paragraphs, text
 
 _SIGNS: dict[bool | None, Span] = {True: ("✓", "good"), False: ("!", "broken"), None: ("·", "dim")}
+_STEP = 22  # cells before what a step found
 _SAID = {True: "yes", False: "no", None: "unknown"}
 
 
@@ -52,7 +53,7 @@ def report_view(report: CheckReport) -> View:
     sign, token = _SIGNS[report.ok]
     view: View = paragraphs([text((f"{sign} {report.message}", token))])
     view += (Facts((Fact("remedy", text(report.mend)),)),) if report.mend else ()
-    return (*view, Paragraph(()), *paragraphs(_steps(report))) if report.steps else view
+    return (*view, Paragraph(()), *paragraphs(_steps(report), hang=_STEP)) if report.steps else view
 
 
 def _steps(report: CheckReport) -> Iterator[Text]:

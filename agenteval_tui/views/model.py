@@ -78,10 +78,12 @@ class Heading(Struct, frozen=True):
 
 
 class Paragraph(Struct, frozen=True):
-    """One text. `indent` is the depth at which lines show it."""
+    """One text. `indent` is the depth at which lines show it; where it is wrapped, the next lines are `hang` cells
+    further in, under what follows a label."""
 
     words: Text
     indent: int = 0
+    hang: int = 0
 
 
 class Column(Struct, frozen=True):
@@ -164,6 +166,6 @@ def row_key(*parts: str) -> str:
     return "\x1f".join(parts)
 
 
-def paragraphs(lines: Iterable[Text], indent: int = 0) -> View:
+def paragraphs(lines: Iterable[Text], indent: int = 0, hang: int = 0) -> View:
     """A paragraph for each text that has words."""
-    return tuple(Paragraph(line, indent) for line in lines if line)
+    return tuple(Paragraph(line, indent, hang) for line in lines if line)

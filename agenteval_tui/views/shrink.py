@@ -12,6 +12,7 @@ from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.views.model import Paragraph, Span, Text, View, text
 
 GAP = " … "
+_LABEL = 11  # cells of a role or a name, and the space behind it
 STAGES = {
     "reproduce": "does it fail again?",
     "reduce": "removing parts",
@@ -48,7 +49,7 @@ def shrunk_view(shrunk: Shrunk, criterion: str, *, dimmed: bool = False) -> View
     """What came of it, and the small case. `dimmed`: what was taken out is there too, dim; else a gap stands for it."""
     blocks: list[Paragraph] = [Paragraph(_verdict(shrunk, criterion))]
     if shrunk.ending in ("shrunk", "stopped") and shrunk.removed:
-        blocks += [Paragraph(words, 1) for words in case_lines(shrunk.case, shrunk.removed, dimmed=dimmed)]
+        blocks += [Paragraph(words, 1, _LABEL) for words in case_lines(shrunk.case, shrunk.removed, dimmed=dimmed)]
     blocks += [Paragraph(words) for words in _notes(shrunk)]
     return tuple(blocks)
 
@@ -90,7 +91,7 @@ def _properties(tool: Part, removed: Collection[int], *, dimmed: bool) -> Iterat
 
 
 def _line(label: str, words: Text, *, there: bool) -> Text:
-    return text((f"{label:<10} ", "accent" if there else "dim"), *words)
+    return text((f"{label:<{_LABEL - 1}} ", "accent" if there else "dim"), *words)
 
 
 def _pieces(part: Part, removed: Collection[int], *, dimmed: bool, gone: bool = False) -> Text:

@@ -45,8 +45,10 @@ from agenteval_tui.tui.presenters.suite_query import Query
 from agenteval_tui.tui.presenters.suite_tree import SuiteTree
 from agenteval_tui.tui.presenters.test_status import outcome_of, recent_rate
 from agenteval_tui.tui.presenters.text_layout import LONGEST, error_lines, labelled, paragraph
+from agenteval_tui.tui.presenters.view_lines import wrapped
 from agenteval_tui.tui.styled_text import Line, longest_that_fits, plain, width_of
 from agenteval_tui.uxon.diagnostics import Diagnostic
+from agenteval_tui.views import model
 from agenteval_tui.views.failure import Miss, failures
 
 pytestmark = pytest.mark.xdist_group("presenters")
@@ -479,3 +481,17 @@ def test_outcomes_have_a_sign_and_a_word() -> None:
     ]  # fmt: skip
     bars = [rate_bar(rate, 4) for rate in (0, 0.01, 0.5, 0.99, 1)]
     assert bars == ["────", "━───", "━━──", "━━━─", "━━━━"], "full, or empty, only where it really is"
+
+
+def test_a_text_that_wraps_continues_under_what_follows_its_label() -> None:
+    words = model.text("tools      ", "describe_table, query, find_customer, list_orders, search_products, get_reviews")
+    assert [plain(line) for line in wrapped(words, 40, 1, 11)] == [
+        " tools      describe_table, query,",
+        "            find_customer, list_orders,",
+        "            search_products, get_reviews",
+    ]
+    figures = model.text("5/5    ", "100 %   score 1.00   1.0 s   120 tokens   $0.0020")
+    assert plain(wrapped(figures, 36)[1]) == "120 tokens   $0.0020", "no space is left of the gap between two figures"
+    own = model.text("a line\n  of its own, which is so long that it wraps")
+    assert [plain(line) for line in wrapped(own, 24)][1:] == ["  of its own, which is", "so long that it wraps"]
+    assert all(width_of(line) <= 12 for line in wrapped(words, 12, 1, 11)), "there is no room to hang"

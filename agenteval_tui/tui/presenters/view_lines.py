@@ -65,8 +65,8 @@ def _lines(element: Element, width: int) -> list[Line]:
     match element:
         case Heading(words):
             return [fit(line(tuple((part, token or "bold") for part, token in words)), width)]
-        case Paragraph(words, indent):
-            return wrapped(words, width, indent)
+        case Paragraph(words, indent, hang):
+            return wrapped(words, width, indent, hang)
         case Table():
             return _table(element, width)
         case Tree(nodes, more, indent):
@@ -83,8 +83,9 @@ def _lines(element: Element, width: int) -> list[Line]:
             return [each for fact in facts for each in _fact(fact.label, fact.value, width)]
 
 
-def wrapped(words: Text, width: int, indent: int = 0) -> list[Line]:
-    """A text in as many lines as it takes; of a very long one the start, and how much more there is."""
+def wrapped(words: Text, width: int, indent: int = 0, hang: int = 0) -> list[Line]:
+    """A text in as many lines as it takes; of a very long one the start, and how much more there is. Lines after the
+    first are `hang` cells further in, where there is room for that, and begin with no space."""
     spans: list[Cell] = []
     room = LONGEST
     for part, tokens in words:
@@ -94,12 +95,29 @@ def wrapped(words: Text, width: int, indent: int = 0) -> list[Line]:
     space = " " * min(indent, max(width - 8, 0))
     if "\n" not in whole and len(space) + cell_len(whole) <= width and len(whole) < LONGEST:
         return [((space, ""), *spans) if space else tuple(spans)]
+    room = max(width - len(space), 1)
+    hang = hang if room >= 3 * hang else 0
     lines: list[Line] = []
-    for start, end in wrap(whole, max(width - len(space), 1)):
-        lines.append(((space, ""), *_between(spans, start, end)) if space else tuple(_between(spans, start, end)))
+    for start, end in _breaks(whole, room, hang):
+        before = space + " " * (hang if lines else 0)
+        lines.append(((before, ""), *_between(spans, start, end)) if before else tuple(_between(spans, start, end)))
     if (more := len(plain(words)) - LONGEST) > 0:
         lines.append(fit(((space, ""), cell(f"… {more:,} more characters", "dim")), width))
     return [fit(each, width) for each in lines]
+
+
+def _breaks(whole: str, room: int, hang: int) -> list[tuple[int, int]]:
+    """Where lines start and end of which the first has this room, and the others `hang` cells less. A line begins with
+    spaces only where the text has a line of its own there."""
+    places = wrap(whole, room)
+    if hang and len(places) > 1:
+        start = places[1][0]
+        places[1:] = [(start + first, start + last) for first, last in wrap(whole[start:], room - hang)]
+    found = places[:1]
+    for start, end in places[1:]:
+        spaces = len(whole[start:end]) - len(whole[start:end].lstrip(" "))
+        found.append((start if whole[start - 1] == "\n" else start + spaces, end))
+    return found
 
 
 def _between(spans: Sequence[Cell], start: int, end: int) -> list[Cell]:
