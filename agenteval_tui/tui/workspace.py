@@ -115,6 +115,10 @@ class Workspace:
             return 0
         return self._opened.store.read(lambda c: count_elsewhere(c, projects))
 
+    def has_run(self) -> bool:
+        """Whether the open project has any execution."""
+        return bool(self._opened.store.execution_ids(RunFilter(projects=self._opened.projects)))
+
     def problems(self, overview: Overview) -> Mapping[str, tuple[Problem, ...]]:
         """What is wrong with these suites, by their keys. Takes several times as long as reading them.
 

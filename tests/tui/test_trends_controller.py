@@ -139,6 +139,8 @@ def test_where_nothing_fits_it_says_what_to_do(store: Store, tmp_path: Path) -> 
     assert controller.arrange(None) == (None, "")
     controller.words, controller.elsewhere = "", 3
     assert "3 executions" in shown(controller.empty())
+    controller.elsewhere = None
+    assert "Nothing has run yet." in shown(controller.empty()), "a longer window would not help"
     controller.elsewhere = 0
     assert "show a longer window" in shown(controller.empty())
     controller.fail()

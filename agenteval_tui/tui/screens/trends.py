@@ -95,11 +95,13 @@ class TrendsScreen(FrameScreen):
         store, again, now = session.store, controller.today, now_ms()
         request = controller.request(session.projects, now)
 
-        def read() -> tuple[TrendQuery, Trend, int]:
+        def read() -> tuple[TrendQuery, Trend, int | None]:
             query, found = read_trend(store, request)
-            return query, found, 0 if found.series else session.workspace.elsewhere()
+            if found.series or (elsewhere := session.workspace.elsewhere()):
+                return query, found, 0 if found.series else elsewhere
+            return query, found, 0 if session.workspace.has_run() else None
 
-        def then(read: tuple[TrendQuery, Trend, int]) -> None:
+        def then(read: tuple[TrendQuery, Trend, int | None]) -> None:
             query, found, elsewhere = read
             if again:
                 self.ask(lambda: regrade_beside(store, query, now), self._show_regraded, group="beside", beside=True)

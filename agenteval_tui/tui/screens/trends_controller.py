@@ -123,7 +123,7 @@ class TrendsController:
         self.trend: Trend | None = None  # None: not read yet
         self.rows: TableRows | None = None  # what the list shows
         self.today = False  # graded with today's criteria, instead of as it was stored
-        self.elsewhere = 0  # executions of other projects, where this one has none
+        self.elsewhere: int | None = 0  # executions of other projects, where this one has none; None: nothing ever ran
         self.cursor = -1  # on the time axis; -1: none chosen yet, the newest
         self.chosen = 0  # the group whose curve lies on top
         self._beside: ComparisonSeries | None = None
@@ -173,8 +173,9 @@ class TrendsController:
             ran = [n for n in range(len(found.bins)) if any(one.points[n] is not None for one in found.series)]
             self.cursor = ran[-1] if ran else self.cursor
 
-    def take_stored(self, found: Trend, elsewhere: int) -> None:
-        """The stored verdicts are drawn; `elsewhere` executions of other projects are in the history."""
+    def take_stored(self, found: Trend, elsewhere: int | None) -> None:
+        """The stored verdicts are drawn; `elsewhere` executions of other projects are in the history, which is empty
+        where it is None."""
         self._regraded, self.elsewhere = None, elsewhere
         self.take(found)
 
@@ -347,6 +348,8 @@ class TrendsController:
         """What is shown instead of the drawing."""
         if self.elsewhere:
             return nothing_here(self.elsewhere, PURPOSE)
+        if self.elsewhere is None:
+            return nothing_ran(PURPOSE)
         if self.words:
             why = "No run in this window matches the filter."
             return empty_state("", why, "esc", "clear the filter", "Press {trends.window} to change the window.")
