@@ -7,11 +7,13 @@ that a person is to copy into a shell is quoted here for the same reason: each f
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import unicodedata
 from collections.abc import Iterator
 from functools import cache, lru_cache
+from pathlib import Path
 
 from agenteval_tui.core.unicode_classes import HIDDEN, HIDDEN_ASTRAL, HIDDEN_BEYOND, MARKS, MARKS_ASTRAL
 
@@ -148,6 +150,16 @@ def one_line(text: str, width: int | None = None) -> str:
     if width is not None and len(line) > width:
         line = line[: max(width - 1, 0)] + "…"
     return line
+
+
+def end_of_path(path: Path, width: int) -> str:
+    """The path on one line; of a long one the last folders, which say where it is: `…/shop/suites`."""
+    whole = one_line(str(path))
+    if len(whole) <= width:
+        return whole
+    end = whole[len(whole) - width + 1 :]
+    folder = end.find(os.sep)
+    return f"…{end[folder:] if folder >= 0 else end}"
 
 
 def command_line(*words: str) -> str:

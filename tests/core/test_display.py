@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.core.display import displayable, displayable_map, one_line, stand_in
+from agenteval_tui.core.display import displayable, displayable_map, end_of_path, one_line, stand_in
 
 ANY_TEXT = st.text(alphabet=st.characters(), max_size=200)
 # What hurts is rare in random text, so half of it is made of it.
@@ -137,3 +138,12 @@ def test_joiners_and_selectors_are_seen() -> None:
 def test_ordinary_text_is_returned_as_it_is() -> None:
     for text in ("Größe: 日本 🙂 “quoted” – 5 €", "plain", "two\nlines\twith tab"):
         assert displayable(text) is text
+
+
+def test_a_long_path_keeps_its_last_folders() -> None:
+    path = Path("/home/kim/projects/shop/suites")
+    assert end_of_path(path, 40) == str(path)
+    assert end_of_path(path, 20) == "…/shop/suites"
+    assert end_of_path(path, 14) == "…/shop/suites"
+    assert end_of_path(path, 5) == "…ites"
+    assert end_of_path(Path("/a\x1b[31mb"), 40) == "/a␛[31mb"

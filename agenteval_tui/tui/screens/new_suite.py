@@ -9,7 +9,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from agenteval_tui.core.display import one_line
+from agenteval_tui.core.display import end_of_path, one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.new_suite import file_for
 from agenteval_tui.tui.presenters.text_layout import paragraph
@@ -34,7 +34,7 @@ class NewSuiteScreen(Sheet["tuple[str, str] | None"]):
 
     def compose(self) -> ComposeResult:
         try:
-            folder = one_line(str(self._app.session.workspace.folder_for_new()), 60)
+            folder = end_of_path(self._app.session.workspace.folder_for_new(), 44)
         except AgentevalError:
             folder = ""  # what reads the agents for it says so
         fields = [

@@ -14,7 +14,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from agenteval_tui.agents.recording.providers import PROVIDERS, upstreams
-from agenteval_tui.core.display import one_line
+from agenteval_tui.core.display import end_of_path, one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import count, dollars, typed_whole
@@ -60,7 +60,7 @@ class RecordScreen(Sheet["RecordingRequest | None"]):
                 placeholder="the configuration file that the program reads",
             ),
         ]
-        with SheetFrame("Record a program", _KEYS, subject=one_line(str(self._folder), 60), width="large"):
+        with SheetFrame("Record a program", _KEYS, subject=end_of_path(self._folder, 44), width="large"):
             yield Form(fields, below=True, id="fields")
             yield Note(self._said, id="said")
 
