@@ -337,7 +337,8 @@ def notes(comparison: Comparison) -> list[str]:
     words = [paired_suites_text(pair) for pair in comparison.paired]
     for side in (comparison.a, comparison.b):
         words.append(
-            f"{side.waiting:,} of {numbers.count(len(side.runs), 'run')} of {side.name} have not ended"
+            f"{side.waiting:,} of {numbers.count(len(side.runs), 'run')} of {side.name} "
+            f"{'has' if side.waiting == 1 else 'have'} not ended"
             if side.waiting
             else ""
         )

@@ -287,6 +287,6 @@ def test_a_test_that_waits_was_not_judged_by_other_criteria(store: Store) -> Non
     keep(store, NEW, tests, at_ms=NOON + 1, title="again")
     store.resume_execution(NEW, again=["NEW-slow-0-1"]).result()
     found = compared(store, a=OLD, b=NEW)
-    assert notes(found) == ["1 of 2 runs of again have not ended"]
+    assert notes(found) == ["1 of 2 runs of again has not ended"]
     assert found.not_comparable == []
     assert [(one.test, one.state) for one in found.tests] == [("slow", "undecided"), ("fast", "same")]

@@ -177,10 +177,10 @@ async def test_runs_that_end_meanwhile_count_and_the_key_leads_to_the_newest(rec
         app = app_on(folder, db)
         async with app.run_test(size=(140, 45)) as pilot:
             await settle(pilot)
-            assert "1 of 20 runs of smoke v2 have not ended" in await press(pilot, "6")
+            assert "1 of 20 runs of smoke v2 has not ended" in await press(pilot, "6")
             store.run_ended(RunEnded("NEW-top-products-0-1", "passed", 1.0, NOON, 1.0, 1, answered("ten"))).result()
             app.navigation.tell_new_runs()
-            assert "have not ended" not in await press(pilot)
+            assert "not ended" not in await press(pilot)
             # Back to it is back to what was compared; its key asks for what is newest by now.
             await press(pilot, "enter")
             keep(store, newest, BEFORE[2:3], suite=str(folder / "support.suite.yaml"), title="one test")

@@ -11,7 +11,7 @@ from agenteval_tui.tui.presenters.evidence_pane import result_lines
 from agenteval_tui.tui.presenters.status_style import mark
 from agenteval_tui.tui.presenters.text_layout import paragraph, wrap_to
 from agenteval_tui.tui.presenters.view_lines import view_lines
-from agenteval_tui.tui.styled_text import Cell, Line, fit
+from agenteval_tui.tui.styled_text import Cell, Line, fit, longest_that_fits
 from agenteval_tui.views.causes import cause_in_full
 
 
@@ -34,9 +34,10 @@ def cause_lines(
 
 def _example(group: CauseGroup, example: RunRow, result: CriterionResult | None, number: int, width: int) -> list[Line]:
     place = f"{number + 1} of {len(group.runs)}"
-    head: list[Cell] = [mark(example.status), (f" {one_line(example.test_id, 60)}", "accent")]
-    head.append((f"  run {example.repetition}  {one_line(example.agent, 30)}   example {place}", "dim"))
-    lines: list[Line] = [fit(head, width)]
+    whose: list[Cell] = [mark(example.status), (f" {one_line(example.test_id, 60)}", "accent")]
+    run, agent, shown = f"  run {example.repetition}", f"  {one_line(example.agent, 30)}", f"   example {place}"
+    heads: list[Line] = [(*whose, (f"{run}{agent}{shown}", "dim")), (*whose, (f"{run}{shown}", "dim"))]
+    lines: list[Line] = [longest_that_fits([*heads, (*whose, (f"  {place}", "dim"))], width)]
     if example.prompt_head:
         lines.append(fit((("user  ", "role-user"), (one_line(example.prompt_head, 300), "dim")), width))
     if result is not None:

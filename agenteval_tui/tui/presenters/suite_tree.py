@@ -283,7 +283,7 @@ class SuiteTree:
         state = mark(outcome_of(summary)) if summary is not None and summary.recent else (NONE, "dim")
         start: list[Cell] = [sign, (f"{arrow} ", "dim"), state, (" ", ""), (one_line(test.id), "")]
         if node.suite.quarantined(test.id) is not None:
-            start.append((f"  {glyph('flaky')} quarantine", "flaky"))
+            start.append(("  quarantine", "flaky"))
         if summary is None or not summary.recent:
             return self._row(start, ("", ""), [*_NOTHING], width)
         outcomes = last_outcomes(summary)
@@ -308,7 +308,7 @@ class SuiteTree:
         state = mark(seen.last) if seen else (NONE, "dim")
         start: list[Cell] = [("       ", ""), state, (" ", ""), (one_line(name), "")]
         if node.suite.quarantined(test.id, name) is not None:
-            start.append((f"  {glyph('flaky')} quarantine", "flaky"))
+            start.append(("  quarantine", "flaky"))
         # In the column of its test's runs; after the name it would be cut first.
         note = criterion.severity if criterion.severity != "error" else ""
         rate = percent(seen.passed / seen.n) if seen and seen.n else ""

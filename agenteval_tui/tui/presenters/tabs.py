@@ -15,16 +15,16 @@ CAUSE_TABS = {"causes": "causes", "review": "review"}
 """What is wrong, and what waits for a person."""
 
 
-_SHORT = {"where runs diverge": "diverge"}
-"""What a tab is called where the whole names have no room."""
+_SHORT = {"where runs diverge": "diverge", "difference": "diff"}
+"""What a tab is called where the whole names have no room; the first one gives way first."""
 
 
 def tab_cells(names: Mapping[str, str], active: str, width: int, indent: int = 1) -> tuple[Line, Ends]:
     """The names of tabs in a line, behind `indent` blank cells, and where each ends. Where there is no room for all of
     them the others shrink, long names first, then letter by letter; none goes."""
-    whole = indent + sum(len(name) + 2 for name in names.values())
-    if whole > width:
-        names = {tab: name if tab == active else _SHORT.get(name, name) for tab, name in names.items()}
+    for whole, short in _SHORT.items():
+        if indent + sum(len(name) + 2 for name in names.values()) > width:
+            names = {tab: short if name == whole and tab != active else name for tab, name in names.items()}
     for most in (*range(max(map(len, names.values()), default=1), 0, -1), 0):
         cells: list[Cell] = [(" " * indent, "")] if most and indent else []
         ends = []

@@ -302,7 +302,8 @@ def _what_lies_there(text: str) -> list[tuple[str, str]]:
         return [(words, ""), (f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB", "dim")]
     folder, names = _entries(text)
     if not names:
-        return [(f"{one_line(str(folder), 200)} has no such file, and no recordings.", "dim")]
+        where = "This folder" if folder == Path() else one_line(str(folder), 200)
+        return [(f"{where} has no such file." if text.strip() else f"{where} has no recordings.", "dim")]
     shown = [(f"  {one_line(name, 60)}", "dim") for name in names[:LISTED]]
     if len(names) > LISTED:
         shown.append((f"  and {len(names) - LISTED:,} more", "dim"))

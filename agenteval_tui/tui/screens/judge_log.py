@@ -35,7 +35,7 @@ class JudgeLogScreen(Sheet[None]):
 
     def compose(self) -> ComposeResult:
         keys = (("n", "next"), ("p", "previous"), ("j k", "scroll"), ("y", "copy it"), ("esc", "close"))
-        with SheetFrame("Replies of judges, and failed attempts", keys, subject=self._summary, width="large"):
+        with SheetFrame("Replies and failed attempts", keys, subject=self._summary, width="large"):
             yield LinesView(id="asked")
 
     def on_mount(self) -> None:

@@ -33,9 +33,7 @@ class ResumeScreen(Sheet["PlanOptions | None"]):
         limits = self._limits
         fields = [Field("concurrency", "concurrency", placeholder="as before", hint="parallel runs")]
         if limits.max_cost is not None:
-            fields.insert(
-                0, Field("max_cost", "max cost $", f"{limits.max_cost:.15g}", hint="in all, with judges and users")
-            )
+            fields.insert(0, Field("max_cost", "max cost $", f"{limits.max_cost:.15g}", hint="in all, judges included"))
         if limits.max_tokens is not None:
             fields.insert(0, Field("max_tokens", "max tokens", str(limits.max_tokens), hint="in all"))
         if limits.max_seconds is not None:

@@ -243,7 +243,8 @@ class EvidencePane(TitledPane[InspectController]):
         if state.bench is None:
             return self.what, ""
         if state.looked_at is not state.result:
-            return self.what, "before the error"
+            said: list[Line] = [(("before the error", "dim"),), (("out of date", "dim"),)]
+            return self.what, lambda room: longest_that_fits(said, room)
         which = f"{state.criterion + 1} of {len(state.bench.criteria)}"
         whole = f"{state.criterion + 1} of {count(len(state.bench.criteria), 'criterion')}"
         return self.what, lambda room: longest_that_fits((((whole, "dim"),), ((which, "dim"),)), room)
