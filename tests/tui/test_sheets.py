@@ -19,6 +19,7 @@ from textual.containers import Vertical
 from textual.pilot import Pilot
 from textual.screen import ModalScreen, Screen
 from textual.strip import Strip
+from textual.widget import Widget
 from textual.widgets import Input, Static
 from textual.widgets.option_list import Option
 from walked import every_screen
@@ -28,11 +29,13 @@ from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.input_queue import InputQueue
 from agenteval_tui.tui.screens.confirm_dialog import ConfirmScreen
 from agenteval_tui.tui.screens.help import HelpScreen
+from agenteval_tui.tui.screens.plan import PlanScreen
 from agenteval_tui.tui.screens.select_dialog import SelectScreen
 from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.screens.theme import ThemeScreen
 from agenteval_tui.tui.terminal import backdrop
 from agenteval_tui.tui.terminal.sheet import CommandSheet, Sheet
+from agenteval_tui.tui.widgets.form import Form
 
 __all__ = ["fresh", "samples"]  # fixtures
 
@@ -366,3 +369,37 @@ async def test_what_is_pasted_waits_for_the_key_before_it(fresh: tuple[Path, Pat
         await settle(pilot)
         assert isinstance(app.focused, Input)
         assert app.focused.value == "kettle"
+
+
+LONG = (
+    "arm B is 'shop/assistant', but test 'order-status' has no agent or variation of that name: known here are"
+    " shop/support, shop/sql and the variations formal and terse"
+)
+
+
+def inside(app: AgentevalApp, widget: Widget) -> str:
+    """The words within a widget on the screen."""
+    region = widget.region
+    rows = text_of(app).split("\n")[region.y : region.bottom]
+    return " ".join(" ".join(row[region.x : region.right].strip("│▁▂▃▄▅▆▇█ ") for row in rows).split())
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 20), (140, 45)])
+async def test_the_error_of_a_field_is_shown_whole(fresh: tuple[Path, Path], size: tuple[int, int]) -> None:
+    """Beside the field where there is room, else below it; and it goes when it is no longer true."""
+    app = app_on(*fresh)
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        await pilot.press("j", "P")
+        await until(pilot, lambda: isinstance(app.screen, PlanScreen))
+        form = app.screen.query_one(Form)
+        await settle(pilot)
+        form.complain({"ab": LONG, "repeat": "not a number"})
+        await settle(pilot)
+        assert f"! {LONG}" in inside(app, form)
+        assert "! not a number" in inside(app, form)
+        form.complain({})
+        await settle(pilot)
+        assert "!" not in inside(app, form)
+        rows = [form.query_one(f"#field-{name}").region.y for name in ("variation", "ab", "sample")]
+        assert rows == [rows[0], rows[0] + 1, rows[0] + 2], "the fields are below each other again"

@@ -1,4 +1,5 @@
-"""A form of a few fields: a label, a value, and what is wrong with it beside it. Every key of it works anywhere."""
+"""A form of a few fields: a label, a value, and what is wrong with it, beside it or below it. Every key of it works
+anywhere."""
 
 from __future__ import annotations
 
@@ -27,6 +28,7 @@ from agenteval_tui.tui.styled_text import ELLIPSIS, Cell, Line, cell_len, fit, f
 from agenteval_tui.tui.terminal.mounting import drop_messages, is_too_late
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
+MOST_OF_AN_ERROR = 400  # characters
 NOTE_GAP = 2  # columns between a field and the note beside it
 BEFORE, BEHIND = ("‹", "›") if UNICODE else ("<", ">")
 
@@ -178,7 +180,8 @@ class Form(Vertical):
             return self.form
 
     def __init__(self, fields: Sequence[Field], *, below: bool = False, id: str | None = None) -> None:
-        """`below`: the error of a field is below it, not beside it."""
+        """`below`: the hint of a field is below it, not beside it, and so is its error. Beside it, an error that has no
+        room goes below."""
         super().__init__(id=id, classes="below" if below else None)
         self._below = below
         self._fields = tuple(fields)
@@ -225,8 +228,8 @@ class Form(Vertical):
                 width = widget.styles.margin.left
                 lines[row] = fit(((field.label, "dim"),), width)
                 if not self._below:
+                    note = fit(self._note_beside(field), self._room_beside(widget))
                     taken = width + widget.outer_size.width
-                    note = fit((*self._note_beside(field),), max(self.size.width - taken - NOTE_GAP, 0))
                     lines[row] = (*pad(lines[row], taken + NOTE_GAP), *note)
             row += widget.outer_size.height
         return lines
@@ -236,8 +239,11 @@ class Form(Vertical):
         self.refresh()
 
     def on_resize(self) -> None:
-        """The fields may be in other rows now."""
+        """The fields may be in other rows now, and their errors beside or below them."""
         self.refresh()
+        for field in self._fields if not self._below else ():
+            if self._said(field):
+                self._show_note(field)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
@@ -313,14 +319,24 @@ class Form(Vertical):
 
     def _show_note(self, field: Field) -> None:
         self.refresh()
-        if not self._below:
-            return
         shown = self.query(f"#note-{field.name}").results(LineBlock)
         note = next(shown, None)
         if note is not None:
             note.show(self._words_below(field))
-        elif self._said(field) or field.hint:
+            note.display = self._is_below(field)
+        elif self._is_below(field):
             self.mount(self._note(field), after=f"#field-{field.name}")
+
+    def _is_below(self, field: Field) -> bool:
+        """Whether something is said below the field: its error or hint, or its error where there is no room beside."""
+        said = self._said(field)
+        if self._below:
+            return bool(said or field.hint)
+        return bool(said) and cell_len(_error_words(said)) > self._room_beside(self.query_one(f"#field-{field.name}"))
+
+    def _room_beside(self, control: Widget) -> int:
+        """Cells beside a field."""
+        return max(self.size.width - control.styles.margin.left - control.outer_size.width - NOTE_GAP, 0)
 
     def _said(self, field: Field) -> str:
         return self._notes.get(field.name, ("", False))[0]
@@ -330,12 +346,14 @@ class Form(Vertical):
 
     def _words_below(self, field: Field) -> Callable[[int], list[Line]]:
         said = self._said(field)
-        words, style = (f"! {one_line(said, 200)}", "error") if said else (field.hint, "dim")
-        return lambda width: paragraph(words, width, style) if words else []
+        if not self._is_below(field):
+            return lambda width: []
+        words, style = (_error_words(said), "error") if said else (field.hint, "dim")
+        return lambda width: paragraph(words, width, style)
 
     def _note_beside(self, field: Field) -> Line:
         said = self._said(field)
-        return ((f"! {one_line(said, 120)}", "error"),) if said else ((field.hint, "dim"),)
+        return ((_error_words(said), "error"),) if said and not self._is_below(field) else ((field.hint, "dim"),)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """A letter more or less."""
@@ -365,3 +383,7 @@ class Form(Vertical):
     def action_move(self, by: int) -> None:
         """The next field, or the one before."""
         (self.screen.focus_next if by > 0 else self.screen.focus_previous)()
+
+
+def _error_words(said: str) -> str:
+    return f"! {one_line(said, MOST_OF_AN_ERROR)}"
