@@ -172,7 +172,7 @@ async def test_with_few_cells_every_pane_has_a_name_and_what_to_do_is_said_whole
         await settle(pilot)
         shown = text_of(app)
         assert "[evidence]" in shown
-        assert all(name in shown.split("\n")[2] for name in ("tran…", "conf…", "diff…", "dive…"))
+        assert all(name in shown.split("\n")[2] for name in ("tran…", "conf…", " diff ", "dive…"))
         assert "score 0." in shown.split("\n")[1]
 
 
