@@ -356,6 +356,17 @@ class AgentevalApp(TerminalApp):
     def _show_note(self, note: Notification) -> None:
         self.post_message(Notify(note))
 
+    def on_notify(self, event: Notify) -> None:
+        """A note goes when its time is over. The timer of Textual's toast may never fire (`one_shot_timer.py`)."""
+        call_after(self, event.notification.timeout, partial(self._take_away, event.notification))
+
+    def _take_away(self, note: Notification) -> None:
+        left = self.notifier.expire(note)
+        if left is None:
+            self.clear_notifications()
+        else:
+            self.post_message(Notify(left))  # which shows those that are left
+
     def _room_of_notes(self) -> int:
         """Cells of one line of a note: its edge and the space at both sides are none. 0: not known yet."""
         return max(self.size.width - NOTE_EDGES, 1) if self.size.width else 0

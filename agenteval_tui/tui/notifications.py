@@ -81,8 +81,14 @@ class Notifier:
 
     @property
     def is_standing(self) -> bool:
-        """Whether a note is on the screen."""
-        return any(not shown.has_expired for _, _, shown in self._standing)
+        """Whether a note may be on the screen."""
+        return bool(self._standing)
+
+    def expire(self, note: Notification) -> Notification | None:
+        """The time of a note is over. Returns the newest of the others that are on the screen."""
+        note.timeout = 0.0
+        self._standing = [one for one in self._standing if one[2] is not note]
+        return self._standing[-1][2] if self._standing else None
 
     def forget_standing(self) -> None:
         """All notes were taken from the screen."""

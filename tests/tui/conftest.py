@@ -24,6 +24,7 @@ from textual.notifications import Notification
 from textual.pilot import Pilot, WaitForScreenTimeout
 from textual.widgets._toast import Toast
 
+from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.terminal.stylesheet import RememberingStylesheet
 
 REMEMBERED = ("_asked", "_asked_outside", "_found", "_ids", "_kinds", "_numbers")
@@ -46,6 +47,7 @@ def notes_stay() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Notification, "time_left", property(lambda note: math.inf if note.timeout > 0 else 0.0))
         patch.setattr(Toast, "_on_mount", lambda toast, event: None)  # which would start the timer
+        patch.setattr(AgentevalApp, "on_notify", lambda app, event: None)  # and so would this
         yield
 
 

@@ -7,15 +7,19 @@ import json
 import re
 import shutil
 import threading
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from shop import app_on, copy_samples, run_samples, screen_of, settle, text_of, until
+from textual.notifications import Notification
 from textual.widgets import Input
+from textual.widgets._toast import Toast
 
 from agenteval_tui.core import directories
-from agenteval_tui.tui import command_providers
+from agenteval_tui.tui import command_providers, notifications
 from agenteval_tui.tui.actions import ACTIONS, BY_ID, EVERYWHERE, footer, named_keys
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.command_providers import known, runs_named
@@ -32,10 +36,14 @@ from agenteval_tui.tui.screens.select_dialog import SelectScreen
 from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.state import MOST_STARTS, State, name_of_start, read
 from agenteval_tui.tui.styled_text import plain, width_of
+from agenteval_tui.tui.terminal.output_filters import displayable_note
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 pytestmark = pytest.mark.xdist_group("screens")
+
+expire_in_time = AgentevalApp.on_notify
+"""As it is in the app: in tests, notes stay (conftest.py)."""
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +81,7 @@ async def test_letters_lead_to_panes_rows_fields_and_over_sheets(samples: tuple[
         await settle(pilot)
         tree = tree_of(app)
         await pilot.press("semicolon")
+        await settle(pilot)
         shown = labels(app)
         assert len(shown) == tree.count + 2  # the rows, and two panes
         third = next(code for code, one in shown.items() if one.target.y == tree.region.y + 2)
@@ -82,22 +91,26 @@ async def test_letters_lead_to_panes_rows_fields_and_over_sheets(samples: tuple[
         # Another key, a click, nothing to match: the letters go, and nothing else happens.
         for key in ("escape", "1", "ctrl+o"):
             await pilot.press("ctrl+o")
+            await settle(pilot)
             assert labels(app)
             await pilot.press(key)
             assert not labels(app)
             assert tree.cursor == 2
         await pilot.press("ctrl+o")
+        await settle(pilot)
         detail = next(code for code, one in labels(app).items() if one.target.x > tree.region.right)
         await pilot.press(detail)
         assert app.focused is app.screen.query_one("#detail")
         # Out of a text field, where a letter would be text.
         await pilot.press("tab", "slash", "c", "ctrl+o")
+        await settle(pilot)
         assert labels(app)
         await pilot.press(next(code for code, one in labels(app).items() if one.target.go and one.target.open))
         assert app.focused is tree
         assert app.screen.query_one("#filter", Input).value == "c"
         # A capital opens what it leads to.
         await pilot.press("escape", "semicolon")
+        await settle(pilot)
         first = next(code for code, one in labels(app).items() if one.target.y == tree_of(app).region.y + 1)
         await pilot.press(first.upper())
         await settle(pilot)
@@ -109,6 +122,7 @@ async def test_letters_lead_to_panes_rows_fields_and_over_sheets(samples: tuple[
         await pilot.press("escape")
         # Blocks of the transcript, and more targets than letters.
         await pilot.press("semicolon")
+        await settle(pilot)
         assert {len(code) for code in labels(app)} <= {1, 2}
         view = app.screen.transcript.view
         where = [one for one in labels(app).values() if view.region.contains(one.target.x, one.target.y)]
@@ -116,6 +130,7 @@ async def test_letters_lead_to_panes_rows_fields_and_over_sheets(samples: tuple[
         await pilot.press("escape", "f2")
         assert isinstance(app.screen, SelectScreen)
         await pilot.press("ctrl+o")
+        await settle(pilot)
         assert labels(app)
         await pilot.press("escape")
         assert isinstance(app.screen, SelectScreen)  # escape was for the letters
@@ -630,6 +645,47 @@ async def test_letters_of_a_screen_that_is_gone_take_no_key(samples: tuple[Path,
         app.go("suites")
         await settle(pilot)
         assert not labels(app)
+
+
+# Notes that stay
+
+
+def notes_on(app: AgentevalApp) -> int:
+    return len(app.screen.query(Toast))
+
+
+async def test_a_note_goes_also_where_the_timer_of_its_toast_never_fires(
+    samples: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def short(message: str, **options: Any) -> Notification:
+        return replace(displayable_note(message, **options), timeout=0.02)
+
+    monkeypatch.setattr(notifications, "displayable_note", short)
+    monkeypatch.setattr(AgentevalApp, "on_notify", expire_in_time)
+    app = app_on(*samples)
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        await settle(pilot)
+        app.say("one")
+        await until(pilot, lambda: not app.notifier.is_standing and not notes_on(app))
+        app.say("one")
+        monkeypatch.setattr(notifications, "displayable_note", displayable_note)
+        app.say("another")
+        await until(pilot, lambda: notes_on(app) == 1)
+        assert "another" in text_of(app)
+        assert app.notifier.is_standing
+
+
+async def test_a_key_takes_a_note_away_whose_time_is_over(
+    samples: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = app_on(*samples)
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        await settle(pilot)
+        app.say("one")
+        await until(pilot, lambda: notes_on(app) == 1)
+        monkeypatch.setattr(Notification, "time_left", 0.0)
+        await pilot.press("j")
+        await until(pilot, lambda: not notes_on(app))
 
 
 # Coming back
