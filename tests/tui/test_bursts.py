@@ -34,7 +34,8 @@ __all__ = ["fresh", "samples"]  # fixtures
 
 pytestmark = pytest.mark.xdist_group("screens")
 
-_AGO = re.compile(r"\d+ (?:s|min|h) ago|\b\d\d:\d\d(?::\d\d)?\b")
+_AGO = re.compile(r" *(?:just now|\d+ (?:min|h) ago|\b\d\d:\d\d(?::\d\d)?\b) *")
+"""Times, with the space that a longer one takes from its neighbours: a minute may begin between two looks."""
 
 
 @pytest.fixture(autouse=True)
@@ -86,6 +87,7 @@ async def played(samples: tuple[Path, Path], folder: Path, keys: list[str], *, a
         pytest.param("P 3 tab tab escape slash k e t", id="a sheet and a filter"),
         pytest.param("4 alt+w tab down", id="the evidence of a step"),
         pytest.param("4 asterisk", id="the decisive step"),
+        pytest.param("z down space escape", id="the names of columns behind a zoom"),
         pytest.param("4 slash O r d e r enter n", id="a hit of a search"),
         pytest.param("2 enter tab J semicolon s", id="a jump to what has moved"),
         pytest.param("4 e n tab", id="a completion"),

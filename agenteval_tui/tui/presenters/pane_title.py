@@ -11,11 +11,15 @@ from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, pad, plain,
 Much = str | Line | Callable[[int], Line]
 """How much of it a pane shows: a word or two, or cells; what gives way by itself is made for a width."""
 
+BESIDE_NAME = 6
+"""Cells beside the name that how much a pane shows does not have."""
+LEAST_ROOM = 8
+
 
 def pane_title(name: str, much: Much, width: int, active: bool) -> list[Line]:
     """The first line of a pane: what it shows, a rule, how much of it; tinted where it is `active`: has the focus."""
     rule = "─" if UNICODE else "-"
-    room = max(width - cell_len(name) - 6, 8)
+    room = max(width - cell_len(name) - BESIDE_NAME, LEAST_ROOM)
     end = fit(((one_line(much), "dim"),) if isinstance(much, str) else much(room) if callable(much) else much, room)
     used = cell_len(name) + (width_of(end) + 2 if plain(end) else 1) + 2
     cells: list[Cell] = [(" ", ""), (name, "bold"), (" ", ""), (rule * max(width - used, 0), "rule")]

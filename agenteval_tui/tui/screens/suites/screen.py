@@ -21,6 +21,7 @@ from agenteval_tui.history.records import TestSummary
 from agenteval_tui.suites.watch import watch
 from agenteval_tui.tui.actions import bindings, key_of, named_keys
 from agenteval_tui.tui.draft_store import Drafts
+from agenteval_tui.tui.presenters.pane_title import BESIDE_NAME
 from agenteval_tui.tui.presenters.suite_tree import Node, SuiteTree
 from agenteval_tui.tui.presenters.text_layout import error_lines
 from agenteval_tui.tui.screen_registry import sheet
@@ -34,11 +35,11 @@ from agenteval_tui.tui.screens.suites.controller import (
     read_offer,
     read_runs,
 )
-from agenteval_tui.tui.styled_text import Cell, Line
+from agenteval_tui.tui.styled_text import Cell, Line, cell_len
 from agenteval_tui.tui.terminal.mounting import is_there
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
-from agenteval_tui.tui.widgets.titled_pane import PaneTitle
+from agenteval_tui.tui.widgets.titled_pane import Heading, PaneTitle
 from agenteval_tui.tui.widgets.virtual_list import GUTTER, VirtualList
 from agenteval_tui.tui.workers import start_worker
 
@@ -325,9 +326,12 @@ class SuitesScreen(FrameScreen):
         for title in self.query(PaneTitle):
             title.retitle()
 
-    def _list_heading(self) -> tuple[str, Line]:
-        tree, width = self.controller.tree, self.query_one("#tree-title").size.width
-        return "suites", tree.heading(width - GUTTER - SCROLLBAR) if tree is not None and tree.rows else ()
+    def _list_heading(self) -> Heading:
+        tree, name = self.controller.tree, "suites"
+        if tree is None or not tree.rows:
+            return name, ""
+        beside = cell_len(name) + BESIDE_NAME - GUTTER - SCROLLBAR
+        return name, lambda room: tree.heading(room + beside)
 
     def _detail_heading(self) -> tuple[str, str]:
         if self.controller.tree is None:
