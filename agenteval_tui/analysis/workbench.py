@@ -149,8 +149,9 @@ class Workbench:
             spec = CriterionSpec(name="scratch", prototype_class="TextResponse", config=SCRATCH_CONFIG)
             criteria = (*criteria, WorkCriterion(spec, SCRATCH_CONFIG, None, scratch=True))
             lost = not criteria[:-1] and any(_stored_hashes(stored, run))
-            why = "Its stored criteria can't be read" if lost else "It has no criteria yet"
-            note = note or f"{why}: try one here on every run of this execution."
+            why = "The stored criteria of this run can't be read" if lost else "This run has no criteria yet"
+            if not (note or criteria[:-1]):
+                note = f"{why}. Write one in `scratch` to try it on all runs of the execution."
         return cls(store, run, transcript, stored, criteria, loaded, note)
 
     def with_changes(self, *, run_id: str = "", criteria: tuple[WorkCriterion, ...] = ()) -> Workbench:

@@ -198,7 +198,9 @@ def test_imported_runs_get_a_scratch_criterion_beside_the_other_tools_verdict(tm
         stored(store, "IMPORT-RUN-1", answer, results=(foreign,))
         bench = Workbench.open(store, "IMPORT-RUN-1")
         assert [(one.name, one.scratch, one.index) for one in bench.criteria] == [("scratch", True, None)]
-        assert "try one here" in bench.note
+        assert (
+            bench.note == "This run has no criteria yet. Write one in `scratch` to try it on all runs of the execution."
+        )
         assert [result.source for result in bench.judge_all()] == ["", "tau-bench"]
         edited = '{"metrics": [{"type": "TextMatch", "contains": "y"}]}'
         assert bench.judge(0, edited).outcome == "passed"

@@ -182,6 +182,17 @@ def test_runs_and_failures_are_gone_through_in_order(person: Person, runs: list[
     assert state.run_beside(-1, failures=True) == failures[1]
 
 
+def test_what_is_special_about_the_runs_of_an_execution_is_said_once(own_shop: Shop) -> None:
+    own_shop.file.unlink()
+    session = Session((own_shop.suites,), own_shop.db)
+    person = Person(session)
+    for run in own_shop.runs:
+        person.open(run)
+    assert person.state.bench is not None
+    assert person.said == [person.state.bench.note]
+    session.store.close()
+
+
 def test_criteria_are_gone_through_round_and_round(person: Person, runs: list[str]) -> None:
     state = person.state
     person.open(runs[0])

@@ -100,6 +100,7 @@ class InspectController:
         """Why that can't be known."""
         self.alone = SerialWorker()
         """Whatever uses the workbench in a thread goes through this."""
+        self._noted = ("", "")  # the execution and the note on its runs that was said last
         self.saved_text = ""
         """The saved config, as the editor shows it: it knows one kind of line end."""
         self._saved_results: tuple[CriterionResult, ...] = ()
@@ -238,7 +239,8 @@ class InspectController:
         bench = self.bench = loaded.bench
         self.blame = self.blame_error = None
         self.around, self.facts, self._saved_results = loaded.around, loaded.facts, loaded.results
-        if bench.note:
+        if bench.note and self._noted != (bench.run.execution_id, bench.note):
+            self._noted = (bench.run.execution_id, bench.note)
             self._say(bench.note)
         if how.get("new") is not None:
             self._drafts.pop(self._draft_key(-1), None)
