@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.causes import CauseGroup, Causes
 from agenteval_tui.analysis.triage import TriageStatus
@@ -116,18 +117,28 @@ class CauseRows:
 def title_in(group: CauseGroup, room: int) -> str:
     """The title in at most `room` cells. What decides is the reason: the criterion's name is cut before it, and of a
     reason the tool or the text that it is about before the verb."""
-    name, reason = one_line(group.cause.criterion, 300), one_line(words_of(group.cause, group.wanted), 300)
-    value = one_line(group.wanted, 300) if group.wanted else group.cause.about
-    template = cell_len(reason) - cell_len(value) if value and value in reason else None
+    name, reason = one_line(group.cause.criterion, 300), _reason(group)
+    value = one_line(group.wanted or group.cause.about, 300) if group.cause.kind == "failed" else ""
+    template = cell_len(_reason(group, "x")) - 1
     least = fit_text(name, NAME_LEAST)
     ways = (fit_text(name, max(room - cell_len(reason) - 2, NAME_LEAST)), least, ELLIPSIS) if name else ("",)
     for start in (f"{way}: " if way else "" for way in ways):
         left_over = room - cell_len(start)
         if cell_len(reason) <= left_over:
             return f"{start}{reason}"
-        if template is not None and left_over - template >= VALUE_LEAST:
-            return f"{start}{reason.replace(value, _cut_value(value, left_over - template), 1)}"
+        if value and left_over - template >= VALUE_LEAST:
+            shorter = _reason(group, _cut_value(value, left_over - template))
+            if cell_len(shorter) <= left_over:
+                return f"{start}{shorter}"
     return fit_text(f"{least}: {reason}" if name else reason, room)
+
+
+def _reason(group: CauseGroup, value: str = "") -> str:
+    """What is wrong, on one line. `value` stands for the text, tool or argument that it is about."""
+    cause, wanted = group.cause, group.wanted
+    if value:
+        cause, wanted = (cause, value) if wanted else (replace(cause, about=value), "")
+    return one_line(words_of(cause, wanted), 300)
 
 
 def _cut_value(value: str, room: int) -> str:
