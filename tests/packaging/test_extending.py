@@ -34,6 +34,7 @@ COPIED_TESTS = (
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of what the page needs of the checkout, compiled files included."""
     folder = tmp_path_factory.mktemp("checkout")
+    (folder / ".git").mkdir()  # a project of its own, as every checkout is
     for name in (*COPIED, *(f"tests/{one}" for one in COPIED_TESTS)):
         source, target = ROOT / name, folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -105,7 +106,7 @@ def test_a_format(checkout: Path) -> None:
 
 def test_a_command(checkout: Path) -> None:
     printed = follow("A command", checkout)
-    assert "0 errors in" in printed["agenteval errors --db demo.db"]
+    assert "0 errors in" in printed["agenteval errors --db demo.db --all-projects"]
     assert "List the runs of an execution that ended in an error." in printed["agenteval --help"]
     assert "## errors" in (checkout / "docs" / "command-line.md").read_text("utf-8")
 
