@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
+from agenteval_tui.cli.finite_number import FiniteNumber
+
 F = TypeVar("F", bound=Callable[..., Any])
 MAX_COST = "Stop when agents and judges have cost this much"
 
@@ -17,7 +19,7 @@ def continuation_options(*, document: str, max_cost: str = f"{MAX_COST}.") -> Ca
     `document`: what the JSON document holds. `max_cost`: the help of the limit, where it means more.
     """
     options = (
-        click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help=max_cost),
+        click.option("--max-cost", type=FiniteNumber(0, min_open=True), metavar="USD", help=max_cost),
         click.option(
             "--concurrency", type=click.IntRange(1), metavar="N", help="How many continuations at the same time."
         ),

@@ -11,6 +11,7 @@ import click
 from msgspec import Struct, field
 
 from agenteval_tui.cli.exit_codes import read_rate, read_seconds
+from agenteval_tui.cli.finite_number import FiniteNumber
 from agenteval_tui.cli.gate_options import (
     FAIL_UNDER_OPTION,
     FAIL_UNDER_TEST_OPTION,
@@ -41,7 +42,7 @@ def limit_options(function: F) -> F:
     options = (
         click.option("--concurrency", type=click.IntRange(1), metavar="N", help="How many runs at the same time."),
         click.option(
-            "--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD",
+            "--max-cost", type=FiniteNumber(0, min_open=True), metavar="USD",
             help="Stop when agents, judges and simulated users have cost this much; exit code 1.",
         ),
         click.option(

@@ -62,6 +62,23 @@ def test_a_bad_number(cli, suite: Path) -> None:
     assert cli("run", suite, "--fail-under", "1.2").code == 2
 
 
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("record", "--max-cost"), ("record", "--pace"), ("replay", "--max-cost"), ("listen", "--quiet-after"),
+        ("listen", "--patience"), ("fork", "--max-cost"), ("blame", "--max-cost"), ("shrink", "--max-cost"),
+        ("shrink", "--rate"), ("run", "--max-cost"), ("run", "--max-time"), ("run", "--timeout"),
+        ("run", "--fail-under"), ("resume", "--max-cost"), ("mcp", "--max-cost"), ("share", "--max-mb"),
+    ],
+)  # fmt: skip
+def test_what_is_no_number_limits_nothing(cli, words: tuple[str, str], number: str) -> None:
+    verb, option = words
+    result = cli(verb, f"{option}={number}")
+    assert result.code == 2
+    assert option in one_sentence(result.err)
+
+
 @pytest.mark.parametrize(
     "words", [("run", "--json"), ("run", "--ab", "a"), ("grade", "--var"), ("--debug", "ps", "--db")]
 )

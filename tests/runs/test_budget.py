@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agenteval_tui.agents.recording.session import Session
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.budget import FIRST, Budget, Spending, dollars
 from agenteval_tui.runs.plan.model import Limits
 
@@ -26,6 +30,13 @@ def test_runs_that_cost_alike_never_go_over_the_limit(limit: int, at_once: int, 
     assert used <= max(limit, FIRST * cost)  # what the first ones take, nobody can know
     # And nothing is left that would have fitted.
     assert began == runs or used + cost > limit
+
+
+def test_what_is_no_number_is_no_limit() -> None:
+    with pytest.raises(AgentevalError, match="a limit is a number, not nan"):
+        Limits(cost=math.nan)
+    with pytest.raises(AgentevalError, match="a limit is a number, not nan"):
+        Session(max_cost=math.nan)
 
 
 def test_each_limit_says_its_name() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from agenteval_tui.cli.finite_number import FiniteNumber
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 
 
@@ -28,7 +29,7 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
 @click.option("--runs", "most", type=click.IntRange(1), metavar="N", help="End after N runs (default: on Ctrl-C).")
 @click.option(
     "--quiet-after",
-    type=click.FloatRange(0.1, 3600),
+    type=FiniteNumber(0.1, 3600),
     default=2.0,
     show_default=True,
     metavar="SECONDS",
@@ -36,7 +37,7 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
 )
 @click.option(
     "--patience",
-    type=click.FloatRange(0.1, 86400),
+    type=FiniteNumber(0.1, 86400),
     default=60.0,
     show_default=True,
     metavar="SECONDS",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from agenteval_tui.cli.finite_number import FiniteNumber
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.core.errors import AgentevalError
 
@@ -15,7 +16,7 @@ from agenteval_tui.core.errors import AgentevalError
 @click.argument("folder", required=False, type=click.Path(path_type=Path, exists=True, file_okay=False), default=".")
 @click.option("--allow-edit", is_flag=True, help="Let it save criteria's configs in suite files.")
 @click.option("--allow-run", is_flag=True, help="Let it run suites; what needs trust runs only in folders you trusted.")
-@click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="The cost limit of each execution it starts.")
+@click.option("--max-cost", type=FiniteNumber(0), metavar="USD", help="The cost limit of each execution it starts.")
 @common_options
 @pass_invocation
 def command(invocation: Invocation, folder: Path, allow_edit: bool, allow_run: bool, max_cost: float | None) -> int:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from agenteval_tui.cli.finite_number import FiniteNumber
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -37,13 +38,13 @@ def _proxy_options(function: F) -> F:
         ),
         click.option(
             "--max-cost",
-            type=click.FloatRange(0),
+            type=FiniteNumber(0),
             metavar="USD",
             help="Stop asking servers and judges once this much is spent.",
         ),
         click.option(
             "--pace",
-            type=click.FloatRange(0),
+            type=FiniteNumber(0),
             default=0.0,
             metavar="N",
             help="The speed of recorded answers: 0 at once, 1 as recorded.",

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from agenteval_tui.cli.finite_number import FiniteNumber
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.run_options import Limits, ReportFiles, execution_options, limit_options, report_options
 from agenteval_tui.cli.standard_input import STDIN
@@ -49,7 +50,7 @@ class _Run(click.Command):
 @click.option("--variation", metavar="V", help="Only this variation; `default` means none.")
 @click.option("--repeat", type=click.IntRange(1), metavar="N", help="Run every test N times.")
 @click.option("--no-early-stop", is_flag=True, help="Run all repetitions, even when a test is already decided.")
-@click.option("--timeout", type=click.FloatRange(0.001), metavar="SECONDS", help="The timeout of each run.")
+@click.option("--timeout", type=FiniteNumber(0.001), metavar="SECONDS", help="The timeout of each run.")
 @click.option("--seed", type=int, default=0, metavar="N", help="The seed for agents that vary.")
 @click.option(
     "--cache", type=click.Choice(("first", "all")), default=None, metavar="[=all]",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from agenteval_tui.cli.finite_number import FiniteNumber
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.prompts import can_ask, confirm
 from agenteval_tui.core.atomic_write import is_special, write_pieces
@@ -19,7 +20,7 @@ from agenteval_tui.formats.exporters.share_html import MOST_BYTES, share, share_
 @click.argument("file", metavar="[FILE.html]", default=None, required=False, type=click.Path(path_type=Path))
 @click.option(
     "--max-mb",
-    type=click.FloatRange(min=0.001),
+    type=FiniteNumber(min=0.001),
     default=MOST_BYTES / 1e6,
     show_default=True,
     metavar="N",

@@ -16,6 +16,7 @@ from msgspec import Struct, field
 
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.limits import require_limit
 from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.executors import LOCAL, executor_class
 from agenteval_tui.runs.fork.model import ForkOrigin
@@ -140,6 +141,10 @@ class Limits(Struct, frozen=True):
     cost: float | None = None
     tokens: int | None = None
     seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        require_limit(self.cost)
+        require_limit(self.seconds)
 
 
 class Cluster(Struct, frozen=True):

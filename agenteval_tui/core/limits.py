@@ -1,0 +1,13 @@
+"""Limits that people set for what costs money or time."""
+
+from __future__ import annotations
+
+import math
+
+from agenteval_tui.core.errors import AgentevalError
+
+
+def require_limit(limit: float | None) -> None:
+    """Raise `AgentevalError` if a limit is NaN: nothing would exceed it."""
+    if limit is not None and math.isnan(limit):
+        raise AgentevalError(f"a limit is a number, not {limit}")
