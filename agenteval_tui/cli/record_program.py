@@ -176,6 +176,8 @@ def _before(invocation: Invocation, given: Mapping[str, Any]) -> tuple[Cassette 
     path: Path | None = given["cassette"]
     if path is None:
         return None, Journals()
+    if path.is_dir():
+        raise AgentevalError("this is a folder", where=str(path), mend="name a file in it")
     before = read(path) if given["replay"] else None
     if given["replay"] and not given["live_after_miss"]:
         return before, Journals()

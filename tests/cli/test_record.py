@@ -367,6 +367,17 @@ def test_two_recordings_add_to_a_cassette_at_the_same_time_and_keep_what_each_pa
     assert not list(tmp_path.glob("*.partial*"))
 
 
+@pytest.mark.parametrize("folder", [".", "", "..", "/", "sub"])
+def test_a_folder_is_refused_as_a_cassette_before_anything_is_asked(
+    cli: Any, model: Any, tmp_path: Path, folder: str
+) -> None:
+    (tmp_path / "sub").mkdir()
+    for more in ((), ("--replay",), ("--replay", "--live-after-miss")):
+        refused = cli("record", "--cassette", folder, *more, *agent())
+        assert (refused.code, model.requests) == (2, [])
+        assert "folder" in refused.err or "directory" in refused.err
+
+
 def test_a_cassette_in_a_folder_that_is_not_there_is_refused(cli: Any, model: Any, tmp_path: Path) -> None:
     refused = cli("record", "--cassette", "nowhere/c.jsonl", *agent())
     assert (refused.code, "nowhere" in refused.err, model.requests) == (2, True, [])
