@@ -271,7 +271,8 @@ class AgentevalApp(TerminalApp):
         self._say_waits()
         self.set_keymap(self.keymap)
         if self._keymap_problems:
-            self.say(f"{self._keys_file}: " + "\n".join(self._keymap_problems), severity="warning")
+            said = (f"{KEYS_FILE}: {self._keymap_problems[0]}", *self._keymap_problems[1:])
+            self.say("\n".join((*said, f"in {self._keys_file.parent}")), severity="warning")
         if self.state.problem is not None:
             self.say_error(self.state.problem)
         # The person's own themes are read here: none can be chosen before the first frame.

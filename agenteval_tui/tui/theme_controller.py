@@ -69,10 +69,11 @@ class ThemeController:
         """What is wrong with the person's themes, in one notification; and that the one they chose isn't there."""
         if self._own_themes().is_dir():  # those that ship are right: to read them takes 25 ms
             self.read()
-        if len(self._theme_problems) == 1:
-            self._notifier.say_error(self._theme_problems[0])
-        elif self._theme_problems:
-            self._notifier.say("\n".join(str(one) for one in self._theme_problems), severity="error")
+        if self._theme_problems:
+            # What is wrong comes first: a note is one line, and the folder is the same for all.
+            folder = directories.config_dir()
+            said = [str(one).removeprefix(f"{folder}{os.sep}") for one in self._theme_problems]
+            self._notifier.say("\n".join([*said, f"in {folder}"]), severity="error")
         if self._missing:
             shown = f"Theme {one_line(self._missing, 40)} can't be loaded: {DEFAULT_THEME} is used."
             self._notifier.say(f"{shown} Press {{everywhere.theme}} to choose another.", severity="warning")

@@ -57,6 +57,8 @@ def load_theme(path: Path) -> Theme:
     if not isinstance(data, Mapping):
         raise AgentevalError("a theme needs `name` and `colours`", where=str(path))
     mistakes = _unknown_keys(data, _FILE_KEYS, f"the keys are {', '.join(sorted(_FILE_KEYS))}")
+    wrong = [key for key in ("ansi", "dark") if not isinstance(data.get(key, True), bool)]
+    mistakes += [(f"`{key}` is true or false", f"write `{key}: true`, or leave it out") for key in wrong]
     colours = data.get("colours") or {}
     if isinstance(colours, Mapping):
         mistakes += [*_unknown_keys(colours, DARK, "`agenteval docs themes` lists them"), *_not_colours(colours)]

@@ -428,6 +428,20 @@ def test_a_key_that_no_terminal_sends_is_refused(tmp_path: Path, key: str, said:
     assert problems or not said
 
 
+async def test_notes_on_the_files_of_keys_and_themes_begin_with_what_is_wrong(tmp_path: Path) -> None:
+    folder = directories.config_dir()
+    (folder / "themes").mkdir(parents=True)
+    (folder / "keys.yaml").write_text("suites.fly: z\n", "utf-8")
+    (folder / "themes" / "mine.yaml").write_text("name: mine\ncolours: {accent: bleu, muted: 5}\n", "utf-8")
+    app = app_on(tmp_path, tmp_path / "history.db")
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await settle(pilot)
+        await until(pilot, lambda: "themes/mine.yaml: this theme has 2 mistakes" in text_of(app))
+        assert "▌ keys.yaml: there is no action `suites.fly`" in text_of(app)
+        notes = [one.text for one in app.notifier.notices.all()]
+        assert all(one.endswith(f"\nin {folder}") for one in notes), "where the files are"
+
+
 async def test_a_chosen_theme_that_is_gone_is_told_and_no_note_loses_its_end(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir(exist_ok=True)
     (tmp_path / "data" / "state.json").write_text('{"theme": "chalk", "theme of 16 colours": "chalk"}', "utf-8")

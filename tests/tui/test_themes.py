@@ -55,6 +55,8 @@ def test_the_bundled_themes_load_and_know_every_token() -> None:
         ("name: x\ncolors: {}", "did you mean `colours`"),
         ("name: x\ncolours: {pased: red}", "did you mean `passed`"),
         ("name: x\ncolours: {passed: grenish}", "is not a colour"),
+        ("name: x\ndark: maybe", "`dark` is true or false"),
+        ("name: x\nansi: 1", "`ansi` is true or false"),
         ("- a list", "a theme needs"),
         ("name: [x", "not valid YAML"),
     ],
