@@ -69,3 +69,13 @@ def test_a_tree_opens_only_what_differs() -> None:
         "                       ^ 'A' instead of 'D'",
         "  … 3 alike",
     ]
+
+
+def test_short_lines_are_in_one_row_and_nothing_comes_between_them() -> None:
+    made = Comparison("", '"SELECT"', '"sql\nSELECT"', 1, "the language tag 'sql' is before it", "line 2")
+    assert shown(made, 80) == [
+        'expected  "SELECT"',
+        'nearest   "sql↵SELECT"   line 2',
+        "           ^ the language tag 'sql' is before it",
+    ]
+    assert "sql↵" not in " ".join(shown(made, 10)), "where there is no room each line has a row"

@@ -11,6 +11,7 @@ from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, left, wrap
 from agenteval_tui.views.evidence_comparison import Comparison
 
+LINE_END = "↵"  # in a text that has room in one line
 EXPECTED, GOT, NEAREST, NOTHING = "expected", "got", "nearest", "nothing"
 ROWS = 6
 """Rows of a text that are shown: those around the place that differs."""
@@ -80,6 +81,8 @@ def _rows(text: str, at: int | None, width: int, note: str | None = None) -> lis
     behind a caret; None: no caret."""
     shown, places = displayable_map(text)
     shown = shown.replace("\t", " ")
+    if "\n" in shown and cell_len(shown) <= width:
+        shown = shown.replace("\n", LINE_END)  # a caret and its note would stand between the lines
     spans = wrap(shown, max(width, 2))
     place = 0 if at is None else places[min(at, len(places) - 1)] if places is not None else min(at, len(shown))
     row = max(bisect_right(spans, (place, len(shown) + 1)) - 1, 0)
