@@ -86,14 +86,17 @@ def simplicity(one: Suggestion) -> str:
     return "specific" if one.size <= _SPECIFIC else "very specific: it may fit these runs only"
 
 
-def next_lines(found: Suggestions) -> Iterator[Text]:
-    """What to label next, how sure it is, and which labels contradict each other."""
-    for pair in found.contradictions[:_WRONG]:
+def next_lines(found: Suggestions, most: int = _WRONG) -> Iterator[Text]:
+    """What to label next, how sure it is, and which labels contradict each other: `most` pairs of them."""
+    told = found.contradictions[:most]
+    left = len(found.contradictions) - len(told)
+    for number, pair in enumerate(told, 1):
         good, bad = map(short_id, pair)
+        more = f" {count(left, 'more pair')} of labels contradict each other." if left and number == len(told) else ""
         yield text(
             ("! ", "warn"),
             f"{good} is labelled good and {bad} bad, but both said and did the same: no criterion agrees with "
-            f"both. Take one label back: agenteval label {bad} --remove",
+            f"both. Take one label back: agenteval label {bad} --remove{'.' if more else ''}{more}",
         )
     if found.unseen is not None:
         share, these = percent(found.unseen), "these share" if found.good > 1 else "this one has"

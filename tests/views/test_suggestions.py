@@ -32,3 +32,12 @@ def test_how_much_a_suggestion_says_is_in_words(bits: float, words: str) -> None
     one = Suggestion("calls it", "ToolResponse", "{}", 1, 3, 3, bits, 1.0, left_out=2, passes=5, runs=8)
     said = plain_text(paragraphs(list(facts_of(one, Suggestions((one,), 8, 2, 1)))))
     assert said == f"✓ agrees with 3 of 3 labels; predicts 2 of 3 without seeing them; passes 5 of 8 runs; {words}"
+
+
+def test_of_many_contradictions_a_sheet_tells_one_and_how_many_more() -> None:
+    one = Suggestion("calls it", "ToolResponse", "{}", 1, 2, 3, 1.0, 1.0)
+    found = Suggestions((one,), 5, 2, 1, contradictions=((A, B), (C, B), (A, C)))
+    said = plain_text(paragraphs(list(next_lines(found, 1))))
+    assert "--remove. 2 more pairs of labels contradict each other." in said
+    assert said.count("labelled good") == 1
+    assert "more pairs" not in plain_text(paragraphs(list(next_lines(found))))

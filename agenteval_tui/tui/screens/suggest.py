@@ -24,7 +24,7 @@ from agenteval_tui.tui.presenters.view_lines import line, view_lines
 from agenteval_tui.tui.presenters.wrapped_lines import shown_line
 from agenteval_tui.tui.screens.suggest_controller import SuggestController, SuggestedState
 from agenteval_tui.tui.services import services
-from agenteval_tui.tui.styled_text import Cell, Line, fit, spread
+from agenteval_tui.tui.styled_text import Cell, Line, fit, spread, width_of
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -51,11 +51,14 @@ class _Rows:
     def line(self, index: int, width: int, *, focused: bool) -> Line:
         one = self._suggestions[index]
         right = one.agrees == one.labelled
-        figures: tuple[Cell, ...] = ((f"agrees {one.agrees} of {one.labelled}", "passed" if right else "error"),)
-        if one.left_out is not None:
-            figures = (*figures, (f" (predicts {one.left_out} of {one.labelled})", "dim"))
-        figures = (*figures, (f", passes {one.passes} of {one.runs} ", "dim"))
-        return spread(((" ", ""), (one_line(one.title, 300), "")), figures, width)
+        title: Line = ((" ", ""), (one_line(one.title, 300), ""))
+        agrees: Cell = (f"agrees {one.agrees} of {one.labelled}", "passed" if right else "error")
+        predicts = f" (predicts {one.left_out} of {one.labelled})" if one.left_out is not None else ""
+        passes = f", passes {one.passes} of {one.runs}"
+        # Where there is no room for all, the rest is said of the chosen one below.
+        ends: list[Line] = [(agrees, (more + " ", "dim")) for more in (predicts + passes, predicts, "")]
+        end = next((one for one in ends if width_of(title) + width_of(one) < width), ends[-1])
+        return spread(title, end, width)
 
 
 class SuggestScreen(Sheet[Starter | None]):
@@ -211,7 +214,7 @@ class SuggestScreen(Sheet[Starter | None]):
             )
             return paragraph(words, width)
         lines = [fit(((" ", ""), *line(labels_text(state.found, state.given))), width)]
-        for one in map(plain, next_lines(state.found)):
+        for one in map(plain, next_lines(state.found, 1)):
             lines += [] if "Label next" in one else paragraph(one, width, "dim")
         if state.checked is not None:
             lines += paragraph(plain(check_text(state.checked)), width, "dim" if state.checked.better else "warn")
