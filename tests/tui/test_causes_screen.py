@@ -264,7 +264,7 @@ def test_a_title_without_room_keeps_what_decides(width: int, shown: str) -> None
     cause = Cause("failed", "Gives nothing away", "", "ToolCheck", "forbidden_tools", "issue_voucher")
     group = CauseGroup(cause, (1, 2), ("r", "q"), (("s", "t"),), ("",), (0,), ("",), share=0.19)
     line = plain(CauseRows([CauseRow(group)]).line(0, width, focused=False))
-    assert line.replace("█", "").split() == ["2", "19", "%", *shown.split(), "1", "test"]
+    assert line.replace("▆", "").split() == ["2", "19", "%", *shown.split(), "1", "test"]
 
 
 @pytest.mark.parametrize(

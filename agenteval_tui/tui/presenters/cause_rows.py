@@ -83,7 +83,7 @@ class CauseRows:
         return found.group.cause.signature
 
     def line(self, index: int, width: int, *, focused: bool) -> Line:
-        """`  69 ████████████ 36 %   Looks it up: get_order was never called   3 tests  new  ignored`."""
+        """`  69 ▆▆▆▆▆▆▆▆▆▆▆▆ 36 %   Looks it up: get_order was never called   3 tests  new  ignored`."""
         row = self.rows[index]
         group, standing = row.group, row.standing
         gone = group.trend == "gone"
@@ -110,7 +110,7 @@ class CauseRows:
         if group.trend == "gone":
             return [(" " * (bar + self._rate + 1), "")]
         cells = min(max(round(bar * group.share / self._top), 1), bar)
-        full = "█" if UNICODE else "#"
+        full = "▆" if UNICODE else "#"  # bars of neighbouring rows do not touch
         return [(left(full * cells, bar), dim or "failed"), (right(percent(group.share), self._rate), "dim"), (" ", "")]
 
 
