@@ -11,7 +11,7 @@ from agenteval_tui.tui.presenters.evidence_pane import looked_at
 from agenteval_tui.tui.presenters.impact import ORDER, counts, impact_lines
 from agenteval_tui.tui.presenters.status_style import mark, token, word
 from agenteval_tui.tui.presenters.text_layout import paragraph
-from agenteval_tui.tui.styled_text import Cell, Line, fit, spread
+from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, spread, width_of
 
 
 def trial_lines(trial: Trial, number: int, result: CriterionResult, now_ms: int, width: int) -> list[Line]:
@@ -23,10 +23,16 @@ def trial_lines(trial: Trial, number: int, result: CriterionResult, now_ms: int,
     if any(one.row for one in trial.runs):
         start.append((f"  #{one_line(run.row_label, 24)}", "dim"))
     start.append((f"  run {run.repetition}", "dim"))
-    said = " · ".join(fact for fact in (one_line(run.agent, 30), age(run.started_ms, now_ms)) if fact)
-    lines: list[Line] = [spread(start, ((said, "dim"),), width)]
+    # The agent gives way to the test, and both to what the criterion says below.
+    when = age(run.started_ms, now_ms)
+    ends = [" · ".join(filter(None, (one_line(run.agent, 30), when))), when]
+    end = next((said for said in ends if width_of(start) + cell_len(said) < width), when)
+    lines: list[Line] = [spread(start, ((end, "dim"),), width)]
     if run.output_head:
-        lines += paragraph(one_line(run.output_head, 240), width, "dim")[:3]
+        answer = paragraph(one_line(run.output_head, 240), width, "dim")
+        lines += answer[:2] if len(answer) > 3 else answer
+        if len(answer) > 3:
+            lines.append(fit((*answer[2], (" …", "dim")), width))
     return [*lines, (), *looked_at(trial.bench, number, result, (), width)]
 
 
