@@ -2,11 +2,10 @@
 
 A workbench is opened on one run. It knows the criteria of the run's test as the suite's file has them now (or as
 they were stored, when the file is gone), judges the run with an edited config, and counts what saving the edit
-would do to every stored run that the criterion applies to. No agent is called, nothing is written.
+would do to every stored run that the criterion applies to. It finds the smallest relaxations of a failing criterion,
+and counts the same for each. No agent is called, nothing is written.
 
-The smallest relaxations of a failing criterion, and what each would do to the stored runs.
-
-People's labels stand beside the counts: they say which flips are right.
+People's labels are beside the counts: they say which changed verdicts are right.
 """
 
 from __future__ import annotations

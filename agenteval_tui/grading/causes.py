@@ -6,15 +6,12 @@ found, where, and how near it was is in no cause; neither is the criterion's has
 criterion and another test leave the cause what it is. A run whose agent failed has a cause of its own, by the error's
 kind, code and fields (`transcripts.error_codes`).
 
+What a line of evidence is about, and how it was missed, are read from its code and fields, never from a sentence. Of
+metrics that are not known here, a plug-in's, the condition alone is taken.
+
 Signatures are kept in histories and decisions are made about them: changing how one is made makes those decisions
 speak of nothing. `tests/grading/test_causes.py` holds them fast; a change needs a new `VERSION`, and a migration that
 rewrites what is stored (`history.data_migrations`).
-
-What is wrong in a line of evidence, so that the same fault has the same name in every run.
-
-A line says what was missed in one run: with what was found, where, and how near it was. Here its code and fields are
-reduced to what it is about (a tool, an argument, a key) and in which way it is missed; no sentence is read. Of metrics
-that are not known here, a plug-in's, the condition alone is taken.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The configurations of agents that older programs stored with what it takes to resume an execution.
+"""What older programs stored, brought to the form of today: agents' configurations, and signatures of causes.
 
-Signatures of causes that older programs stored, brought to the version of today (`grading.causes.VERSION`).
+Configurations are stored with what it takes to resume an execution. The version of signatures is
+`grading.causes.VERSION`.
 
 Version 1 read sentences. Wherever what it read was right, version 2 makes the same signature, so this mapping is small:
 it covers checks that could not run (their cause was our own sentence, and is a code now), a function that returned

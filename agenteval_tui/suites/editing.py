@@ -4,9 +4,7 @@ Every function takes the suite as it was read and gives the suite as it then is.
 other byte stay. Raises `FileChanged` when the file is not the one that was read, and `SaveFailed` when an edit can't be
 written so that nothing else changes, or when a test would not be right any more; then the file is as it was.
 
-Editing a YAML text step by step: each step changes the fewest bytes, and is read again and compared.
-
-A step that would also change something else raises `SaveFailed`; the text is then as before it.
+`TreeEdit` makes an edit in steps. Each step changes the fewest bytes, and is read again and compared.
 """
 
 from __future__ import annotations

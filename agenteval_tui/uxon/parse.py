@@ -3,11 +3,9 @@
 Whatever the text is, there is a document: each mistake becomes one diagnostic, and reading continues with what was
 probably meant. No recursion: the depth of a text is data, not a reason to fail.
 
-What Power UI adds to JSON: comment keys, switched-off parts, and texts exported as a list of lines.
-
-As its sources do it: a property whose name begins with `//` is a comment; one whose name begins with `/*` switches off
-itself and all that follow in the object, up to one whose name begins with `*/`; an object that begins with the name
-`/*` and ends with `*/` is switched off as a whole.
+Power UI adds comment keys, switched-off parts, and texts as a list of lines to JSON. A property whose name begins with
+`//` is a comment; one whose name begins with `/*` switches off itself and all that follow in the object, up to one
+whose name begins with `*/`; an object that begins with the name `/*` and ends with `*/` is switched off as a whole.
 """
 
 from __future__ import annotations

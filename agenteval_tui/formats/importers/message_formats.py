@@ -1,13 +1,12 @@
-"""Conversations in the dialects of several libraries, as OpenAI chat messages.
+"""Conversations in the formats of several libraries, as OpenAI chat messages.
 
-Told apart message by message: OpenAI chat messages and Responses items (OpenAI Agents), Anthropic's content blocks,
-LangChain's messages (`dumpd`, `messages_to_dict`), pydantic-ai's requests and responses.
+Each message is recognized by itself: OpenAI chat messages and Responses items (OpenAI Agents), Anthropic's content
+blocks, LangChain's messages (`dumpd`, `messages_to_dict`), pydantic-ai's requests and responses.
 
-Messages that are made of parts, as OpenAI chat messages.
-
-OpenTelemetry's GenAI conventions (`text`, `tool_call`, `tool_call_response`), Vercel's AI SDK (its UIMessage, where
-calls hold their results: `tool-NAME`, `dynamic-tool`, `tool-invocation`; its ModelMessage: `tool-call`, `tool-result`),
-and Gemini (`functionCall`, `functionResponse`). Told apart part by part.
+A message may consist of parts. Each part is recognized by itself, too: OpenTelemetry's GenAI conventions (`text`,
+`tool_call`, `tool_call_response`), Vercel's AI SDK (its UIMessage, where calls hold their results: `tool-NAME`,
+`dynamic-tool`, `tool-invocation`; its ModelMessage: `tool-call`, `tool-result`), and Gemini (`functionCall`,
+`functionResponse`).
 """
 
 from __future__ import annotations

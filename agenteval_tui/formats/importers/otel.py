@@ -3,10 +3,9 @@
 A trace is a run: the conversation of its outermost agent, its tools' spans for times and failures. The spans of a trace
 may be anywhere in a file, so they are collected on disk.
 
-What instrumentations other than today's GenAI conventions write, in the words of those.
-
-Events of a span (`gen_ai.user.message`, `gen_ai.choice`; conventions up to 1.36), and OpenInference's attributes
-(`llm.input_messages.0.message.content`), as Phoenix and its instrumentations record them.
+Other instrumentations are read as if they wrote today's GenAI conventions: events of a span (`gen_ai.user.message`,
+`gen_ai.choice`; conventions up to 1.36), and OpenInference's attributes (`llm.input_messages.0.message.content`), as
+Phoenix and its instrumentations record them.
 """
 
 from __future__ import annotations

@@ -1,17 +1,11 @@
-"""Changing one value in a YAML text by the fewest edits.
+"""Edits of a YAML text that change the fewest characters: values, keys of an object, and items of a list.
 
-Everything here only proposes: whoever applies edits reads the result again and compares (see `splice`). So a
-proposal that turns out to be wrong costs nothing but the next one.
+Everything here only proposes, those edits first that change least. Whoever applies one reads the result again and
+compares (`splice`, `editing.TreeEdit`), so a proposal that turns out to be wrong costs nothing but the next one.
 
-Setting, adding and taking out one key of an object in a YAML text: proposals, those that change least first.
-
-Whoever takes one reads the result again and compares (`editing.TreeEdit`).
-
-The items of a YAML list as pieces of text: moving, copying and removing them with the comments that are theirs.
-
-A comment that stands directly above an item, no deeper than its dash, belongs to it; a deeper one below it belongs to
-the item before. A comment that stands apart (after an empty line) belongs to no item and stays where it is, as do the
-empty lines between items.
+Items of a list are moved, copied and removed with their comments. A comment directly above an item, no deeper than its
+dash, belongs to it; a deeper one below it belongs to the item before. A comment that stands apart (after an empty line)
+belongs to no item and stays where it is, as do the empty lines between items.
 """
 
 from __future__ import annotations
