@@ -66,7 +66,11 @@ async def test_a_program_is_recorded_watched_graded_and_opened_in_inspect(
                           "Recording costs nothing"):  # fmt: skip
                 assert words in text_of(app)
             form = app.screen.query_one(Form)
-            for wrong, why in (("", "give a program"), ("python 'agent.py", "can't be split into words")):
+            for wrong, why in (
+                ("", "give a program"),
+                ("python 'agent.py", "can't be split into words"),
+                ("nowhere-to-find --x", "there is no program 'nowhere-to-find' in PATH (install it, or give its path)"),
+            ):
                 form.fill({"program": wrong})
                 await pilot.press("enter")
                 await settle(pilot)

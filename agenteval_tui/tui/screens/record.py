@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from agenteval_tui.agents.process.child_process import find_program
 from agenteval_tui.agents.recording.providers import PROVIDERS, upstreams
 from agenteval_tui.core.display import end_of_path, one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -78,9 +79,9 @@ class RecordScreen(Sheet["RecordingRequest | None"]):
         asked = RecordingRequest(**values)
         problems = _bad_names(values, "cassette", "mcp_config")
         try:
-            assert asked.argv
+            find_program(asked.argv[0], self._folder, environment_for(self._folder, os.environ))
         except AgentevalError as error:
-            problems["program"] = error.what
+            problems["program"] = f"{error.what} ({error.mend})" if error.mend else error.what
         event.form.complain(problems)
         if not problems:
             self.dismiss(asked)
