@@ -83,7 +83,7 @@ async def start(port: int = 0, version: str = "v1", *, host: str = HOST, pace: f
 
     try:
         return await asyncio.start_server(answer, host, port)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         raise InfrastructureError(
             f"can't listen on port {port}: {why_not_listening(error)}", where=host, mend="choose another with --port"
         ) from error

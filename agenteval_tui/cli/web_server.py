@@ -23,7 +23,7 @@ from aiohttp import web
 from msgspec import Struct, field
 from textual_serve.server import Server
 
-from agenteval_tui.agents.http.loopback_server import why_not_listening
+from agenteval_tui.agents.http.loopback_server import require_host, why_not_listening
 from agenteval_tui.agents.http.proxies import is_local
 from agenteval_tui.core.errors import InfrastructureError
 
@@ -154,8 +154,8 @@ async def _serve(serving: ServerOptions, ready: Callable[[str], None]) -> None:
     await runner.setup()
     try:
         try:
-            await web.TCPSite(runner, serving.host, serving.port).start()
-        except OSError as error:
+            await web.TCPSite(runner, require_host(serving.host), serving.port).start()
+        except (OSError, UnicodeError) as error:
             where = f"{serving.host}:{serving.port}"
             mend = "choose another port with --port; --port 0 takes any free one"
             raise InfrastructureError(

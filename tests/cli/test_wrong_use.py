@@ -62,6 +62,14 @@ def test_a_bad_number(cli, suite: Path) -> None:
     assert cli("run", suite, "--fail-under", "1.2").code == 2
 
 
+@pytest.mark.parametrize("host", ["", " ", "..", "a..b", "9" * 400, "300.1.1.1", "nobody.invalid"])
+@pytest.mark.parametrize("words", [("listen",), ("serve", "--port", "0")])
+def test_a_host_that_this_machine_is_not(cli, words: tuple[str, ...], host: str) -> None:
+    result = cli(*words, f"--host={host}")
+    assert result.code == 3
+    assert "no address of this machine has this name" in one_sentence(result.err)
+
+
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
 @pytest.mark.parametrize(
     "words",

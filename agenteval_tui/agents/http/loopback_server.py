@@ -30,12 +30,20 @@ _DRAIN_BYTES, _DRAIN_SECONDS = 1_000_000_000, 20.0
 Headers = Iterable[tuple[bytes, bytes]]
 
 
-def why_not_listening(error: OSError) -> str:
-    """Why a server can't have its address, in the system's words: asyncio repeats the address in Python's."""
-    if isinstance(error, socket.gaierror):
+def why_not_listening(error: OSError | UnicodeError) -> str:
+    """Why a server can't have its address, in the system's words: asyncio repeats the address in Python's.
+    UnicodeError: a part of the host's name is empty, or too long."""
+    if isinstance(error, (socket.gaierror, UnicodeError)):
         return "no address of this machine has this name"
     number = error.errno or 0
     return os.strerror(number).lower() if number in errno.errorcode else str(error)
+
+
+def require_host(host: str) -> str:
+    """The name of a host, which must not be empty: asyncio would listen on all addresses. Raises UnicodeError."""
+    if not host.strip():
+        raise UnicodeError
+    return host
 
 
 class ServedRequest(Struct, frozen=True):
@@ -86,9 +94,9 @@ class LoopbackServer:
     async def start(self, host: str, port: int) -> None:
         """Listen from now on; port 0 takes a free one. Raises OSError when the port can't be had."""
         try:
-            self._server = await asyncio.start_server(self._connected, host, port)
-        except OSError as error:
-            raise OSError(error.errno, why_not_listening(error)) from None
+            self._server = await asyncio.start_server(self._connected, require_host(host), port)
+        except (OSError, UnicodeError) as error:
+            raise OSError(getattr(error, "errno", None), why_not_listening(error)) from None
 
     @property
     def port(self) -> int:
