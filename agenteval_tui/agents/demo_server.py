@@ -9,15 +9,15 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from typing import Any
+from typing import Any, Self
 
 from msgspec import Struct
 
 from agenteval_tui.agents.base import ToolOutcome
 from agenteval_tui.agents.demo import arguments_json, chunks, missing_tool, tokens
-from agenteval_tui.agents.http.loopback_server import why_not_listening
+from agenteval_tui.agents.http.loopback_server import LoopbackServer, ServedRequest, ServerConnection
 from agenteval_tui.agents.shop.assistant import VERSIONS
 from agenteval_tui.agents.shop.database import open_shop
 from agenteval_tui.agents.shop.protocol import Call, Turn
@@ -49,6 +49,70 @@ class _Answer(Struct, frozen=True):
     usage: Mapping[str, int]
 
 
+class DemoServer:
+    """Answers from `start` on. Close it, or use it with `async with`."""
+
+    def __init__(self, version: str = "v1", *, pace: float = 1.0) -> None:
+        self._version = version
+        self._pace = pace
+        self._server = LoopbackServer(self._answer, _LONGEST_BODY)
+
+    async def start(self, host: str, port: int) -> None:
+        """Listen from now on; port 0 takes a free one. Raises `InfrastructureError` when the port can't be had."""
+        try:
+            await self._server.start(host, port)
+        except OSError as error:
+            raise InfrastructureError(
+                f"can't listen on port {port}: {error.strerror}", where=host, mend="choose another with --port"
+            ) from error
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._server.port
+
+    @property
+    def address(self) -> str:
+        """The `base_url` under which it is reached."""
+        return f"{self._server.address}/v1"
+
+    async def close(self) -> None:
+        """Stop listening, and end what is in flight."""
+        await self._server.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _answer(self, client: ServerConnection, request: ServedRequest) -> None:
+        path = request.path.rstrip("/")
+        try:
+            if path == "/v1/models" and request.method == "GET":
+                await _send_json(client, 200, _models(self._version))
+            elif path == "/v1/chat/completions" and request.method == "POST":
+                body = _decoded(request.body)
+                answer = _answer(body, self._version)
+                if body.get("stream"):
+                    usage = bool((body.get("stream_options") or {}).get("include_usage"))
+                    await _stream(client, _chunks(answer, include_usage=usage), self._pace)
+                else:
+                    await _send_json(client, 200, _whole(answer))
+            else:
+                raise _BadRequestError(404, f"there is no {request.method} {path or '/'} here")
+        except _BadRequestError as error:
+            said = {"message": error.message, "type": "invalid_request_error", "code": error.code or None}
+            await _send_json(client, error.status, {"error": said})
+
+
+async def start(port: int = 0, version: str = "v1", *, host: str = HOST, pace: float = 1.0) -> DemoServer:
+    """A server that answers from now on."""
+    server = DemoServer(version, pace=pace)
+    await server.start(host, port)
+    return server
+
+
 def serve(
     port: int = 0,
     version: str = "v1",
@@ -64,61 +128,10 @@ def serve(
 
     async def run() -> None:
         async with await start(port, version, host=host, pace=pace) as server:
-            announce(address(server))
-            await server.serve_forever()
+            announce(server.address)
+            await asyncio.Event().wait()
 
     asyncio.run(run())
-
-
-async def start(port: int = 0, version: str = "v1", *, host: str = HOST, pace: float = 1.0) -> asyncio.Server:
-    """A server that answers from now on. Close it, or use it with `async with`."""
-
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            await _serve_one(reader, writer, version, pace)
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # the client went away, or does not speak HTTP
-        finally:
-            writer.close()
-
-    try:
-        return await asyncio.start_server(answer, host, port)
-    except (OSError, UnicodeError) as error:
-        raise InfrastructureError(
-            f"can't listen on port {port}: {why_not_listening(error)}", where=host, mend="choose another with --port"
-        ) from error
-
-
-def address(server: asyncio.Server) -> str:
-    """The `base_url` under which a server is reached."""
-    host, port = server.sockets[0].getsockname()[:2]
-    return f"http://{host}:{port}/v1"
-
-
-async def _serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, version: str, pace: float) -> None:
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-    method, _, rest = head[0].partition(" ")
-    path = rest.partition(" ")[0].partition("?")[0].rstrip("/")
-    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])}
-    try:
-        if path == "/v1/models" and method == "GET":
-            await _send_json(writer, 200, _models(version))
-        elif path == "/v1/chat/completions" and method == "POST":
-            length = headers.get("content-length", "")
-            if not length.isdigit() or int(length) > _LONGEST_BODY:
-                raise _BadRequestError(413, "the request needs a Content-Length of at most 10 MB")
-            body = _decoded(await reader.readexactly(int(length)))
-            answer = _answer(body, version)
-            if body.get("stream"):
-                usage = bool((body.get("stream_options") or {}).get("include_usage"))
-                await _stream(writer, _chunks(answer, include_usage=usage), pace)
-            else:
-                await _send_json(writer, 200, _whole(answer))
-        else:
-            raise _BadRequestError(404, f"there is no {method} {path or '/'} here")
-    except _BadRequestError as error:
-        said = {"message": error.message, "type": "invalid_request_error", "code": error.code or None}
-        await _send_json(writer, error.status, {"error": said})
 
 
 def _decoded(data: bytes) -> dict[str, Any]:
@@ -262,26 +275,15 @@ def _frame(answer: _Answer, kind: str) -> dict[str, Any]:
     return {"id": "chatcmpl-demo", "object": kind, "created": int(time.time()), "model": answer.model}
 
 
-async def _send_json(writer: asyncio.StreamWriter, status: int, value: Any) -> None:
-    data = json.dumps(value, ensure_ascii=False).encode()
-    words_of = {200: "OK", 400: "Bad Request", 404: "Not Found", 413: "Content Too Large"}
-    head = f"HTTP/1.1 {status} {words_of.get(status, 'Error')}\r\ncontent-type: application/json\r\n"
-    writer.write(f"{head}content-length: {len(data)}\r\nconnection: close\r\n\r\n".encode() + data)
-    await writer.drain()
+async def _send_json(client: ServerConnection, status: int, value: Any) -> None:
+    await client.answer(status, json.dumps(value, ensure_ascii=False).encode(), "application/json")
 
 
-async def _stream(writer: asyncio.StreamWriter, chunks: Sequence[Any], pace: float) -> None:
-    head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\n"
-    writer.write(f"{head}transfer-encoding: chunked\r\nconnection: close\r\n\r\n".encode())
-    async for data in _events(chunks, pace):
-        writer.write(b"%x\r\n%b\r\n" % (len(data), data))
-        await writer.drain()
-    writer.write(b"0\r\n\r\n")
-    await writer.drain()
-
-
-async def _events(chunks: Sequence[Any], pace: float) -> AsyncIterator[bytes]:
+async def _stream(client: ServerConnection, chunks: Sequence[Any], pace: float) -> None:
+    head = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-cache")]
+    await client.begin(200, head)
     for chunk in chunks:
-        yield f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode()
+        await client.send(f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode())
         await asyncio.sleep(_PER_PIECE * pace)
-    yield b"data: [DONE]\n\n"
+    await client.send(b"data: [DONE]\n\n")
+    await client.end()

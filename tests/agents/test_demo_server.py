@@ -33,7 +33,7 @@ async def test_with_the_shops_tools_it_does_the_same_over_http(run_agent: Any, p
     async with await demo_server.start(pace=0) as server:
         over_http = {
             "kind": "openai",
-            "base_url": demo_server.address(server),
+            "base_url": server.address,
             "model": f"demo-rules-{version}",
             "tools": "builtin:demo-shop",
             "seed": "run",
@@ -51,7 +51,7 @@ async def test_with_the_shops_tools_it_does_the_same_over_http(run_agent: Any, p
 @pytest.mark.parametrize("stream", [True, False])
 async def test_without_tools_it_uses_its_own(run_agent: Any, stream: bool) -> None:
     async with await demo_server.start(version="v2", pace=0) as server:
-        config = {"kind": "openai", "base_url": demo_server.address(server), "model": "demo-rules", "stream": stream}
+        config = {"kind": "openai", "base_url": server.address, "model": "demo-rules", "stream": stream}
         ran = await run_agent(config, "Where is my order #W1042?", seed=1)
     assert "on its way" in ran.transcript.final_output
     assert ran.transcript.tool_calls == ()
@@ -63,14 +63,14 @@ async def test_without_tools_it_uses_its_own(run_agent: Any, stream: bool) -> No
 async def test_mock_tools_take_the_place_of_the_shops(run_agent: Any) -> None:
     async with await demo_server.start(pace=0) as server:
         tools = [{"name": "get_order", "sample_response": {"id": "#W1042", "status": "delivered"}}]
-        config = {"kind": "openai", "base_url": demo_server.address(server), "model": "demo-rules", "tools": tools}
+        config = {"kind": "openai", "base_url": server.address, "model": "demo-rules", "tools": tools}
         ran = await run_agent(config, "Where is my order #W1042?")
     assert "delivered" in ran.transcript.final_output
 
 
 async def test_check_knows_its_models(tmp_path: Path) -> None:
     async with await demo_server.start(pace=0) as server:
-        config = {"kind": "openai", "base_url": demo_server.address(server), "model": "demo-rules"}
+        config = {"kind": "openai", "base_url": server.address, "model": "demo-rules"}
         right = await OpenAIChatAgent(AgentSetup("a", config, tmp_path)).check()
         wrong = await OpenAIChatAgent(AgentSetup("a", {**config, "model": "gpt-9"}, tmp_path)).check()
     assert right.ok
@@ -80,7 +80,7 @@ async def test_check_knows_its_models(tmp_path: Path) -> None:
 
 async def test_a_wrong_model_is_said(run_agent: Any) -> None:
     async with await demo_server.start(pace=0) as server:
-        config = {"kind": "openai", "base_url": demo_server.address(server), "model": "gpt-9"}
+        config = {"kind": "openai", "base_url": server.address, "model": "gpt-9"}
         ran = await run_agent(config)
     assert "there is no model 'gpt-9'; models: demo-rules, demo-rules-v1, demo-rules-v2" in ran.transcript.error.message
 
@@ -88,7 +88,7 @@ async def test_a_wrong_model_is_said(run_agent: Any) -> None:
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"messages": []}', b'{"messages": [1, {"role": "assistant"}]}'])
 async def test_bad_bodies_get_an_error(body: bytes) -> None:
     async with await demo_server.start(pace=0) as server:
-        url = demo_server.address(server) + "/chat/completions"
+        url = server.address + "/chat/completions"
 
         def post() -> tuple[int, Any]:
             opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -105,7 +105,7 @@ async def test_bad_bodies_get_an_error(body: bytes) -> None:
 
 async def test_a_taken_port_is_said() -> None:
     async with await demo_server.start(pace=0) as server:
-        port = server.sockets[0].getsockname()[1]
+        port = server.port
         with pytest.raises(InfrastructureError, match=rf"can't listen on port {port}: address already in use \(choose"):
             await demo_server.start(port)
 

@@ -480,8 +480,8 @@ def demo_agent() -> Iterator[str]:
     server = loop.run_until_complete(demo_server.start(pace=0))
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
-    yield demo_server.address(server)
-    server.close()
+    yield server.address
+    asyncio.run_coroutine_threadsafe(server.close(), loop).result()
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
     loop.close()
