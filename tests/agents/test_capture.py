@@ -32,7 +32,8 @@ from agenteval_tui.agents.process.options import CommandOptions
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.recording.capture import WAITING, CapturingAgent
 from agenteval_tui.agents.recording.cassette import of_documents, read, write
-from agenteval_tui.agents.recording.exchange import Exchange
+from agenteval_tui.agents.recording.exchange import Exchange, Question
+from agenteval_tui.agents.recording.matching import Matcher
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.runs.executors.task_codec import event_data, read_event
 from agenteval_tui.transcripts.model import Message, Transcript
@@ -368,3 +369,25 @@ async def test_what_was_asked_is_forgotten_when_the_run_is_over(server: Scripted
                 await asyncio.sleep(0.01)  # its last connection ends
     finally:
         await agent.close()
+
+
+async def test_all_runs_share_what_was_looked_up_in_the_cassette(
+    server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each run of a large cassette would hold up all others while it looks through it."""
+    recorded = command(tmp_path, cassette={"file": "c.jsonl", "on_miss": "record"})
+    await run(recorded, tmp_path, {"OPENAI_BASE_URL": server.url}, "Where is it?")
+    looked_at, key = [], Matcher.key
+
+    def counted(matcher: Matcher, question: Question) -> str:
+        looked_at.append(question.path)
+        return key(matcher, question)
+
+    monkeypatch.setattr(Matcher, "key", counted)
+    replayed = command(tmp_path, cassette={"file": "c.jsonl"})
+    agent = make_agent("a", replayed, base_dir=tmp_path, env={"OPENAI_BASE_URL": server.url}, permission=ALLOWED)
+    for number in range(3):
+        events = [one async for one in agent.run(AgentRequest((Message("user", "Where is it?"),), run=f"r{number}"))]
+        assert isinstance(events[-1], Done)
+    await agent.close()
+    assert len(looked_at) == 2 + 3 * 2, "the two requests of the cassette, and those of the runs"

@@ -33,7 +33,7 @@ from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.keys import keys_of
 from agenteval_tui.agents.recording.live_transcript import transcripts
 from agenteval_tui.agents.recording.options import CassetteOptions, cassette_options
-from agenteval_tui.agents.recording.playback import Playback
+from agenteval_tui.agents.recording.playback import CassetteIndex, Playback
 from agenteval_tui.agents.recording.protocols import used_by
 from agenteval_tui.agents.recording.providers import environment, upstreams
 from agenteval_tui.agents.recording.proxy import Proxy
@@ -68,7 +68,7 @@ class CapturingAgent:
         self._port: int = getattr(options, "capture_port", None) or 0
         self._options: CassetteOptions | None = cassette_options(getattr(options, "cassette", None))
         self._proxy: Proxy | None = None
-        self._cassette: Cassette | None = None
+        self._recorded: CassetteIndex | None = None
         self._cost: Cost | None = None
         self._starting = asyncio.Lock()
         self._alone = asyncio.Lock()
@@ -149,12 +149,15 @@ class CapturingAgent:
         async with self._starting:
             if self._proxy is None:
                 if self._options is not None:
-                    self._cassette = await asyncio.to_thread(self._read)
+                    self._recorded = await asyncio.to_thread(self._index, self._options)
                 self._cost = await asyncio.to_thread(_prices)
                 proxy = Proxy(upstreams(self._env(self._setup.config)))
                 await proxy.start(self._port)
                 self._proxy = proxy
             return self._proxy
+
+    def _index(self, options: CassetteOptions) -> CassetteIndex:
+        return CassetteIndex(self._read(), system=options.match_system)
 
     def _read(self) -> Cassette:
         assert self._options is not None
@@ -187,10 +190,8 @@ class CapturingAgent:
             return known
         name = f"{request.test_id}#{request.repetition}"
         answers = None
-        if self._cassette is not None and self._options is not None:
-            answers = Playback(
-                self._cassette, system=self._options.match_system, session=name, start=request.repetition - 1
-            )
+        if self._recorded is not None:
+            answers = Playback(self._recorded, session=name, start=request.repetition - 1)
         session = Session(
             name,
             answers=answers,
