@@ -146,3 +146,13 @@ def test_in_a_narrow_pane_names_and_sentences_continue_below() -> None:
     assert [rows.targets[chosen + row] for row in range(4)] == [0, 0, 0, 1], (
         "each line of a name stands for its criterion"
     )
+
+
+def test_the_nearest_of_several_calls_is_named_and_not_compared_twice() -> None:
+    calls = tuple(ToolCall(str(number), "get_order", {"order_id": f"W{number}"}) for number in (1, 2))
+    result = compile_criterion(CriterionSpec("it", "ToolResponse", {"metrics": [CALL]})).check(
+        Transcript((Message("user", "How much?"),), calls)
+    )
+    shown = [plain(line) for line in looked_at(cast("Any", None), 0, result, [result], 80)]
+    assert sum('got       "W' in line for line in shown) == 2
+    assert any("get_order (1st call)" in line and "tools[0].nearest" in line for line in shown)

@@ -45,6 +45,11 @@ def test_a_result_has_a_line_a_key_and_nested_values_in_short() -> None:
     ]
 
 
+def test_a_result_without_a_letter_is_not_an_empty_row() -> None:
+    assert any("(nothing)" in line for line in shown(document("")))
+    assert any('(white space: "  \\n")' in line for line in shown(document("  \n")))
+
+
 def test_the_key_that_unfolds_never_stands_alone_on_a_row() -> None:
     for width in range(24, 60):
         lines = [line.strip() for line in shown(document(json.dumps(ORDER), width=width))]

@@ -6,6 +6,7 @@ keystroke lays out megabytes. Blocks fold.
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 
@@ -21,6 +22,7 @@ from agenteval_tui.tui.presenters.transcript_blocks import FOLDED_BY_HAND, Block
 from agenteval_tui.tui.styled_text import Cell, Line, fit
 
 PIECE = 16_000  # characters laid out at once
+_BLANK = 40  # characters of white space that are written out where a text has nothing else
 _KEPT = 256  # pieces whose rows are kept
 
 
@@ -301,6 +303,8 @@ class BlockColumn:
         text = self.text(piece.block)
         if not text:
             return [Row((("(nothing)", "dim"),), 0, 0, False)]
+        if len(text) <= _BLANK and text.isspace():
+            return [Row(((f"(white space: {json.dumps(text)})", "dim"),), 0, 0, False)]
         end = size = _shown_size(text) if piece.end is None else piece.end
         most = None
         if piece.limit is not None:

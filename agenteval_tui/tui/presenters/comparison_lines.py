@@ -14,7 +14,8 @@ from agenteval_tui.views.evidence_comparison import Comparison
 LINE_END = "↵"  # in a text that has room in one line
 EXPECTED, GOT, NEAREST, NOTHING = "expected", "got", "nearest", "nothing"
 ROWS = 6
-"""Rows of a text that are shown: those around the place that differs."""
+"""Rows of a text that are shown; of one that has more, those around the place that differs."""
+_AROUND = 1  # rows on each side of the one that differs: both texts are in view together
 _LABEL = 10
 _GAP = 3
 _LEAST = 16  # cells of text beside the names; with fewer, names and labels are above it
@@ -42,12 +43,17 @@ def comparison_lines(made: Iterable[Comparison], width: int, indent: int = 0) ->
 
 
 def _tree(one: Comparison, width: int) -> list[Line]:
-    lines = [fit(((one_line(one.name), "json-key"),), width)] if one.name else []
+    alike: Line = ((f"{one.alike:,} alike", "dim"),) if one.alike else ()
+    lines: list[Line] = []
+    if one.name:
+        lines.append(fit(((one_line(one.name), "json-key"), (" " * _GAP, ""), *alike), width))
     below = 2 if one.name else 0
     lines += comparison_lines(one.parts, width, below)
-    said = [one.note] if one.note else []
-    said += [f"{one.alike:,} alike"] if one.alike else []
-    return [*lines, fit(((" " * below + "… " + ", ".join(said), "dim"),), width)] if said else lines
+    if one.note:
+        lines.append(fit(((" " * below + f"… {one.note}", "dim"),), width))
+    if alike and not one.name:
+        lines.append(fit((("… ", "dim"), *alike), width))
+    return lines
 
 
 def _pair(one: Comparison, width: int) -> list[Line]:
@@ -77,8 +83,8 @@ def _pair(one: Comparison, width: int) -> list[Line]:
 
 
 def _rows(text: str, at: int | None, width: int, note: str | None = None) -> list[Line]:
-    """The text, wrapped, at most `ROWS` rows of it: those around character `at`. `note` is put below that character,
-    behind a caret; None: no caret."""
+    """The text, wrapped; where it has more than `ROWS` rows, those around character `at`. `note` is put below that
+    character, behind a caret; None: no caret."""
     shown, places = displayable_map(text)
     shown = shown.replace("\t", " ")
     if "\n" in shown and cell_len(shown) <= width:
@@ -86,13 +92,15 @@ def _rows(text: str, at: int | None, width: int, note: str | None = None) -> lis
     spans = wrap(shown, max(width, 2))
     place = 0 if at is None else places[min(at, len(places) - 1)] if places is not None else min(at, len(shown))
     row = max(bisect_right(spans, (place, len(shown) + 1)) - 1, 0)
-    first = 0 if len(spans) <= ROWS else min(max(row - ROWS // 2, 0), len(spans) - ROWS)
+    most = ROWS if at is None else 2 * _AROUND + 1
+    first = 0 if len(spans) <= ROWS else min(max(row - _AROUND, 0), len(spans) - most)
+    last = len(spans) if len(spans) <= ROWS else first + most
     lines: list[Line] = [((f"… {count(first, 'line')} above", "dim"),)] if first else []
-    for number, (start, end) in enumerate(spans[first : first + ROWS], first):
+    for number, (start, end) in enumerate(spans[first:last], first):
         lines.append(((shown[start:end], ""),))
         if note is not None and at is not None and number == row:
             lines += _caret(cell_len(shown[start : min(place, end)]), note, width)
-    below = len(spans) - first - ROWS
+    below = len(spans) - last
     return [*lines, ((f"… {count(below, 'more line')}", "dim"),)] if below > 0 else lines
 
 

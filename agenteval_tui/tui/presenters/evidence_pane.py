@@ -224,7 +224,7 @@ def _metric(made: PaneLines, metric: MetricResult, width: int) -> None:
         if one.group and one.group != group:
             group = one.group
             made.add([((f"  {one_line(group)}", "dim"),)])
-        made.add(_condition(one, width), one)
+        made.add(_condition(one, width, brief=_was_compared(one, metric.evidence)), one)
     broke = metric.outcome == "error"
     if (metric.neutral or broke or not metric.evidence) and (said := sentences.metric_sentence(metric)):
         made.add(paragraph(said, width, "error" if broke else "dim" if metric.neutral else "", 2))
@@ -237,8 +237,15 @@ def _missed_first(evidence: Sequence[Evidence]) -> list[Evidence]:
     return sorted(evidence, key=lambda one: (one.group not in missed, place[one.group], one.passed is not False))
 
 
-def _condition(one: Evidence, width: int) -> list[Line]:
-    """A line of evidence: what was expected above what was found; where nothing can be compared, a sentence."""
+def _was_compared(one: Evidence, evidence: Sequence[Evidence]) -> bool:
+    """Whether it only points to a call that a line of its own compares."""
+    call = one.fields.get("call")
+    return one.passed is None and any(other.passed is False and other.fields.get("call") == call for other in evidence)
+
+
+def _condition(one: Evidence, width: int, *, brief: bool = False) -> list[Line]:
+    """A line of evidence: what was expected above what was found; where nothing can be compared, a sentence. `brief`:
+    the comparison is left out."""
     outcome = "skipped" if one.passed is None else "passed" if one.passed else "failed"
     compared = comparisons(one)
     start: Line = (("  ", ""), mark(outcome), (" ", ""))
@@ -254,6 +261,8 @@ def _condition(one: Evidence, width: int) -> list[Line]:
         lines = [spread(head, condition, width) if width_of((*head, *condition)) < width else head]
         if tool and width_of(head) > width:
             lines = [head[:-1], *paragraph(one_line(how), width, "", 6)]
+        if brief:
+            return lines
         lines += comparison_lines(compared, width, 6 if width >= 46 else 4)
         if hidden := hidden_differences(one):
             lines.append(((f"      … {count(hidden, 'more difference')}", "dim"),))
