@@ -56,7 +56,7 @@ from agenteval_tui.history.comparison_queries import (
     questions_of,
     variables_of,
 )
-from agenteval_tui.history.quarantines import Quarantined
+from agenteval_tui.history.quarantines import ActiveQuarantines
 from agenteval_tui.history.records import DECIDED
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.row_keys import ID, row_label
@@ -85,7 +85,9 @@ Results = Mapping[int, Sequence[ComparedCriterion]]
 """What the criteria said, by the run's row number."""
 
 
-def compare(store: Store, a: Side, b: Side, *, quarantined: Quarantined | None = None, seed: int = 0) -> Comparison:
+def compare(
+    store: Store, a: Side, b: Side, *, quarantined: ActiveQuarantines | None = None, seed: int = 0
+) -> Comparison:
     """Compare two sides of the history; `seed` is that of the bootstrap. No transcript is read."""
     results = [_read(store, side) for side in (a, b)]
     variables = store.read(lambda connection: variables_of(connection, _edited_plans(a, b)))
@@ -102,7 +104,7 @@ def compare_runs(
     results_a: Results,
     results_b: Results,
     *,
-    quarantined: Quarantined | None = None,
+    quarantined: ActiveQuarantines | None = None,
     seed: int = 0,
     variables: Variables | None = None,
     questions: Questions | None = None,
@@ -193,7 +195,7 @@ def _test_change(
     cases: Sequence[Case],
     sides: tuple[RunLists, RunLists],
     results: tuple[Results, Results],
-    quarantined: Quarantined | None,
+    quarantined: ActiveQuarantines | None,
     seed: int,
     variables: Variables,
 ) -> TestChange:

@@ -11,7 +11,7 @@ from agenteval_tui.analysis.statistics import Interval, PairedCounts
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
 from agenteval_tui.history.comparison_queries import ComparedRun
-from agenteval_tui.history.quarantines import Quarantined
+from agenteval_tui.history.quarantines import ActiveQuarantines
 from agenteval_tui.history.records import ENDED
 
 State = Literal["worse", "better", "mixed", "score", "criteria", "undecided", "added", "removed", "same"]
@@ -260,7 +260,7 @@ class Comparison(Struct, frozen=True):
         """The tests in one of these states, in order."""
         return [one for one in self.tests if one.state in states]
 
-    def held_by(self, quarantined: Quarantined) -> bool:
+    def held_by(self, quarantined: ActiveQuarantines) -> bool:
         """Whether these quarantines are those that its tests have."""
         return all(one.quarantine == quarantined.reason(one.suite_key, one.test) for one in self.tests)
 

@@ -12,7 +12,7 @@ from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.grading import sentences
 from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.history import quarantines
-from agenteval_tui.history.quarantines import Quarantine, Quarantined
+from agenteval_tui.history.quarantines import ActiveQuarantines, Quarantine
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 
@@ -59,7 +59,7 @@ class GatedRuns(Struct, frozen=True):
         return rate
 
 
-def gating(store: Store, runs: Iterable[RunRow], quarantined: Quarantined) -> GatedRuns:
+def gating(store: Store, runs: Iterable[RunRow], quarantined: ActiveQuarantines) -> GatedRuns:
     """Take out of runs what is in quarantine. Reads the results of those runs only that did not
     pass and have a quarantined criterion."""
     kept: list[RunRow] = []
@@ -101,7 +101,7 @@ def gating_now(store: Store, runs: Sequence[RunRow]) -> GatedRuns:
     return gating(store, runs, quarantines.active(store))
 
 
-def _by_test(quarantined: Quarantined) -> dict[tuple[str, str], tuple[Quarantine, ...]]:
+def _by_test(quarantined: ActiveQuarantines) -> dict[tuple[str, str], tuple[Quarantine, ...]]:
     found: dict[tuple[str, str], tuple[Quarantine, ...]] = {}
     for one in quarantined:
         test = one.key[:2]

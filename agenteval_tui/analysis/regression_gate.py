@@ -20,7 +20,7 @@ from agenteval_tui.analysis.comparison_sides import baseline_side, execution_sid
 from agenteval_tui.analysis.quarantine_gate import gating
 from agenteval_tui.history.baselines import baselines_of, has_baselines
 from agenteval_tui.history.comparison_queries import ComparedRun
-from agenteval_tui.history.quarantines import Quarantined, active
+from agenteval_tui.history.quarantines import ActiveQuarantines, active
 from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.history.store import Store
 
@@ -84,7 +84,7 @@ def with_cached_comparison(execution: str, result: BaselineResult | None) -> Ite
 
 
 def compare_to_baseline(
-    store: Store, execution: ExecutionRow, *, quarantined: Quarantined | None = None
+    store: Store, execution: ExecutionRow, *, quarantined: ActiveQuarantines | None = None
 ) -> BaselineResult | None:
     """Compare an execution with the baseline of its tests; None where none has one that is older than it.
 
@@ -122,7 +122,7 @@ def compare_to_baseline(
     )
 
 
-def _that_gate(store: Store, side: Side, held: Quarantined) -> Iterable[ComparedRun]:
+def _that_gate(store: Store, side: Side, held: ActiveQuarantines) -> Iterable[ComparedRun]:
     """The runs of a side that gate, with the outcomes that they have without quarantined criteria."""
     tests = {(key, test) for key, test, criterion in held.by_key if criterion}
     judged_again = [run for run in side.runs if (run.suite_key, run.test_id) in tests]

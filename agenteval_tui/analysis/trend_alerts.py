@@ -12,7 +12,7 @@ from agenteval_tui.analysis.trends import OutcomeRates, TrendQuery, figures, gro
 from agenteval_tui.history import quarantines
 from agenteval_tui.history import trends as rows
 from agenteval_tui.history.connections import Connection
-from agenteval_tui.history.quarantines import Quarantine, Quarantined
+from agenteval_tui.history.quarantines import ActiveQuarantines, Quarantine
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.trends import Tally, TestName, TimeBucket
@@ -98,7 +98,7 @@ def _groups(wanted: TrendQuery, run: RunRow) -> tuple[str, ...]:
 
 
 def _read(
-    connection: Connection, wanted: TrendQuery, held: Quarantined
+    connection: Connection, wanted: TrendQuery, held: ActiveQuarantines
 ) -> tuple[dict[str, tuple[str, list[Tally]]], list[TestName], tuple[Quarantine, ...], list[int]]:
     """The tallies by group, the tests, the quarantines that have a part in it, and the runs that may have failed by a
     criterion that is in quarantine only."""

@@ -29,7 +29,7 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.history import quarantines, triage
 from agenteval_tui.history.baselines import TestKey, set_baseline
 from agenteval_tui.history.labels import Label, label_of
-from agenteval_tui.history.quarantines import DAY_MS, DEFAULT_DAYS, Quarantine, Quarantined
+from agenteval_tui.history.quarantines import DAY_MS, DEFAULT_DAYS, ActiveQuarantines, Quarantine
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.triage import Context, Decision
 
@@ -99,7 +99,7 @@ class Recurrence(Struct, frozen=True):
     runs: int = 0
 
 
-def open_reason(group: CauseGroup, decision: Decision, later: Recurrence, held: Quarantined, now: int) -> str:
+def open_reason(group: CauseGroup, decision: Decision, later: Recurrence, held: ActiveQuarantines, now: int) -> str:
     """Why a decision no longer holds, in a few words; "" while it does. The rules are this module's docstring."""
     kind, context = decision.decision, decision.context
     if decision.until_ms is not None and now >= decision.until_ms:

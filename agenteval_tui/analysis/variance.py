@@ -15,7 +15,7 @@ from agenteval_tui.analysis.trends import TrendQuery, select_runs
 from agenteval_tui.history import quarantines
 from agenteval_tui.history import trends as rows
 from agenteval_tui.history.connections import Connection
-from agenteval_tui.history.quarantines import Quarantine, Quarantined
+from agenteval_tui.history.quarantines import ActiveQuarantines, Quarantine
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.row_keys import row_label
 
@@ -202,7 +202,7 @@ def _worst_first(component: VarianceComponent) -> tuple[float, int, str, str]:
 
 
 def _counted(
-    connection: Connection, wanted: TrendQuery, held: Quarantined
+    connection: Connection, wanted: TrendQuery, held: ActiveQuarantines
 ) -> tuple[list[VarianceComponent], list[VarianceComponent], int, bool]:
     known = rows.tests_known(connection)
     picked = select_runs(connection, wanted, known)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from agenteval_tui.analysis.blame.free_answer import Given, blame_of
 from agenteval_tui.analysis.blame.known import known_blame, with_sampling
 from agenteval_tui.analysis.blame.model import Blame as Answers
-from agenteval_tui.analysis.blame.model import Sampled
-from agenteval_tui.analysis.blame.sampled import Sampling
+from agenteval_tui.analysis.blame.model import SampledAnswer
+from agenteval_tui.analysis.blame.sampled_answer import Sampling
 from agenteval_tui.api.runs import File, Run
 from agenteval_tui.api.shown import Shown
 from agenteval_tui.core import directories
@@ -84,6 +84,6 @@ def blame(
             answers = blame_of(store, row, Given(transcript))
             oracle = Oracle(store, row, purpose="blame", max_cost=max_cost, concurrency=concurrency, trust=trust)
             sampling = Sampling(oracle, transcript, samples)
-            sampled: Sampled = run_in_thread(sampling.asking, oracle.stop)
+            sampled: SampledAnswer = run_in_thread(sampling.asking, oracle.stop)
             answers = with_sampling(answers, sampled)
     return Blame(answers, transcript)

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.analysis.shrink import shrink as analysis
-from agenteval_tui.analysis.shrink import stored
+from agenteval_tui.analysis.shrink import stored_run
 from agenteval_tui.api.runs import File, Run
 from agenteval_tui.api.shown import Shown
 from agenteval_tui.core import directories
@@ -26,7 +26,7 @@ class Shrunk(Shown, Struct, frozen=True, eq=False):
     """What came of shrinking a run."""
 
     shrunk: analysis.Shrunk
-    question: stored.ShrinkQuestion
+    question: stored_run.ShrinkQuestion
     db: Path
 
     @property
@@ -90,7 +90,7 @@ def shrink(
     path = run.db if isinstance(run, Run) else directories.history_file(db)
     with Store.open(path) as store:
         row = run.row if isinstance(run, Run) else References(store, projects_open()).failed_run(run)
-        question = stored.question_of(store, row, step=None if at is None else at - 1, criterion=criterion)
+        question = stored_run.question_of(store, row, step=None if at is None else at - 1, criterion=criterion)
         oracle = Oracle(store, row, purpose="shrink", max_cost=max_cost, concurrency=concurrency, trust=trust)
-        made = stored.shrink(question, oracle, rate=rate, keep_calls=keep_calls, keep_tools=keep_tools)
+        made = stored_run.shrink(question, oracle, rate=rate, keep_calls=keep_calls, keep_tools=keep_tools)
         return Shrunk(made, question, path)

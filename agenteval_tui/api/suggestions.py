@@ -11,7 +11,7 @@ from msgspec import Struct
 from agenteval_tui.analysis.suggest.examples import Example, Examples
 from agenteval_tui.analysis.suggest.search import MOST, Check, Suggestion, Suggestions, check
 from agenteval_tui.analysis.suggest.search import suggest as smallest_criteria
-from agenteval_tui.analysis.suggest.stored import TestExamples, examples_of_test
+from agenteval_tui.analysis.suggest.stored_examples import TestExamples, examples_of_test
 from agenteval_tui.api.grading import transcript_of
 from agenteval_tui.api.runs import File, Run
 from agenteval_tui.api.shown import Shown

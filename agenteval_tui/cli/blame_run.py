@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from agenteval_tui.analysis.blame.free_answer import Given, blame_of
 from agenteval_tui.analysis.blame.known import known_blame, with_sampling
-from agenteval_tui.analysis.blame.model import Sampled
-from agenteval_tui.analysis.blame.sampled import SAMPLES, Sampling
+from agenteval_tui.analysis.blame.model import SampledAnswer
+from agenteval_tui.analysis.blame.sampled_answer import SAMPLES, Sampling
 from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.continuation_prompts import agree_to_price, permit_oracle
 from agenteval_tui.cli.exit_codes import INTERRUPTED
@@ -82,7 +82,7 @@ def blame_sampled(invocation: Invocation, reference: str, options: SampleOptions
         return INTERRUPTED if interrupted else 0
 
 
-async def _ask(invocation: Invocation, sampling: Sampling, *, silent: bool) -> tuple[Sampled, bool]:
+async def _ask(invocation: Invocation, sampling: Sampling, *, silent: bool) -> tuple[SampledAnswer, bool]:
     stops = 0
 
     def stop() -> None:
@@ -90,7 +90,7 @@ async def _ask(invocation: Invocation, sampling: Sampling, *, silent: bool) -> t
         stops += 1
         sampling.oracle.stop()
 
-    def tell(sampled: Sampled) -> None:
+    def tell(sampled: SampledAnswer) -> None:
         if not (silent or invocation.quiet) and sampled.rates:
             newest = sampling.newest
             rate = next((one for one in sampled.rates if one.step == newest), sampled.rates[0])

@@ -10,8 +10,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agenteval_tui.analysis.fork_keeping import save_as_test, save_system_prompt
 from agenteval_tui.analysis.forks import forks_asked, stored_forks
+from agenteval_tui.analysis.save_fork import save_as_test, save_system_prompt
 from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.continuation_prompts import agree_to_price, permit_oracle
 from agenteval_tui.cli.exit_codes import INTERRUPTED

@@ -7,9 +7,9 @@ import threading
 
 from msgspec import Struct
 
-from agenteval_tui.analysis.fork_keeping import save_as_test
+from agenteval_tui.analysis.save_fork import save_as_test
 from agenteval_tui.analysis.shrink.shrink import Progress, Shrunk
-from agenteval_tui.analysis.shrink.stored import ShrinkQuestion, example, price_of, question_of, shrink
+from agenteval_tui.analysis.shrink.stored_run import ShrinkQuestion, example, price_of, question_of, shrink
 from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.continuation_prompts import agree_to_price, permit_oracle
 from agenteval_tui.cli.exit_codes import INTERRUPTED

@@ -58,7 +58,7 @@ class Quarantine(Struct, frozen=True):
         return self.at_ms <= at_ms < self.until_ms
 
 
-class Quarantined(Struct, frozen=True):
+class ActiveQuarantines(Struct, frozen=True):
     """The quarantines that hold at one time, for questions by test and criterion."""
 
     by_key: dict[tuple[str, str, str], Quarantine]
@@ -169,14 +169,14 @@ def listed(store: Store) -> list[Quarantine]:
     return store.read(quarantines)
 
 
-def active(store: Store, at_ms: int | None = None) -> Quarantined:
+def active(store: Store, at_ms: int | None = None) -> ActiveQuarantines:
     """Those that hold at that time (None: now)."""
     return _active_at(store.read(quarantines), now_ms() if at_ms is None else at_ms)
 
 
-def _active_at(quarantines: Iterable[Quarantine], at_ms: int) -> Quarantined:
+def _active_at(quarantines: Iterable[Quarantine], at_ms: int) -> ActiveQuarantines:
     """Those among them that hold at that time."""
-    return Quarantined({quarantine.key: quarantine for quarantine in quarantines if quarantine.holds(at_ms)})
+    return ActiveQuarantines({quarantine.key: quarantine for quarantine in quarantines if quarantine.holds(at_ms)})
 
 
 # Reading

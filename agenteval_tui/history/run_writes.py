@@ -43,7 +43,7 @@ _unique = lru_cache(maxsize=256)(criterion_names)  # the runs of an execution ha
 _SPENT = ("input_tokens", "output_tokens", "cost")
 
 
-class Started(Struct):
+class StartRun(Struct):
     """A run left the queue."""
 
     patient: ClassVar[bool] = True
@@ -59,7 +59,7 @@ class Started(Struct):
         start_runs(connection, [self])
 
 
-def start_runs(connection: sqlite3.Connection, started: Sequence[Started]) -> None:
+def start_runs(connection: sqlite3.Connection, started: Sequence[StartRun]) -> None:
     """Many runs left the queue; of several messages about one run the last counts."""
     last = {one.run_id: (one.run_id, one.attempt, one.at_ms) for one in started}
     write_rows(

@@ -178,7 +178,7 @@ class Store:
 
     def run_started(self, run_id: str, attempt: int, at_ms: int) -> Future[None]:
         """A run is running. Says nothing of a run that has ended."""
-        return self._submit(run_writes.Started(run_id, attempt, at_ms))
+        return self._submit(run_writes.StartRun(run_id, attempt, at_ms))
 
     def run_ended(self, ended: RunEnded) -> Future[None]:
         """Store a run's end with transcript and results. Of a run that had ended before, the new end replaces it."""

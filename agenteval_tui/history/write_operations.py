@@ -17,7 +17,7 @@ from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.recordings import ASKED
 from agenteval_tui.history.replies import forget_runs
 from agenteval_tui.history.resume import forget_transcript
-from agenteval_tui.history.run_writes import TOTAL_OF, EndRuns, Started, end_runs, start_runs, withdraw
+from agenteval_tui.history.run_writes import TOTAL_OF, EndRuns, StartRun, end_runs, start_runs, withdraw
 from agenteval_tui.history.writer import Operation, Totals
 
 
@@ -27,7 +27,7 @@ def apply_operations(connection: sqlite3.Connection, totals: Totals, waiting: Se
     Starts go first: one that comes behind its run's end would change nothing anyway.
     """
     values: list[Any] = []
-    starts: list[Started] = []
+    starts: list[StartRun] = []
     ends: dict[str, EndRuns] = {}
 
     def write_runs() -> None:
@@ -39,7 +39,7 @@ def apply_operations(connection: sqlite3.Connection, totals: Totals, waiting: Se
             ends.clear()
 
     for operation in waiting:
-        if isinstance(operation, Started):
+        if isinstance(operation, StartRun):
             starts.append(operation)
             values.append(None)
         elif isinstance(operation, EndRuns):

@@ -45,7 +45,7 @@ from agenteval_tui.tui.one_shot_timer import call_after
 from agenteval_tui.tui.presenters.navigation_strip import Tab
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.screens.base_screen import FrameScreen
-from agenteval_tui.tui.services import Offered, Services
+from agenteval_tui.tui.services import PaletteCommand, Services
 from agenteval_tui.tui.state import State, flag, name_of_start
 from agenteval_tui.tui.terminal.output_filters import AsciiOnly, Colourless, DisplaySafe
 from agenteval_tui.tui.terminal.terminal_app import TerminalApp
@@ -233,11 +233,11 @@ class AgentevalApp(TerminalApp):
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return variable_defaults()
 
-    def offered_commands(self, screen: Screen[object]) -> Iterable[Offered]:
+    def offered_commands(self, screen: Screen[object]) -> Iterable[PaletteCommand]:
         """Every action that applies here, for the palette."""
         return self.help_controller.commands(screen) if isinstance(screen, FrameScreen) else ()
 
-    def commands_elsewhere(self, screen: Screen[object]) -> Iterable[Offered]:
+    def commands_elsewhere(self, screen: Screen[object]) -> Iterable[PaletteCommand]:
         """As `Services` says."""
         return self.help_controller.commands_elsewhere(screen) if isinstance(screen, FrameScreen) else ()
 

@@ -15,7 +15,7 @@ from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.notifications import Notifier
 from agenteval_tui.tui.screen_registry import sheet
 from agenteval_tui.tui.screens.base_screen import FrameScreen
-from agenteval_tui.tui.services import Offered
+from agenteval_tui.tui.services import PaletteCommand
 from agenteval_tui.tui.terminal.sheet import CommandSheet
 from agenteval_tui.tui.workers import start_worker, until_painted
 
@@ -117,7 +117,7 @@ class HelpController:
         if screen is not None and screen.SCOPE:
             self._app.push_screen(sheet("help", screen, self._keymap), closed)
 
-    def commands(self, screen: FrameScreen) -> Iterable[Offered]:
+    def commands(self, screen: FrameScreen) -> Iterable[PaletteCommand]:
         """Every action that applies on a screen, for the palette: those of the screen, the other screens, the rest."""
         said: set[str] = set()
         pane = screen.pane_scope()
@@ -131,9 +131,11 @@ class HelpController:
             async def act(method: str = action.method, on: FrameScreen = screen) -> None:
                 await on.do(method)
 
-            yield Offered(_group_of(action), action.description, keys_of(action, self._keymap), act, action.label)
+            yield PaletteCommand(
+                _group_of(action), action.description, keys_of(action, self._keymap), act, action.label
+            )
 
-    def commands_elsewhere(self, screen: FrameScreen) -> Iterable[Offered]:
+    def commands_elsewhere(self, screen: FrameScreen) -> Iterable[PaletteCommand]:
         """Every action of the other screens: it leads to its screen, where it has something to act on."""
         for action in ACTIONS:
             name = _SCREEN_OF.get(action.scope, action.scope)
@@ -144,7 +146,7 @@ class HelpController:
                 self._navigation.go(there)
 
             group = f"on {_SCOPE_OF.get(name, name)}"
-            yield Offered(group, action.description, keys_of(action, self._keymap), act, action.label)
+            yield PaletteCommand(group, action.description, keys_of(action, self._keymap), act, action.label)
 
 
 def _group_of(action: Action) -> str:

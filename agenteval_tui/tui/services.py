@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 
 
-class Offered(Struct, frozen=True):
+class PaletteCommand(Struct, frozen=True):
     """A command in the palette: its group, what it does, its keys as a person reads them, what does it, and what the
     last line of the screen calls it."""
 
@@ -73,11 +73,11 @@ class Services(Protocol):
     def go(self, name: str) -> None:
         """Show a screen by its name in the table of screens."""
 
-    def commands_elsewhere(self, screen: Screen[object]) -> Iterable[Offered]:
+    def commands_elsewhere(self, screen: Screen[object]) -> Iterable[PaletteCommand]:
         """The actions of the other screens, each of which leads to its screen."""
         ...
 
-    def offered_commands(self, screen: Screen[object]) -> Iterable[Offered]:
+    def offered_commands(self, screen: Screen[object]) -> Iterable[PaletteCommand]:
         """The palette's commands on a screen."""
         ...
 

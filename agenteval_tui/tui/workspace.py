@@ -12,10 +12,10 @@ from typing import Any, Protocol
 from agenteval_tui.agents.permission import TrustRequirement
 from agenteval_tui.analysis.causes import group_failures
 from agenteval_tui.analysis.drafted_test import GoodRuns, make_test, stored_runs
-from agenteval_tui.analysis.fork_keeping import save_as_test, save_system_prompt
 from agenteval_tui.analysis.lint import check_loaded
 from agenteval_tui.analysis.overview import Overview
 from agenteval_tui.analysis.review_queue import ReviewFilter, queue
+from agenteval_tui.analysis.save_fork import save_as_test, save_system_prompt
 from agenteval_tui.analysis.triage import statuses
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core import directories

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.analysis.blame.model import Blame, Clue, ClueCode, Fault, Sampled, StepRate, Suspect
+from agenteval_tui.analysis.blame.model import Blame, Clue, ClueCode, Fault, SampledAnswer, StepRate, Suspect
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count, dollars, percent_interval
 from agenteval_tui.core.phrasing import listed, on_one_line, shown
@@ -123,7 +123,7 @@ def rate_text(rate: StepRate) -> str:
     return f"step {rate.step + 1} repeated: {rate.passed} of {rate.n} passed, {low} to {high} %"
 
 
-def sampling_text(sampled: Sampled) -> tuple[Text, ...]:
+def sampling_text(sampled: SampledAnswer) -> tuple[Text, ...]:
     """What sampling found, of how many continuations; and why it ended early, if it did."""
     said = {
         "step": f"sampling: {_FROM_HERE}",
@@ -138,7 +138,7 @@ def sampling_text(sampled: Sampled) -> tuple[Text, ...]:
     return (found, text((stopped, "warn"))) if stopped else (found,)
 
 
-def sampled_view(sampled: Sampled) -> View:
+def sampled_view(sampled: SampledAnswer) -> View:
     """What sampling asked and found."""
     found, *stopped = sampling_text(sampled)
     rates = Tree(tuple(Node(text((rate_text(rate), "code"))) for rate in sampled.rates))

@@ -16,7 +16,7 @@ from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.agents.shop.record import record_suite, recorded_suite
 from agenteval_tui.analysis.lint import check_suites
 from agenteval_tui.analysis.suggest.search import suggest
-from agenteval_tui.analysis.suggest.stored import examples_of_test
+from agenteval_tui.analysis.suggest.stored_examples import examples_of_test
 from agenteval_tui.cli.labelled_samples import label_samples
 from agenteval_tui.core.directories import bundled
 from agenteval_tui.grading.grade import grade

@@ -25,7 +25,7 @@ from agenteval_tui.analysis.trends import TrendQuery, figures, groups_of, select
 from agenteval_tui.analysis.triage import Recurrence, open_reason
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.baselines import set_baseline
-from agenteval_tui.history.quarantines import Quarantine, Quarantined
+from agenteval_tui.history.quarantines import ActiveQuarantines, Quarantine
 from agenteval_tui.history.records import tokens_in_all
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.trends import Tally, TestName
@@ -285,9 +285,9 @@ def test_a_skipped_repetition_of_an_import_was_not_stopped_early(store: Store) -
 # Gates
 
 
-def put(store: Store, test: str, criterion: str = "") -> Quarantined:
+def put(store: Store, test: str, criterion: str = "") -> ActiveQuarantines:
     one = Quarantine("/s", test, NOON + 10**9, criterion, at_ms=NOON - 1)
-    return Quarantined({one.key: one})
+    return ActiveQuarantines({one.key: one})
 
 
 def test_a_quarantined_criterion_counts_for_nothing_and_the_others_as_ever(store: Store) -> None:
@@ -308,7 +308,7 @@ def test_a_quarantined_criterion_counts_for_nothing_and_the_others_as_ever(store
     assert [one.test_id for one in found.runs] == ["both", "down", "free"]
     assert [(one.runs, one.not_passed) for one in found.left_out] == [(1, 1)]
     whole = put(store, "only")
-    both = Quarantined({**whole.by_key, **put(store, "only", "flaky").by_key})
+    both = ActiveQuarantines({**whole.by_key, **put(store, "only", "flaky").by_key})
     assert [one.quarantine.criterion for one in gating(store, [rows["only"]], both).left_out] == [""]
 
 
@@ -360,7 +360,7 @@ NOTHING_LATER = Recurrence()
 def why(decision: str = "ignore", later: Recurrence = NOTHING_LATER, now: int = 99, **more: Any) -> str:
     context = more.pop("context", Context(("v1",), (("/s/x.yaml", "t"),), 2, 20))
     group = SimpleNamespace(trend="known", cause=SimpleNamespace(criterion="c"), tests=(("/s/x.yaml", "t"),))
-    return open_reason(group, Decision("s", decision, context=context, **more), later, Quarantined({}), now)  # type: ignore[arg-type]
+    return open_reason(group, Decision("s", decision, context=context, **more), later, ActiveQuarantines({}), now)  # type: ignore[arg-type]
 
 
 def test_a_decision_is_open_again_at_its_date() -> None:

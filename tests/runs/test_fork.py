@@ -26,8 +26,8 @@ from agenteval_tui.analysis.regrade import CriteriaSource, regrade, save_verdict
 from agenteval_tui.analysis.repetitions import repetitions
 from agenteval_tui.analysis.review_queue import ReviewFilter, queue
 from agenteval_tui.analysis.shrink.shrink import Progress
-from agenteval_tui.analysis.shrink.stored import question_of, shrink
-from agenteval_tui.analysis.suggest.stored import examples_of_test
+from agenteval_tui.analysis.shrink.stored_run import question_of, shrink
+from agenteval_tui.analysis.suggest.stored_examples import examples_of_test
 from agenteval_tui.analysis.test_gates import gates_of_test
 from agenteval_tui.analysis.trends import TrendQuery, trend
 from agenteval_tui.analysis.variance import ledger

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from agenteval_tui.analysis.blame.model import Sampled
+from agenteval_tui.analysis.blame.model import SampledAnswer
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.execution_host import Host
@@ -37,7 +37,7 @@ tests:
 class Stopping(BlameController):
     """Somebody stops it behind the first answer."""
 
-    def _note(self, sampled: Sampled) -> None:
+    def _note(self, sampled: SampledAnswer) -> None:
         super()._note(sampled)
         self.stop()
 

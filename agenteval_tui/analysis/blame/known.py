@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.blame.free_answer import NOTHING, Given, NothingToBlameError, blame_of
-from agenteval_tui.analysis.blame.model import Blame, ClueCode, Fault, Sampled, StepRate, Suspect
+from agenteval_tui.analysis.blame.model import Blame, ClueCode, Fault, SampledAnswer, StepRate, Suspect
 from agenteval_tui.analysis.blame.sampling import Counts, Found, Search
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
@@ -40,7 +40,7 @@ def blame_beside(store: Store, row: RunRow, given: Given = NOTHING) -> Blame | N
     return blame if blame.sampled is not None or (clues and clues[0].code not in _SAID) else None
 
 
-def known_samples(store: Store, row: RunRow, transcript: Transcript) -> Sampled | None:
+def known_samples(store: Store, row: RunRow, transcript: Transcript) -> SampledAnswer | None:
     """The result of sampling a run, from the stored continuations. None if the run was not sampled.
 
     If there are several versions of the agent or the criteria, only the newest continuations count.
@@ -94,9 +94,9 @@ def sampled_of(
     cost: float | None = None,
     execution: str = "",
     stopped: str = "",
-) -> Sampled:
+) -> SampledAnswer:
     """What a search found, by messages: `steps` are those that its prefixes end before."""
-    return Sampled(
+    return SampledAnswer(
         answer=found.answer,
         step=None if found.step is None else steps[found.step],
         rates=tuple(StepRate(steps[one.prefix], one.passed, one.n, one.low, one.high) for one in found.rates),
@@ -109,7 +109,7 @@ def sampled_of(
     )
 
 
-def with_sampling(blame: Blame, sampled: Sampled) -> Blame:
+def with_sampling(blame: Blame, sampled: SampledAnswer) -> Blame:
     """The free answer with what sampling found: where it decides, it counts more."""
     suspects = [*((blame.decisive,) if blame.decisive is not None else ()), *blame.others]
     if sampled.answer == "undecided":

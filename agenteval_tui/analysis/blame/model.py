@@ -138,7 +138,7 @@ class StepRate(Struct, frozen=True):
     high: float
 
 
-class Sampled(Struct, frozen=True):
+class SampledAnswer(Struct, frozen=True):
     """What sampling says of a run. `answer`: step, none or undecided; `step` is the decisive message. `rates` by step.
     `asked`: answers in all, of which `known` were stored before. `stopped`: why it ended early; "": it did not."""
 
@@ -175,5 +175,5 @@ class Blame(Struct, frozen=True):
     free_fault: Fault = "unknown"
     """Whose fault it is by the transcript and the stored runs alone: less sure than `fault`, where sampling found that
     no step decides."""
-    sampled: Sampled | None = None
+    sampled: SampledAnswer | None = None
     """What sampling found, now or before: `decisive` is then its answer, unless it could not decide."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import click
 
 from agenteval_tui.analysis.suggest.search import MOST, check, suggest
-from agenteval_tui.analysis.suggest.stored import TestExamples, examples_of_execution, examples_of_test
+from agenteval_tui.analysis.suggest.stored_examples import TestExamples, examples_of_execution, examples_of_test
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.formats.documents.suggest import suggested_document
 from agenteval_tui.history.references import References

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from agenteval_tui.analysis.blame.model import Blame, Clue, ClueCode, Sampled, Suspect
+from agenteval_tui.analysis.blame.model import Blame, Clue, ClueCode, SampledAnswer, Suspect
 from agenteval_tui.core.document import Count, Document, Share, one_of
 from agenteval_tui.views.blame import clue_text
 
@@ -113,7 +113,7 @@ def blame_document(blame: Blame) -> BlameDocument:
     )
 
 
-def _sampled(sampled: Sampled) -> SampledDocument:
+def _sampled(sampled: SampledAnswer) -> SampledDocument:
     return SampledDocument(
         answer=sampled.answer,
         step=sampled.step,

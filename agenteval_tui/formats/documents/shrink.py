@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from agenteval_tui.analysis.shrink.shrink import Count as Answers
 from agenteval_tui.analysis.shrink.shrink import Shrunk
-from agenteval_tui.analysis.shrink.stored import ShrinkQuestion
+from agenteval_tui.analysis.shrink.stored_run import ShrinkQuestion
 from agenteval_tui.core.document import Count, Document, Share, one_of
 from agenteval_tui.formats.documents.fork import Step
 from agenteval_tui.transcripts.codec import to_openai_messages

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from agenteval_tui.analysis.suggest.search import Check, Suggestions
-from agenteval_tui.analysis.suggest.stored import TestExamples
+from agenteval_tui.analysis.suggest.stored_examples import TestExamples
 from agenteval_tui.core.document import Count, Document, Share
 
 

@@ -6,8 +6,8 @@ from typing import Literal
 
 from agenteval_tui.analysis.blame.free_answer import Given, blame_of
 from agenteval_tui.analysis.blame.known import known_samples, steps_to_redo, with_sampling
-from agenteval_tui.analysis.blame.model import Blame, Sampled
-from agenteval_tui.analysis.blame.sampled import SAMPLES, Sampling
+from agenteval_tui.analysis.blame.model import Blame, SampledAnswer
+from agenteval_tui.analysis.blame.sampled_answer import SAMPLES, Sampling
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.records import RunRow
@@ -52,7 +52,7 @@ class BlameController:
         return self.stage in ("running", "stopping")
 
     @property
-    def sampled(self) -> Sampled | None:
+    def sampled(self) -> SampledAnswer | None:
         """What is known by sampling."""
         return self.blame.sampled if self.blame is not None else None
 
@@ -123,7 +123,7 @@ class BlameController:
         except AgentevalError as error:
             self.error, self.price = self.error or error, None
 
-    def _note(self, sampled: Sampled) -> None:
+    def _note(self, sampled: SampledAnswer) -> None:
         assert self._free is not None
         assert self._sampling is not None
         self.newest = self._sampling.newest

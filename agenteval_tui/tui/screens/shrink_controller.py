@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from agenteval_tui.analysis.fork_keeping import save_as_test
+from agenteval_tui.analysis.save_fork import save_as_test
 from agenteval_tui.analysis.shrink.shrink import Progress, Shrunk
-from agenteval_tui.analysis.shrink.stored import ShrinkPrice, ShrinkQuestion, price_of, question_of, shrink
+from agenteval_tui.analysis.shrink.stored_run import ShrinkPrice, ShrinkQuestion, price_of, question_of, shrink
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id

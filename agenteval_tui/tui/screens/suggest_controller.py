@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from agenteval_tui.analysis.labels import LabelSaved, give_label, opinion, remove_label
 from agenteval_tui.analysis.suggest.examples import Example
 from agenteval_tui.analysis.suggest.search import Check, Suggestion, Suggestions, check, suggest
-from agenteval_tui.analysis.suggest.stored import TestExamples, examples_of_test
+from agenteval_tui.analysis.suggest.stored_examples import TestExamples, examples_of_test
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.criterion_templates import Starter
 from agenteval_tui.history.current_user import current_user

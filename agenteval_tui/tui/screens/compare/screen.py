@@ -21,7 +21,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count, moment, percent
 from agenteval_tui.history.comparison_queries import ComparedRun
 from agenteval_tui.history.errors import NothingRanError
-from agenteval_tui.history.quarantines import Quarantined, active
+from agenteval_tui.history.quarantines import ActiveQuarantines, active
 from agenteval_tui.history.records import ExecutionRow, RunFilter
 from agenteval_tui.history.references import NothingHereError
 from agenteval_tui.history.store import Store
@@ -427,7 +427,7 @@ class CompareScreen(FilteredScreen):
                 self.agenteval.say(said)
                 self.action_reload()
 
-        def show(held: Quarantined) -> None:
+        def show(held: ActiveQuarantines) -> None:
             mine = [one for one in held if (one.suite_key, one.test_id) == (change.suite_key, change.test)]
             of_test = (change.suite_key, change.test)
             self.app.push_screen(sheet("quarantine_test", *of_test, criteria=names, held=mine), done)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agenteval_tui.analysis.blame.known import SAMPLES_OPTION, sampled_of, steps_to_redo
-from agenteval_tui.analysis.blame.model import Sampled
+from agenteval_tui.analysis.blame.model import SampledAnswer
 from agenteval_tui.analysis.blame.sampling import Counts, Search
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.estimate import Estimate
@@ -67,7 +67,7 @@ class Sampling:
         )
         return takes, left
 
-    async def asking(self, tell: Callable[[Sampled], None] | None = None) -> Sampled:
+    async def asking(self, tell: Callable[[SampledAnswer], None] | None = None) -> SampledAnswer:
         """Ask until the step is found, or can't be found. Calls `tell` with the result so far after each answer."""
         while not self._stopped and (question := self._look.next()) is not None:
             place, count = question
@@ -78,7 +78,7 @@ class Sampling:
         return self.sampled
 
     @property
-    def sampled(self) -> Sampled:
+    def sampled(self) -> SampledAnswer:
         """The result so far."""
         found = self._look.found()
         return sampled_of(

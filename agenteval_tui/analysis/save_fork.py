@@ -1,4 +1,4 @@
-"""Keeping a fork that helped: as a test of its suite, or as the system prompt of its agent."""
+"""Saving a fork that helped: as a test of its suite, or as the system prompt of its agent."""
 
 from __future__ import annotations
 
