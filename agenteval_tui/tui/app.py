@@ -107,6 +107,8 @@ class AgentevalApp(TerminalApp):
         kept = self.state.of("projects")
         if "all" in kept:
             self.session.everything = flag(kept, "all")
+        self.begun: set[str] = set()
+        """The ids of the executions that were started here."""
         self._keys_file = directories.config_dir() / KEYS_FILE
         self.keymap, self._keymap_problems = read_keymap(self._keys_file)
         self.input_queue = InputQueue(self)
@@ -159,7 +161,7 @@ class AgentevalApp(TerminalApp):
 
         return ExecutionLauncher(
             self, self.session, self.notifier, self.navigation, self.keymap, self._execution_started,
-            self._recordings.add, self.input_queue,
+            self._recordings.add, self.input_queue, self.begun,
         )  # fmt: skip
 
     def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:
@@ -543,6 +545,6 @@ def run_app(start: AppStart) -> int:
     if app.return_code:
         return app.return_code
     with contextlib.suppress(OSError):  # the terminal may be gone
-        sys.stdout.writelines(f"{line}\n" for line in continuing(app.live_executions.known))
+        sys.stdout.writelines(f"{line}\n" for line in continuing({*app.live_executions.known, *app.begun}))
     sys.stdout.flush()
     return result or 0

@@ -55,9 +55,11 @@ class ExecutionLauncher:
         started: Callable[[Live], None],
         recorded: Callable[[str], None],
         queue: InputQueue,
+        begun: set[str],
     ) -> None:
         """`started` is called with each execution that was started here, `recorded` with the id of each that is a
-        recording."""
+        recording. `begun` has the id of each from the moment it runs: who quits then is told of it."""
+        self._begun = begun
         self._started = started
         self._recorded = recorded
         self._queue = queue
@@ -232,15 +234,22 @@ class ExecutionLauncher:
         """Start it, in a thread; or what is to be asked first. `answer` ("once", "trust") is about these `needs`: where
         something else would run by now, that is asked about."""
         try:
-            return start(False)
+            return self._noted(start(False))
         except NotTrustedError as error:
             refusal = error.needs
         if not answer or refusal != tuple(needs):
             return _Refusal(refusal, tuple(self._question(need) for need in refusal))
         if answer == "trust":
             self._session.workspace.trust(refusal)
-            return start(False)
-        return start(True)
+            return self._noted(start(False))
+        return self._noted(start(True))
+
+    def _noted(self, found: T) -> T:
+        """What was started: it may be the app's last moment, in which nothing else takes note of it."""
+        live = found[0] if isinstance(found, tuple) else found
+        if isinstance(live, Live):
+            self._begun.add(live.execution)
+        return found
 
     def _question(self, need: TrustRequirement) -> TrustQuestion:
         # It reads the whole folder.

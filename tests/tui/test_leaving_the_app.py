@@ -3,6 +3,7 @@ while somebody goes elsewhere."""
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import shutil
 import sys
@@ -178,6 +179,31 @@ async def test_who_goes_elsewhere_while_a_run_starts_stays_there(
         await until(pilot, lambda: any("The run has started. Press 3 to watch it." in note for note in notes(app)))
         assert screen_of(app).SCOPE == "compare"
         assert app.navigation.watches(live.execution)
+
+
+async def test_a_run_that_starts_while_one_quits_continues_and_is_said(
+    samples: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = app_on(*samples)
+    asked, started = threading.Event(), threading.Event()
+    live = Live("01M82S3DAYEP44WPG1V1E8FTEA", 1, "/nowhere", "shop", 0)
+
+    def start(paths: object, options: object) -> tuple[Live, Estimate]:
+        asked.set()
+        assert started.wait(250)
+        return live, Estimate(1, 1, {}, None, None, None, ReplyEstimate(0, None, None, None))
+
+    monkeypatch.setattr(app.session.workspace, "start", start)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await pilot.press("r")
+        await until(pilot, asked.is_set)
+        await app.action_quit()
+    started.set()
+    async with asyncio.timeout(250):
+        while not app.begun:
+            await asyncio.sleep(0.01)
+    assert app.begun == {live.execution}
 
 
 async def test_who_types_while_a_run_starts_types_on(
