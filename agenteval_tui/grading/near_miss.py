@@ -250,7 +250,7 @@ def _aligned(searched: str, needle: str, text: str, side: str, case: bool) -> Ne
 
 
 def _of_the_whole(found: NearMatch, text: str, needle: str, side: str, offset: int) -> NearMatch:
-    """The same place, with the first difference of the whole needle and text: only a part of them was looked at."""
+    """The same place, with the first difference of the whole needle and text: only a part of each was looked at."""
     start, end = found.start + offset, found.end + offset
     if side == "equals":
         start, end = 0, len(text)

@@ -83,7 +83,7 @@ class ComparedCriterion(NamedTuple):
 
 def execution_before(connection: sqlite3.Connection, execution_ids: Sequence[str]) -> str | None:
     """The default execution to compare these with: the newest earlier one in which at least half of their tests have a
-    verdict. If there is none, the newest earlier one in which any of them has, unless it was imported. Looks at the 50
+    verdict. If there is none, the newest earlier one in which any test has, unless it was imported. Looks at the 50
     newest earlier executions with such a test. None if there is none."""
     named = json.dumps([clean(execution_id) for execution_id in execution_ids])
     first, imported = connection.execute(

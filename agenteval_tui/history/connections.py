@@ -59,7 +59,7 @@ def make_private_folder(folder: Path) -> None:
         make_missing(folder)
     except OSError as error:
         raise HistoryError(
-            f"the folder for the history cannot be created: {error.strerror}",
+            f"the folder for the history can't be created: {(error.strerror or str(error)).lower()}",
             where=str(error.filename or folder),
             mend="give yourself write permission there, or name another file with --db or AGENTEVAL_DB",
         ) from error

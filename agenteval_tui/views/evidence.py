@@ -109,7 +109,7 @@ def explanation(explanation: Explanation) -> View:
     if parting := parting_text(explanation.divergence):
         said.append(Node(text(("first divergence: ", "bold"), one_line(parting))))
     if explanation.blame is not None:
-        said.append(Node(text(("lost at ", "bold"), blame_line(explanation.blame))))
+        said.append(Node(text(("went wrong at ", "bold"), blame_line(explanation.blame))))
     command = Paragraph(text((f"agenteval why {one_line(explanation.address)}", "dim code")))
     return (*(Tree(tuple(branch)) for branch in (nodes, said) if branch), command)
 

@@ -87,7 +87,7 @@ def simplicity(one: Suggestion) -> str:
 
 
 def next_lines(found: Suggestions, most: int = _WRONG) -> Iterator[Text]:
-    """What to label next, how sure it is, and which labels contradict each other: `most` pairs of them."""
+    """What to label next, how sure it is, and which labels contradict each other: at most `most` pairs."""
     told = found.contradictions[:most]
     left = len(found.contradictions) - len(told)
     for number, pair in enumerate(told, 1):

@@ -53,7 +53,7 @@ def test_from_the_free_answer_to_sampling(cli: Any, suite: Path) -> None:
     document = cli("blame", "order", "--json").json("blame")
     assert (document["decisive"]["step"], document["sampled"]) == (1, None)
     assert document["decisive"]["clues"][0]["code"] == "wrong_argument"
-    assert "lost at step 2: get_order order_id" in cli("why", "order").out
+    assert "went wrong at step 2: get_order order_id" in cli("why", "order").out
 
     assert cli("blame", "order", "--price").out.startswith("at most 16 continuations, about 24 requests")
     sampled = cli("blame", "order", "--samples", 8, "--json").json("blame")

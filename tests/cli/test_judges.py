@@ -83,7 +83,7 @@ def test_a_run_with_a_judge_says_what_the_judge_used(cli: Any, suite: Path) -> N
 
 
 def test_judge_report_compares_with_labels(cli: Any, suite: Path, judge: Judge) -> None:
-    assert "no stored run has a verdict or a label" in cli("judge-report").out
+    assert "nothing has run yet" in cli("judge-report").out
     for score in (0.9, 0.1):
         judge.say(score)
         # Another wording asks anew; the same would be answered from the history.

@@ -99,7 +99,7 @@ def test_history(cli, suite: Path) -> None:
     failed = cli("history", "--runs", "--outcome", "failed", "--json").json("history-runs")
     assert [run["test"] for run in failed] == ["bad"]
     assert len(cli("history", "customs", "--runs", "--json").json("history-runs")) == 3
-    assert cli("history", "zeppelin").out == "no run matches\n"
+    assert cli("history", "zeppelin").out == "no execution matches\n"
     assert "Names a whale" in cli("history", "--runs", "--test", "bad").out
 
 

@@ -97,7 +97,7 @@ def test_a_folder_and_a_missing_file_are_said(tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match="no history file"):
         Store.open(tmp_path / "none.db", read_only=True)
     (tmp_path / "file").touch()
-    with pytest.raises(HistoryError, match="cannot be created"):
+    with pytest.raises(HistoryError, match="can't be created"):
         Store.open(tmp_path / "file" / "history.db")
 
 
@@ -174,7 +174,7 @@ def test_no_permission_is_said(tmp_path: Path) -> None:
     def act() -> None:
         with pytest.raises(HistoryError, match=r"no write permission .*--db"):
             Store.open(path)
-        with pytest.raises(HistoryError, match="cannot be created"):
+        with pytest.raises(HistoryError, match="can't be created"):
             Store.open(folder / "deeper" / "history.db")
         # It can be read all the same, and says what that means.
         with Store.open(path, read_only=True) as store:

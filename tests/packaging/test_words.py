@@ -199,3 +199,9 @@ def test_nothing_that_people_read_sounds_like_a_translation() -> None:
 def test_the_list_finds_what_it_names(text: str) -> None:
     assert bool(BANNED.search(text)) == (text != "it went on")
     assert not BANNED.search("there is no suite here, and no one is no longer asked")
+
+
+def test_no_option_is_called_by_the_type_of_its_value() -> None:
+    """`--port N`, not `--port INTEGER RANGE`."""
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    assert not re.findall(r"`-[^`]* (?:INTEGER|FLOAT)\b[^`]*`", page)

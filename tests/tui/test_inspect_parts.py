@@ -178,7 +178,7 @@ def test_a_run_is_written_in_every_form(tmp_path: Path) -> None:
             assert export_run(store, "RUN1", form, path) == len(path.read_text("utf-8"))
             if form == "markdown":
                 assert "agenteval why RUN1" in path.read_text("utf-8")
-                assert "lost at" not in path.read_text("utf-8"), "nothing points to a step"
+                assert "went wrong at" not in path.read_text("utf-8"), "nothing points to a step"
             else:
                 assert json.loads(path.read_text("utf-8"))
             with pytest.raises(AgentevalError, match="already"):

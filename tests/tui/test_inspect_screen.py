@@ -333,7 +333,7 @@ async def test_the_step_where_a_run_was_lost_is_marked_and_a_key_goes_there(
     suites, db, runs = fresh
     with Store.open_to_look(db) as store:
         export_run(store, runs[1], "markdown", suites / "bug.md")
-    assert "step 2: get" in (suites / "bug.md").read_text("utf-8").partition("lost at")[2], "the exported report"
+    assert "step 2: get" in (suites / "bug.md").read_text("utf-8").partition("went wrong at")[2], "the exported report"
     app = app_on(suites, db)
     async with app.run_test(size=(140, 45)) as pilot:
         screen = await inspect(pilot, runs[1])

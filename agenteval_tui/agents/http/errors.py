@@ -483,7 +483,7 @@ def _broken_tls(server: ErrorMapper, error: ssl.SSLError) -> Failed:
     wants = error.reason in _WANTS_CERTIFICATE
     mend = "check which TLS versions and host names the server accepts"
     if wants:
-        mend = "the server wants a certificate of the client, which agenteval does not send"
+        mend = "the server asks for a client certificate, which agenteval does not send"
     why = f": {reason}" if reason else ""
     if closed:
         mend = f"try again; check the port in `{server.option}`"

@@ -31,7 +31,7 @@ class Process(Struct, frozen=True):
 
 def descendants(roots: Iterable[int]) -> set[Process]:
     """The living processes that these processes (their numbers) started, and all that those started. A process whose
-    parent has ended belongs to nobody, and is not found. Without a list of processes, there are none."""
+    parent has ended has no known ancestor, and is not found. Without a list of processes, there are none."""
     children: defaultdict[int, list[Process]] = defaultdict(list)
     for parent, process in _listed():
         children[parent].append(process)

@@ -1,4 +1,4 @@
-"""The four questions, answered from what is stored: no agent is called, and nothing is paid."""
+"""The four questions, answered from what is stored: no agent is called, and it costs nothing."""
 
 from __future__ import annotations
 

@@ -36,6 +36,7 @@ _TITLES: dict[str, tuple[str, Style]] = {
 @click.option(
     "--runs",
     type=click.IntRange(1, 1000),
+    metavar="N",
     default=40,
     show_default=True,
     help="How many of each test's newest stored runs to look at.",

@@ -34,10 +34,10 @@ def command(
     """Find the step where RUN went wrong; without RUN, the newest run that failed.
 
     It answers four questions, in this order: does it reproduce, could it pass, whose fault is it, and which step was
-    it? The answers come from the stored runs: no agent is called, and nothing is paid. RUN is as in `agenteval why`,
+    it? The answers come from the stored runs: no agent is called, and it costs nothing. RUN is as in `agenteval why`,
     but for a test it is the newest run that failed, even if a newer one passed.
 
-    With --samples, the run is continued from some of its steps, to find the step after which it can't pass any more.
+    With --samples, the run is continued from some of its steps, to find the step after which it can no longer pass.
     These continuations are stored as forks: they do not count in rates, and nothing is asked twice, not even after
     Ctrl-C.
     """

@@ -45,7 +45,9 @@ from agenteval_tui.views.model import Difference, Paragraph, text
     metavar="A B",
     help="Compare the verdicts of both versions on the test's stored runs.",
 )
-@click.option("--restore", metavar="V", help="Write this version into the suite's file; only its bytes change.")
+@click.option(
+    "--restore", metavar="V", help="Write this version into the suite's file; the rest of the file stays as it is."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document (the list, or the comparison).")
 @common_options
 @pass_invocation

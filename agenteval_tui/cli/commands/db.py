@@ -321,7 +321,7 @@ def move_command(invocation: Invocation, old: str, new: str) -> int:
     """Tell the history that the suites in the folder (or file) OLD are now in NEW, so that they keep their runs.
 
     The history knows suites by their absolute path. After you moved or renamed a project, or imported a history from
-    another machine, this joins the old runs with the new ones. OLD does not have to exist any more.
+    another machine, this joins the old runs with the new ones. OLD no longer has to exist.
     """
     existing(invocation)
     there = Path(os.path.realpath(new))

@@ -15,7 +15,7 @@ from agenteval_tui.suites.samples import copied_samples
 @common_options
 @pass_invocation
 def command(invocation: Invocation, headless: bool) -> int:
-    """Open the app on the sample suites. Their agent is a small program of rules: no key, no network, no AI model.
+    """Open the app on the sample suites. Their agent is a small rule-based program: no key, no network, no AI model.
 
     The demo works on copies of the sample suites and has its own history, in the data folder. Your history does not
     change. If git is installed, the copies are a repository: `git diff` in their folder shows your changes. The demo's

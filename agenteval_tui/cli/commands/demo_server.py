@@ -13,7 +13,7 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
 @common_options
 @pass_invocation
 def command(invocation: Invocation, port: int, version: str) -> int:
-    """Serve `demo-rules` (a program of rules, not an AI model) as an OpenAI-compatible streaming server.
+    """Serve `demo-rules` (a rule-based program, not an AI model) as an OpenAI-compatible streaming server.
 
     It listens on this machine only and accepts any key. Use it to try an agent of kind `openai` without an account.
     Ctrl-C stops it.

@@ -22,7 +22,7 @@ from agenteval_tui.views.flaky import flaky_view, reason_text, suggestions_view
 
 @click.command("flaky")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--window", default="30d", metavar="TIME", help="Runs of this time: 24h, 30d (the default), 8w, all.")
+@click.option("--window", default="30d", metavar="TIME", help="How far to look back: 24h, 30d (the default), 8w, all.")
 @click.option("--test", "tests", multiple=True, metavar="ID", help="Only this test; may be repeated.")
 @click.option(
     "--tag", "tags", multiple=True, metavar="T", help="Only tests with this tag; if repeated, with all these tags."

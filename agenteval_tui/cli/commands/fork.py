@@ -37,7 +37,13 @@ _ROLES = ("user", "assistant", "system")
     help="Try several changes: a YAML or JSON list, a branch for each entry (see the page `fork`).",
 )  # fmt: skip
 @click.option(
-    "-n", "count", type=click.IntRange(1, 1000), default=5, show_default=True, help="Continuations per branch."
+    "-n",
+    "count",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    default=5,
+    show_default=True,
+    help="Continuations per branch.",
 )
 @click.option(
     "--agent", default="", metavar="A", help="Let this agent of the run's suite continue, instead of the run's own."

@@ -54,8 +54,8 @@ def command(
     pydantic-ai, AutoGen and ShareGPT. Tests (with --to): promptfoo configurations, pydantic-evals and LangSmith
     datasets, Power UI test cases, the samples of Inspect logs.
 
-    Each file becomes one execution; another tool's verdict is kept as a criterion result. The same file a second time
-    adds nothing. What can't be read is left out, counted, and the reason said.
+    Each file becomes one execution; another tool's verdict is kept as a criterion result. Importing the same file
+    again adds nothing. What can't be read is left out and counted, with the reason.
 
     What a file says was expected (tau-bench's actions, Inspect's targets, promptfoo's assertions) grades the runs too.
     These criteria are marked as derived: they say why a run failed, and never change how it ended.

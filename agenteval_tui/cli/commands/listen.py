@@ -12,7 +12,14 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
 
 
 @click.command("listen", short_help="Receive OpenTelemetry traces, and store each as a run, live.")
-@click.option("--port", type=click.IntRange(0, 65535), default=4318, show_default=True, help="0: any free port.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    default=4318,
+    show_default=True,
+    help="The port; 0 for any free one.",
+)
 @click.option(
     "--host",
     default="127.0.0.1",

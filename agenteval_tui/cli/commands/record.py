@@ -47,7 +47,7 @@ def _proxy_options(function: F) -> F:
             type=FiniteNumber(0),
             default=0.0,
             metavar="N",
-            help="The speed of recorded answers: 0 at once, 1 as recorded.",
+            help="How fast recorded answers come: 0 is at once, 1 is as fast as recorded.",
         ),
         click.option(
             "--volatile",
@@ -107,8 +107,8 @@ def command(invocation: Invocation, /, **given: Any) -> int:
     which passes everything on to the original servers. The program keeps its keys; none is stored. The transcript is
     made from the requests: system prompts, answers, and tool calls with their results, as the model saw them.
 
-    With --cassette and --replay it is answered from a file, without a network. The exit code is 3 if a request is not
-    in the file or the program failed, and 1 if a criterion failed.
+    With --cassette and --replay, the answers come from a file, without a network. The exit code is 3 if a request is
+    not in the file or the program failed, and 1 if a criterion failed.
 
     MCP servers that the program starts are recorded with --mcp-config FILE, or with a command like `agenteval record
     --mcp -- SERVER` in its MCP configuration: their calls and results are in the transcript and in the replay.
@@ -146,7 +146,7 @@ def _shim(given: Mapping[str, Any]) -> int:
 @common_options
 @pass_invocation
 def replay(invocation: Invocation, /, **given: Any) -> int:
-    """Run PROGRAM on the recording of RUN, up to the first request that differs; ask servers from there.
+    """Run PROGRAM on the recording of RUN, up to the first request that differs; then ask the servers.
 
     Change the code or the prompt of your agent and see the effect on a run, paying only for what changed. RUN was made
     by `agenteval record`, or by an agent with `capture: model`. The result is a fork: it is graded by the same

@@ -15,7 +15,7 @@ from agenteval_tui.views.review import waiting_lines
 @click.option("--failures", is_flag=True, help="Include failures without a label.")
 @click.option("--disagreements", is_flag=True, help="Include results that differ from their label.")
 @click.option("--sample", type=click.IntRange(1, 10_000), metavar="N", help="Include N random runs without a label.")
-@click.option("--seed", type=int, default=0, help="The seed of the sample.")
+@click.option("--seed", type=int, metavar="N", default=0, help="The seed of the sample.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @all_projects("--all")
 @common_options

@@ -25,7 +25,12 @@ _NO_EXTRA = "pip install 'agenteval-tui[serve]'"
     help="The address to listen on; with any other address, others can connect.",
 )
 @click.option(
-    "--port", default=PORT, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 for any free one."
+    "--port",
+    default=PORT,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    help="The port; 0 for any free one.",
 )
 @common_options
 @pass_invocation

@@ -22,7 +22,7 @@ from agenteval_tui.cli.invocation import Invocation, all_projects, common_option
     "--criterion", default="", metavar="NAME", help="The criterion that must fail (default: the first that failed)."
 )
 @click.option(
-    "--rate", type=FiniteNumber(0.3, 1), default=0.8, show_default=True,
+    "--rate", type=FiniteNumber(0.3, 1), metavar="RATE", default=0.8, show_default=True,
     help="How often it must fail for the cause to count as the same failure.",
 )  # fmt: skip
 @click.option(

@@ -22,7 +22,14 @@ from agenteval_tui.views.suggestions import suggestions_view
 @click.option("--from-judge", is_flag=True, help="Use a judge's stored verdicts as labels.")
 @click.option("--good", multiple=True, metavar="RUN", help="Count this run as good, without storing a label.")
 @click.option("--bad", multiple=True, metavar="RUN", help="Count this run as bad, without storing a label.")
-@click.option("--most", type=click.IntRange(1, 20), default=MOST, show_default=True, help="How many criteria to print.")
+@click.option(
+    "--most",
+    type=click.IntRange(1, 20),
+    metavar="N",
+    default=MOST,
+    show_default=True,
+    help="How many criteria to print.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @all_projects("--all")
 @common_options

@@ -25,12 +25,14 @@ _ROOM_FOR_SCALE = 115  # columns of a terminal
 
 @click.command("trends")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--window", default="30d", metavar="TIME", help="Runs of this time: 24h, 7d, 30d (the default), 8w, all.")
+@click.option(
+    "--window", default="30d", metavar="TIME", help="How far to look back: 24h, 7d, 30d (the default), 8w, all."
+)
 @click.option(
     "--by",
     type=click.Choice(("execution", "hour", "day", "week")),
     default=None,
-    help="The period of a line (default: hours, days or weeks, depending on the window).",
+    help="The period that a line covers (default: hours, days or weeks, depending on the window).",
 )
 @click.option(
     "--group", type=click.Choice(("suite", "test", "tag", "agent")), default=None, help="Group by this, worst first."

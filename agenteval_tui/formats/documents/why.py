@@ -59,7 +59,7 @@ class Why(Document, frozen=True, kw_only=True):
     ]
     decisive: Annotated[
         SuspectDocument | None,
-        Meta(description="which step the run was lost at (`agenteval blame`); null where that adds nothing"),
+        Meta(description="the step where the run went wrong (`agenteval blame`); null where that adds nothing"),
     ]
     labels: Annotated[tuple[LabelDocument, ...], Meta(description="what people said of these criteria, and of the run")]
     criteria: tuple[ExplainedCriterion, ...]

@@ -96,7 +96,7 @@ def _runs_of(texts: tuple[str, ...], least: int) -> frozenset[tuple[str, ...]]:
 
 
 def _in_a_row(words: list[str], number: int) -> Iterable[tuple[str, ...]]:
-    """Each sequence of so many words, in their order."""
+    """Each sequence of `number` words, in their order."""
     return zip(*(words[at:] for at in range(number)), strict=False) if number <= len(words) else ()
 
 

@@ -65,7 +65,7 @@ class BlameController:
 
     @property
     def may_cost(self) -> bool:
-        """Whether asking may cost something, or nobody knows."""
+        """Whether asking may cost something, or its price is not known."""
         return self.price is None or self.price[0].whole_cost != 0
 
     def read(self) -> None:

@@ -46,7 +46,7 @@ class ShrinkController:
 
     @property
     def may_cost(self) -> bool:
-        """Whether asking may cost something, or nobody knows."""
+        """Whether asking may cost something, or its price is not known."""
         return self.price is None or self.price.cost != 0
 
     def read(self) -> None:
