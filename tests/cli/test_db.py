@@ -202,3 +202,11 @@ def test_doctor_says_once_what_to_do(tmp_path: Path, cli: Any) -> None:
     said = cli("doctor", "--db", path).out
     where = said.index("✗ history")
     assert said[where:].count("--db") == 1, said
+
+
+@pytest.mark.parametrize("folder", [".", "", "..", "/"])
+def test_a_folder_is_not_salvaged(cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused = cli("db", "salvage", folder)
+    assert (refused.code, "this is not a history file" in refused.err) == (3, True)
+    assert list(tmp_path.rglob("*.salvaged.db")) == []

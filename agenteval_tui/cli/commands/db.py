@@ -349,7 +349,7 @@ def salvage_command(invocation: Invocation, file: Path | None, to: Path | None) 
     index, tool calls and results of criteria are rebuilt from the rest.
     """
     source = file or existing(invocation)
-    target = to or source.with_name(f"{source.name}.salvaged.db")
+    target = to or Path(f"{source}.salvaged.db")
     saved = salvage(source, target)
     invocation.out.line(
         f"{target}: {count(saved.rows['executions'], 'execution')}, {count(saved.rows['runs'], 'run')},"
