@@ -401,11 +401,12 @@ class Engine:
         if state.stopping == STOPPED or not len(state.waiting):
             self._finished.set()
 
-    def _stop_at(self, limit: str) -> None:
-        """A limit was reached, and nothing is in flight. What waits stays queued in the history: it can be resumed."""
+    def _stop_at(self, reached: str) -> None:
+        """A limit lets no run begin (`reached`), and no run is in flight. Waiting runs stay queued in the history, and
+        can be resumed."""
         state = self.state
         state.stopping = STOPPED
-        state.message = f"{limit} was reached after {state.totals.ended} of {state.total} runs"
+        state.message = f"{reached} after {state.totals.ended} of {state.total} runs"
         while state.parked:
             run, attempts = state.parked.popitem()
             state.totals.gave_up(attempts)

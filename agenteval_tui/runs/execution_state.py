@@ -232,14 +232,17 @@ class ExecutionState(Struct):
         return len(self.plan.runs) + len(self.plan.earlier)
 
     def limit_reached(self, others: Usage) -> str:
-        """The limit that lets no run begin now, in words; "" when one may. `others`: what judges and simulated users
-        have used."""
+        """Why a limit lets no run begin now, in words that "after 3 of 9 runs" may follow; "" if a run may begin.
+        `others`: what judges and simulated users have used."""
         if not self.budget.limited:
             return ""
+        if self.plan.limits.cost is not None and self.totals.unpriced:
+            return "the limit on cost can't be kept, so no run began"
         spent = [attempts.spent for attempts in self.in_flight.values() if not attempts.handed_to_store]
         in_flight = [Spending(one.cost or 0.0, one.total_tokens or 0) for one in spent]
         used = self.totals.used(others)
-        return self.budget.holds_up(used, self.totals.paid, in_flight, time.monotonic() - self.began)
+        limit = self.budget.holds_up(used, self.totals.paid, in_flight, time.monotonic() - self.began)
+        return f"{limit} was reached" if limit else ""
 
     def progress(self, judged: Usage, played: Usage) -> tuple[Any, ...]:
         """What a `Progress` event holds behind its number."""

@@ -95,6 +95,22 @@ async def test_an_agent_of_unknown_cost_is_named(execution: Execute, scripts: An
     assert (ended.status, "did not count bot" in ended.message) == ("finished", True)
 
 
+async def test_no_run_begins_once_a_cost_is_not_known(execution: Execute, scripts: Any) -> None:
+    """Else a limit of 10 cents could cost any sum."""
+    scripts.script = says(input_tokens=5)
+    one = execution(ONE, repeat=40, concurrency=4, max_cost=0.1)
+    ended = await one.run()
+    ran = list(one.statuses().values()).count("passed")
+    assert ran <= 4
+    assert (ended.status, ended.message) == (
+        "stopped",
+        f"the limit on cost can't be kept, so no run began after {ran} of 40 runs; "
+        "the limit on cost did not count bot: what its tokens cost is not known",
+    )
+    scripts.script = says()  # it says nothing of tokens
+    assert (await execution(ONE, repeat=40, concurrency=4, max_cost=0.1).run()).status == "finished"
+
+
 def test_a_limit_on_cost_without_a_price_is_refused(execution: Execute) -> None:
     url = "http://127.0.0.1:9/v1"
     text = ONE.replace("{kind: scripted}", f"{{kind: openai, base_url: '{url}', model: nobody-knows-this}}")
