@@ -203,7 +203,7 @@ async def test_cancelled_runs_are_missing_and_errors_only_when_asked(
 async def test_what_can_not_be_resumed_is_said(
     execution: Callable[..., Execution], scripts: Scripts, store: Store
 ) -> None:
-    with pytest.raises(AgentevalError, match="no execution"):
+    with pytest.raises(AgentevalError, match="nothing has run yet"):
         resume_plan(store, "last")
     made = await cut_off_after(execution, scripts, 1)
     identity = made.engine.plan.execution_id
