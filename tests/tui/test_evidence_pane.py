@@ -156,3 +156,15 @@ def test_the_nearest_of_several_calls_is_named_and_not_compared_twice() -> None:
     shown = [plain(line) for line in looked_at(cast("Any", None), 0, result, [result], 80)]
     assert sum('got       "W' in line for line in shown) == 2
     assert any("get_order (1st call)" in line and "tools[0].nearest" in line for line in shown)
+
+
+def test_of_many_conditions_the_first_are_shown_those_that_failed_before_others() -> None:
+    metric = {"type": "TextMatch", "contains_all": [*["Revenue"] * 3, "5000"]}
+    result = compile_criterion(CriterionSpec("it", "TextResponse", {"metrics": [metric]})).check(TRANSCRIPT)
+    bench = cast("Any", None)
+    whole, some = (looked_rows(bench, 0, result, [], 90, most=most) for most in (None, 2))
+    shown = [plain(line) for line in some.lines]
+    assert sum("contains_all" in line for line in shown) == 2
+    assert any("5000" in line for line in shown)
+    assert any("… 2 more conditions" in line for line in shown)
+    assert len([one for one in some.targets.values() if not isinstance(one, int)]) < len(whole.targets)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from shop import app_on, copy_samples, press_at_once, run_samples, settle, text_of, until
@@ -19,15 +21,19 @@ from agenteval_tui.history.records import FailedAttempt
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
 from agenteval_tui.tui.app import AgentevalApp
+from agenteval_tui.tui.presenters.evidence_pane import PaneLines
 from agenteval_tui.tui.screens.add_dataset_row import AddRowScreen
 from agenteval_tui.tui.screens.export import ExportScreen
+from agenteval_tui.tui.screens.inspect import panes
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.json_viewer import JsonViewerScreen
 from agenteval_tui.tui.screens.judge_log import JudgeLogScreen
 from agenteval_tui.tui.screens.label import LabelScreen
+from agenteval_tui.tui.styled_text import plain
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
+from agenteval_tui.tui.workers import is_busy
 
 pytestmark = pytest.mark.xdist_group("screens")
 NOON = 1_795_262_400_000
@@ -520,3 +526,47 @@ async def test_who_types_at_the_end_of_a_long_config_sees_what_is_typed(
         await settle(pilot)
         assert 0 <= editor.cursor_cell.y - editor.scroll_offset.y < editor.content_size.height
         assert "x" in text_of(app)
+
+
+async def test_many_conditions_are_shown_in_parts_and_stay_while_a_key_is_judged(
+    fresh: tuple[Path, Path, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suites, db, runs = fresh
+
+    def rows(app: AgentevalApp) -> list[str]:
+        return [plain(line) for view in app.screen.query("#looked").results(LinesView) for line in view._lines]
+
+    monkeypatch.setattr(panes, "FIRST_CONDITIONS", 0)
+    laid_out = threading.Event()
+    lay_out = panes.looked_rows
+
+    def slow(*asked: Any) -> PaneLines:
+        assert asked[-1] is not None or laid_out.wait(250)
+        return lay_out(*asked)
+
+    monkeypatch.setattr(panes, "looked_rows", slow)
+    app = app_on(suites, db)
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        app.inspect(runs[0])
+        await until(pilot, lambda: any("more condition" in row for row in rows(app)))
+        first = len(rows(app))
+        laid_out.set()
+        await settle(pilot)
+        assert len(rows(app)) > first
+        assert not any("more condition" in row for row in rows(app))
+        laid_out.clear()
+        await pilot.press("e")
+        await until(pilot, lambda: app.input_queue.is_empty)
+        laid_out.set()
+        await settle(pilot)
+        laid_out.clear()
+        before = rows(app)
+        editor = app.screen.query_one("#config", ConfigEditor)
+        editor.replace_all(editor.text.replace("#W1042", "#W9"))
+        await until(pilot, lambda: is_busy(app.screen, "evidence"))
+        assert rows(app) == before
+        laid_out.set()
+        await settle(pilot)
+        assert any("#W9" in row for row in rows(app))
+        assert not any("more condition" in row for row in rows(app))

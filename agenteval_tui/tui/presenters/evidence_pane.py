@@ -27,6 +27,8 @@ from agenteval_tui.views.evidence_comparison import comparison_title, comparison
 from agenteval_tui.views.label import labels_view
 
 TOOL_LINES = 400
+FIRST_CONDITIONS = 200
+"""Conditions of a metric that are laid out at once: thousands take a tenth of a second."""
 LEAST_NAME = 10  # cells, in fewer of which a name would be a word or less in each line
 NAME_LINES = 3  # lines of a long name
 REPLY_LINES = 8
@@ -54,8 +56,8 @@ class PaneLines(Struct):
 def looked_at(
     bench: Workbench, criterion: int, result: CriterionResult, others: Sequence[CriterionResult], width: int
 ) -> list[Line]:
-    """Extraction, verdict with evidence, and the other criteria, in `width` cells."""
-    return looked_rows(bench, criterion, result, others, width).lines
+    """Extraction, verdict with the first evidence, and the other criteria, in `width` cells."""
+    return looked_rows(bench, criterion, result, others, width, most=FIRST_CONDITIONS).lines
 
 
 def looked_rows(
@@ -66,8 +68,10 @@ def looked_rows(
     width: int,
     facts: RunFacts | None = None,
     keys: Mapping[str, str] = KEYS,
+    most: int | None = None,
 ) -> PaneLines:
-    """The same with what rows stand for; with `facts` also what people and judges said of it. `keys`: as `KEYS`."""
+    """The same with what rows stand for; with `facts` also what people and judges said of it. `keys`: as `KEYS`.
+    `most`: at most so many conditions of each metric."""
     made = PaneLines()
     foreign = [one for one in others if one.source and one.outcome in ("failed", "error")] if result.neutral else []
     for one in foreign:
@@ -81,7 +85,7 @@ def looked_rows(
         made.add([*paragraph(own, width, style), ()])
     # Of a criterion that checks nothing that is all there is to say.
     for metric in () if result.neutral and own else result.metrics:
-        _metric(made, metric, width)
+        _metric(made, metric, width, most)
         made.add([()])
     made.add(_replies(bench, result, facts, width, keys["replies"]))
     if result.outcome == "failed" and not result.source:
@@ -96,14 +100,15 @@ def looked_rows(
 
 
 def result_lines(result: CriterionResult, width: int) -> list[Line]:
-    """A result by itself, as it is stored: verdict, evidence, and the value that it looked at, as text with marks."""
+    """A result by itself, as it is stored: verdict, the first evidence, and the value that it looked at, as text with
+    marks."""
     made = PaneLines()
     made.add(_verdict(result, width))
     if own := sentences.own_criterion_sentence(result):
         made.add(paragraph(own, width, "error" if result.outcome == "error" else ""))
     for metric in result.metrics:
         made.add([()])
-        _metric(made, metric, width)
+        _metric(made, metric, width, FIRST_CONDITIONS)
     if value := _value(result, width):
         made.add([(), *value])
     return wrap_to(made.lines, width)
@@ -214,17 +219,20 @@ def status_of(result: CriterionResult) -> str:
     return "none" if result.neutral else result.outcome
 
 
-def _metric(made: PaneLines, metric: MetricResult, width: int) -> None:
+def _metric(made: PaneLines, metric: MetricResult, width: int, most: int | None = None) -> None:
     tail: list[Cell] = [mark("none" if metric.neutral else metric.outcome)]
     if metric.score is not None:
         tail.append((f" score {metric.score:.2f}", "dim"))
     made.add([spread(((one_line(metric_name(metric.name, metric.type)), "bold"),), tail, width)])
     group = ""
-    for one in _missed_first(metric.evidence):
+    listed = _missed_first(metric.evidence)
+    for one in listed[:most]:
         if one.group and one.group != group:
             group = one.group
             made.add([((f"  {one_line(group)}", "dim"),)])
         made.add(_condition(one, width, brief=_was_compared(one, metric.evidence)), one)
+    if most is not None and len(listed) > most:
+        made.add([fit(((f"  … {count(len(listed) - most, 'more condition')}", "dim"),), width)])
     broke = metric.outcome == "error"
     if (metric.neutral or broke or not metric.evidence) and (said := sentences.metric_sentence(metric)):
         made.add(paragraph(said, width, "error" if broke else "dim" if metric.neutral else "", 2))

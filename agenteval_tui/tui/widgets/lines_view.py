@@ -138,6 +138,11 @@ class LinesView(ScrollView, can_focus=True):
     def action_scroll_up(self) -> None:
         self.scroll_to(y=self.scroll_target_y - 1, animate=False)
 
+    @property
+    def content_width(self) -> int:
+        """The cells of a line; 0 while it is hidden."""
+        return self._content_width()
+
     def _content_width(self) -> int:
         # The scroll bar's column (`size` has it) is kept free, so that the text does not wrap anew when it appears.
         return max(self.size.width - self.styles.scrollbar_size_vertical, 0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -26,7 +26,7 @@ from agenteval_tui.tui.actions import key_of, with_keys
 from agenteval_tui.tui.one_shot_timer import call_after
 from agenteval_tui.tui.presenters.blame_strip import blame_strip, decisive_cells
 from agenteval_tui.tui.presenters.editor_rows import EDITED
-from agenteval_tui.tui.presenters.evidence_pane import KEYS, Target, looked_rows, tool_text_lines
+from agenteval_tui.tui.presenters.evidence_pane import FIRST_CONDITIONS, KEYS, Target, looked_rows, tool_text_lines
 from agenteval_tui.tui.presenters.impact import impact_in_one_line, impact_lines, problem_lines
 from agenteval_tui.tui.presenters.text_layout import indented, paragraph
 from agenteval_tui.tui.presenters.transcript import MOST_MATCHES, TranscriptDocument
@@ -208,6 +208,10 @@ class TranscriptPane(TitledPane[None]):
         return text_starter(text) if text and len(text) <= LONGEST else None
 
 
+LayOut = Callable[[int, int | None], tuple[list[Line], dict[int, Target]]]
+"""The lines of evidence in so many cells, with at most so many conditions of each metric, and what its rows mean."""
+
+
 class EvidencePane(TitledPane[InspectController]):
     """`targets` says what a click on a row means."""
 
@@ -277,17 +281,48 @@ class EvidencePane(TitledPane[InspectController]):
         shown = (bench, number, result, results, facts, keys, self.shows_tool_text)
         if shown == self._drawn:
             return  # of a config with thousands of metrics that takes a third of a second
-        self._drawn = shown
+        has_some, self._drawn = self._drawn is not None, shown
+
+        def lay_out(width: int, most: int | None) -> tuple[list[Line], dict[int, Target]]:
+            made = looked_rows(bench, number, result, results, width - 1, facts, keys, most)
+            return indented(made.lines), made.targets
 
         def evidence(width: int) -> list[Line]:
-            made = looked_rows(bench, number, result, results, width - 1, facts, keys)
-            self.targets = made.targets
-            return indented(made.lines)
+            lines, self.targets = lay_out(width, None)
+            return lines
 
         def tool_text(width: int) -> list[Line]:
             return indented(tool_text_lines(bench, result, width - 1))
 
-        self.view.show(tool_text if self.shows_tool_text else evidence, keep_place=keep_place)
+        self.workers.cancel_group(self.screen, "evidence")
+        if self.shows_tool_text:
+            self.view.show(tool_text, keep_place=keep_place)
+        elif max((len(metric.evidence) for metric in result.metrics), default=0) <= FIRST_CONDITIONS:
+            self.view.show(evidence, keep_place=keep_place)
+        else:
+            self._show_in_parts(lay_out, keep_place=keep_place and has_some)
+
+    def _show_in_parts(self, lay_out: LayOut, *, keep_place: bool) -> None:
+        """Show the first conditions of each metric, and all of them when they are laid out. Where they were shown
+        before and are to stay in their place, they stay until then."""
+        whole: dict[int, tuple[list[Line], dict[int, Target]]] = {}
+
+        async def complete(width: int) -> None:
+            await asyncio.sleep(RESTING_SECONDS)
+            whole[width] = await asyncio.to_thread(lay_out, width, None)
+            self.view.show(evidence)
+
+        def evidence(width: int) -> list[Line]:
+            if width not in whole:
+                # Not here: it may be asked for while the screen is being painted.
+                self.call_later(start_worker, self.screen, partial(complete, width), group="evidence")
+            lines, self.targets = whole[width] if width in whole else lay_out(width, FIRST_CONDITIONS)
+            return lines
+
+        if keep_place and self.view.content_width > 0:
+            start_worker(self.screen, partial(complete, self.view.content_width), group="evidence")
+        else:
+            self.view.show(evidence, keep_place=keep_place)
 
     def toggle_tool_text(self) -> None:
         """Show the formatted tool calls, or the evidence."""
@@ -302,6 +337,8 @@ class EvidencePane(TitledPane[InspectController]):
             self.post_message(self.Chosen(target))
 
 
+RESTING_SECONDS = 0.2
+"""That nothing changes before thousands of conditions are laid out."""
 ROOMY = 36
 """A screen with at least this many rows has room for blocks of a fixed height below the config."""
 TALL = 44
