@@ -17,7 +17,7 @@ from agenteval_tui.history.quarantines import active
 from agenteval_tui.history.references import References
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.projects import projects_open
-from agenteval_tui.views.comparison import comparison_lines, comparison_page
+from agenteval_tui.views.comparison import comparison_page, comparison_view
 from agenteval_tui.views.markdown import markdown
 from agenteval_tui.views.model import View
 
@@ -47,7 +47,7 @@ class Comparison(Shown, Struct, frozen=True, eq=False):
 
     def view(self) -> View:
         """As `agenteval compare` prints it."""
-        return comparison_lines(self.compared, {})
+        return comparison_view(self.compared, {})
 
     def _repr_markdown_(self) -> str:
         return markdown(comparison_page(self.compared, {}))

@@ -33,7 +33,7 @@ from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.suites.model import AgentConfig
 from agenteval_tui.transcripts.codec import to_openai_messages
 from agenteval_tui.transcripts.model import Transcript
-from agenteval_tui.views.evidence import explanation_lines
+from agenteval_tui.views.evidence import explanation_view
 from agenteval_tui.views.execution import ended_view, run_head, title_text
 from agenteval_tui.views.gates import excuse_text, gates_view
 from agenteval_tui.views.model import OUTCOMES, View
@@ -103,7 +103,7 @@ class Run(Shown, Struct, frozen=True, eq=False):
         """Why it ended as it did, in words; with `criterion` (name, its beginning, or number) only that one."""
         with Store.open_to_look(self.db) as store:
             explained = stored_explanation(store, self.row, criterion)
-        return plain_text(explanation_lines(explained))
+        return plain_text(explanation_view(explained))
 
     def __repr__(self) -> str:
         return f"<Run {self.id} of {self.test!r}: {self.status}>"

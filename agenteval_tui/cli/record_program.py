@@ -68,7 +68,7 @@ from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import AgentConfig
-from agenteval_tui.views.cost import judges_lines
+from agenteval_tui.views.cost import judges_view
 from agenteval_tui.views.execution import ended_view, next_view
 
 _STDERR = 2
@@ -380,7 +380,7 @@ def _report(
         out.line(("new test ", "dim"), f"{one_line(str(written.test))} in {one_line(str(written.suite))}")
     if run.status != "skipped":
         out.view(ended_view(row, [run]))
-        out.view(judges_lines(replies, judged))
+        out.view(judges_view(replies, judged))
         out.view(next_view(row))
     elif written.fork_of is None:
         out.view(ended_view(row, [run]))

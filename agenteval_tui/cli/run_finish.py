@@ -38,15 +38,15 @@ from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.load import load_suite
-from agenteval_tui.views.ab import ab_lines
-from agenteval_tui.views.baseline import against_lines, gate_lines, missed_gates
+from agenteval_tui.views.ab import ab_view
+from agenteval_tui.views.baseline import against_view, gate_view, missed_gates
 from agenteval_tui.views.causes import causes_in_short
-from agenteval_tui.views.comparison import comparison_lines, was_and_now
-from agenteval_tui.views.cost import judges_lines, spent_lines
+from agenteval_tui.views.comparison import comparison_view, was_and_now
+from agenteval_tui.views.cost import judges_view, spent_view
 from agenteval_tui.views.execution import ended_view, next_view, rate_view
 from agenteval_tui.views.gates import gates_view
 from agenteval_tui.views.model import View, paragraphs, text
-from agenteval_tui.views.quarantine import left_out_lines
+from agenteval_tui.views.quarantine import left_out_view
 
 TestLines = Mapping[tuple[str, str], tuple[str, int]]
 """(suite's key, test's id) -> file and line of the test."""
@@ -135,11 +135,11 @@ def finish(out: Output, store: Store, execution: str, progress: RunProgress, *, 
         out.view(rate_view(row, overall, progress.retries))
     out.view(_ab(row, runs))
     if not progress.quiet:
-        out.view(spent_lines(costs_of(store.costs(row.id), runs)))
-        out.view(judges_lines(*store.judge_usage(row.id)))
+        out.view(spent_view(costs_of(store.costs(row.id), runs)))
+        out.view(judges_view(*store.judge_usage(row.id)))
         out.view(next_view(row))
     outcome = outcome_now(store, row, runs, overall["pass_rate"])
-    out.view(left_out_lines(outcome.gating.left_out))
+    out.view(left_out_view(outcome.gating.left_out))
     out.view(gates_view(outcome.gates, missed_only=progress.quiet))
     against = _against(out, store, row)
     counts = dict(outcome.counts)
@@ -151,7 +151,7 @@ def _ab(row: ExecutionRow, runs: Sequence[RunRow]) -> View:
     if not row.options.get("ab"):
         return ()
     try:
-        return ab_lines(compare_ab(runs))
+        return ab_view(compare_ab(runs))
     except AgentevalError as error:
         return paragraphs([text(("A/B: ", "warn"), str(error))])
 
@@ -161,7 +161,7 @@ def _against(out: Output, store: Store, row: ExecutionRow) -> BaselineResult | N
 
     result = compare_to_baseline(store, row)
     if result is not None:
-        out.view(against_lines(result))
+        out.view(against_view(result))
     return result
 
 
@@ -263,7 +263,7 @@ def _print_comparison(out: Output, store: Store, result: BaselineResult | None) 
         return
     flipped = [test for test in result.shown.tests if test.pairs][:_ATTRIBUTED]
     out.line()
-    out.view(comparison_lines(result.shown, {change.key: attribute(store, change.pairs) for change in flipped}))
+    out.view(comparison_view(result.shown, {change.key: attribute(store, change.pairs) for change in flipped}))
 
 
 def _print_gates(out: Output, result: BaselineResult | None, gates: GateOptions) -> bool:
@@ -271,7 +271,7 @@ def _print_gates(out: Output, result: BaselineResult | None, gates: GateOptions)
     if result is None:
         out.line(("gates: ", "bold"), "there is no baseline yet to compare with")
         return True
-    out.view(gate_lines(result, gates))
+    out.view(gate_view(result, gates))
     return not missed_gates(result, gates)
 
 

@@ -13,7 +13,7 @@ from agenteval_tui.views.model import Text, View, paragraphs, text
 _MOST = 10
 
 
-def ab_lines(result: ABResult, *, tests: bool = False) -> View:
+def ab_view(result: ABResult, *, tests: bool = False) -> View:
     """Both arms, their difference with interval and test, and what may be said of it; with `tests` each test too.
 
     One is recommended only where the interval excludes 0.

@@ -15,7 +15,7 @@ _STEP = 22  # cells before what a step found
 _SAID = {True: "yes", False: "no", None: "unknown"}
 
 
-def agents_lines(agents: Sequence[Configured], reports: Mapping[int, CheckReport]) -> View:
+def agents_view(agents: Sequence[Configured], reports: Mapping[int, CheckReport]) -> View:
     """A line for each agent; for one that was checked (`reports`, by its number), its result, step by step."""
     view: View = ()
     for number, one in enumerate(agents):

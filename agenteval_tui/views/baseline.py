@@ -24,7 +24,7 @@ from agenteval_tui.views.model import Paragraph, Span, View, paragraphs, text
 _MOST = 10
 
 
-def against_lines(result: BaselineResult) -> View:
+def against_view(result: BaselineResult) -> View:
     """What changed since the baseline: counts, the tests that regressed, the pass rate with interval and test."""
     # What to do next is given where there is something to look at, as for causes.
     changed = result.shown.in_state("worse", "better", "mixed", "score")
@@ -59,7 +59,7 @@ def _fallen(sign: Span, tests: Sequence[TestChange]) -> list[tuple[Span, ...]]:
     return [text(sign, one_line(regression_text(test), 200)) for test in tests[:_MOST]]
 
 
-def gate_lines(result: BaselineResult, gates: GateOptions) -> View:
+def gate_view(result: BaselineResult, gates: GateOptions) -> View:
     """Whether the gates are reached, and how far that can be relied on."""
     missed = [text(("gate not reached: ", "bad"), one_line(gate, 600)) for gate in missed_gates(result, gates)]
     return (

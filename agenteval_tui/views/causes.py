@@ -65,7 +65,7 @@ def decision_line(standing: TriageStatus) -> Paragraph:
     return Paragraph(decision_text(standing), 8)
 
 
-def causes_lines(causes: Causes, decided: Decided) -> View:
+def causes_view(causes: Causes, decided: Decided) -> View:
     """All causes, worst first, each with its tests, since when, an example and what was decided."""
     return tuple(_lines(causes, decided))
 

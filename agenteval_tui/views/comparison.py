@@ -1,4 +1,4 @@
-"""What is shown of a comparison: in lines (`comparison_lines`), as a page (`comparison_page`), and a change in full.
+"""What is shown of a comparison: in lines (`comparison_view`), as a page (`comparison_page`), and a change in full.
 
 Every fact has its words here, and nowhere else: a screen, a verb and a report can't say different things.
 """
@@ -248,7 +248,7 @@ def _token(difference: float) -> str:
     return "good" if difference > 1e-9 else "bad" if difference < -1e-9 else ""
 
 
-def overall_lines(overall: Overall) -> View:
+def overall_view(overall: Overall) -> View:
     """The pass rate with interval, test and power, then what was measured."""
     measured = [
         f"{name} {_METRICS[name][1](measure.was)} to {_METRICS[name][1](measure.now)}"
@@ -457,7 +457,7 @@ def side_text(side: Side) -> Text:
     return text((one_line(side.name, 60), "bold"), (f" {when}" if when else "", "dim"))
 
 
-def comparison_lines(
+def comparison_view(
     comparison: Comparison, attributed: AttributedTests | None = None, *, everything: bool = False
 ) -> View:
     """Both sides, all tests together, then what changed; what got worse first. `everything`: unchanged tests too."""
@@ -466,7 +466,7 @@ def comparison_lines(
     counts = counts_text(comparison) if len(states) != 1 or ("same" in states and not everything) else ""
     head: View = (
         Paragraph(text(*side_text(comparison.a), ("  →  ", "bold"), *side_text(comparison.b))),
-        *overall_lines(comparison.overall),
+        *overall_view(comparison.overall),
         *paragraphs(text(("note: ", "warn"), one_line(note, 400)) for note in notes(comparison)),
         *paragraphs([text(counts)]),
     )

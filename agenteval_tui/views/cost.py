@@ -59,7 +59,7 @@ def _dollars(cost: float | None) -> str:
     return numbers.dollars(cost) or "–"
 
 
-def spent_lines(costs: Costs) -> View:
+def spent_view(costs: Costs) -> View:
     """The same in a few lines, for the end of a run: each agent, each simulated user, and how many answers cost
     nothing. Nothing where nothing was measured."""
     named = [*((agent.name, agent.spent) for agent in costs.by_agent)]
@@ -70,7 +70,7 @@ def spent_lines(costs: Costs) -> View:
     return paragraphs(text((line, "dim")) for line in lines)
 
 
-def judges_lines(replies: int, usage: Usage) -> View:
+def judges_view(replies: int, usage: Usage) -> View:
     """What judges and embedders took now, apart from the tested agents (what they had said before cost nothing);
     nothing where none was asked."""
     many = "1 reply" if replies == 1 else f"{replies:,} replies"
@@ -85,7 +85,7 @@ def user_usage_text(usage: Usage) -> str:
     return _named("simulated user", usage)
 
 
-def usage_lines(transcript: Transcript) -> View:
+def usage_view(transcript: Transcript) -> View:
     """What the agent and the simulated user of a run took, a line each; nothing for a run without such a user."""
     user = user_usage_text(transcript.user_usage)
     lines = [_named("agent", transcript.usage), user] if user else []

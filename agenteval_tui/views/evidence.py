@@ -74,7 +74,7 @@ def _title(evidence: Evidence) -> str:
     return f"{tool} {how}" if how.startswith("was ") else f"{tool}, {how}" if tool else how
 
 
-def explanation_lines(explained: Explanation) -> View:
+def explanation_view(explained: Explanation) -> View:
     """The run with its outcome, then all that `explanation` says."""
     status, token = outcome_text(explained.run.status)
     head = (f"{one_line(explained.run.test_name)}: {status}", token)

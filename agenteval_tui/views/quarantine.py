@@ -45,7 +45,7 @@ def ended_text(test: str, criterion: str) -> str:
     return f"{name_text(test, criterion)} gates again"
 
 
-def listed_lines(listed: Sequence[Quarantine], now_ms: int) -> View:
+def listed_view(listed: Sequence[Quarantine], now_ms: int) -> View:
     """A line a quarantine: what, until when, and whose decision it was."""
     if not listed:
         return paragraphs([text("nothing is in quarantine; agenteval quarantine add TEST puts a test there")])
@@ -77,7 +77,7 @@ def quarantines_table(listed: Sequence[Quarantine]) -> Table:
     return Table((Column("  test, and criterion"), Column("until", "right")), tuple(rows))
 
 
-def left_out_lines(left_out: Sequence[QuarantineEffect]) -> View:
+def left_out_view(left_out: Sequence[QuarantineEffect]) -> View:
     """A line for each quarantine that kept something of an execution from gating, those that mattered first."""
     return paragraphs(_left_out(left_out))
 
@@ -93,7 +93,7 @@ def _left_out(left_out: Sequence[QuarantineEffect]) -> Iterator[Text]:
     yield _more(len(left_out))
 
 
-def skipped_lines(listed: Sequence[Quarantine]) -> View:
+def skipped_view(listed: Sequence[Quarantine]) -> View:
     """What a figure leaves out since it is in quarantine."""
     lines = []
     for quarantine in listed[:_MOST]:

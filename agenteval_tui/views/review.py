@@ -34,7 +34,7 @@ NOTHING = "nothing is waiting for a person"
 _SHOWN = 50
 
 
-def waiting_lines(items: Sequence[QueueItem]) -> View:
+def waiting_view(items: Sequence[QueueItem]) -> View:
     """A line for each thing that waits, and how to answer it."""
     if not items:
         return (Paragraph(text(NOTHING)),)

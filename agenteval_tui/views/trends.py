@@ -16,7 +16,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.history.trends import NEWEST, Measure
 from agenteval_tui.views.model import LEVELS, Column, Paragraph, Row, Span, Table, Text, View, paragraphs, row_key, text
-from agenteval_tui.views.quarantine import skipped_lines
+from agenteval_tui.views.quarantine import skipped_view
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.trend_regrade import Regrading  # it loads all of grading: a start would pay for it
@@ -140,7 +140,7 @@ def trends_view(trend: Trend, more: Extras, window: str, scale: int = 0) -> View
     if more.scores:
         view += (Paragraph(()), scores_table(more.scores, 2 * _MOST))
     if more.causes:
-        view += (Paragraph(()), *failing_lines(more.causes))
+        view += (Paragraph(()), *failing_view(more.causes))
     if more.cut:
         cut = f"criteria and causes cover only the newest {NEWEST:,} of these runs"
         view += (Paragraph(text((cut, "warn"))),)
@@ -254,7 +254,7 @@ def _histogram(scores: Scores) -> Text:
     )
 
 
-def failing_lines(causes: Sequence[Failing]) -> View:
+def failing_view(causes: Sequence[Failing]) -> View:
     """The most frequent causes of failures: runs, what it is, its short name, tests, the newest run."""
     lines = [text(("why runs failed", "dim"))]
     for cause in causes[:_MOST]:
@@ -314,10 +314,10 @@ def alerts_table(watched: AlertCheck) -> Table:
     return Table((Column("", "right"), Column(""), *(Column(head, "right") for head in heads)), tuple(rows))
 
 
-def alert_lines(watched: AlertCheck, window: str) -> View:
+def alert_view(watched: AlertCheck, window: str) -> View:
     """The result of each alert, in words with the numbers; then what was left out of it."""
     lines = [line for alert in watched.alerts for line in _alert(alert, window)]
-    return (*paragraphs(lines), *skipped_lines(watched.left_out))
+    return (*paragraphs(lines), *skipped_view(watched.left_out))
 
 
 def _alert(alert: Alert, window: str) -> Iterator[Text]:

@@ -12,7 +12,7 @@ from agenteval_tui.runs.agent_factory import Configured
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.styled_text import plain as plain_line
 from agenteval_tui.views import terminal
-from agenteval_tui.views.agents import agent_in_full, agents_lines, report_view
+from agenteval_tui.views.agents import agent_in_full, agents_view, report_view
 from agenteval_tui.views.model import View, plain
 
 CONFIG = {"kind": "openai", "description": "The assistant", "model": "gpt-test", "api_key_env": "SHOP_KEY"}
@@ -32,7 +32,7 @@ def printed(view: View) -> list[str]:
 
 
 def test_a_line_an_agent_and_below_it_the_steps_of_its_check() -> None:
-    assert printed(agents_lines((AGENT, OF_SUITE, AGENT), {1: WELL, 2: GONE})) == [
+    assert printed(agents_view((AGENT, OF_SUITE, AGENT), {1: WELL, 2: GONE})) == [
         "mine  openai  The assistant  /home/agents.yaml",
         "✓ theirs  command  answered  1.5 s",
         "! mine  openai  the key is not accepted (set SHOP_KEY)  161 ms",

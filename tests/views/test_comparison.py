@@ -8,7 +8,7 @@ from agenteval_tui.analysis.divergence import Action, StepChange
 from agenteval_tui.analysis.statistics import PairedCounts
 from agenteval_tui.tui.presenters.comparison import CompareRows, detail_lines, rows_of
 from agenteval_tui.tui.styled_text import plain as plain_line
-from agenteval_tui.views.comparison import change_in_full, comparison_lines, comparison_page, overall_lines, who_text
+from agenteval_tui.views.comparison import change_in_full, comparison_page, comparison_view, overall_view, who_text
 from agenteval_tui.views.markdown import markdown
 from agenteval_tui.views.model import plain
 from agenteval_tui.views.terminal import lines
@@ -35,7 +35,7 @@ def media() -> dict[str, str]:
         *detail_lines(row, 200, KNOWN[CHANGE.key], {}),
     ]
     return {
-        "terminal": "\n".join(map(plain, lines(comparison_lines(FOUND, KNOWN)))),
+        "terminal": "\n".join(map(plain, lines(comparison_view(FOUND, KNOWN)))),
         "markdown": markdown(comparison_page(FOUND, KNOWN)),
         "screen": "\n".join(map(plain_line, screen)),
     }
@@ -60,7 +60,7 @@ def test_who_changed_it_is_unknown_until_it_was_looked_at() -> None:
 
 def test_one_case_is_singular_and_no_rate_is_no_figure() -> None:
     one = Overall(None, "fisher", None, 0, None, PairedCounts(0, 0, 0, 0), 1)
-    assert list(map(plain, lines(overall_lines(one)))) == [
+    assert list(map(plain, lines(overall_view(one)))) == [
         "no test has a verdict on both sides",
         "  1 case has a verdict on one side only and is left out",
     ]

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from agenteval_tui.analysis.costs import Costs, CostTotals, NamedCost, TestCost
 from agenteval_tui.transcripts.model import Transcript, Usage
 from agenteval_tui.views import terminal
-from agenteval_tui.views.cost import costs_view, judges_lines, spent_lines, usage_lines, user_usage_text
+from agenteval_tui.views.cost import costs_view, judges_view, spent_view, usage_view, user_usage_text
 from agenteval_tui.views.model import View, plain
 
 NOTHING = CostTotals(0, 0, 0, None)
@@ -60,16 +60,14 @@ def test_in_a_narrow_terminal_names_are_cut_before_figures(width: int) -> None:
 
 
 def test_the_end_of_a_run_says_it_in_a_line_for_each_agent_that_used_something() -> None:
-    assert printed(spent_lines(COSTS)) == ["v2: 1,200 + 340 tokens, $0.0123", "1 answer from the history"]
-    assert spent_lines(Costs(NOTHING, NOTHING, (), (), ())) == ()
+    assert printed(spent_view(COSTS)) == ["v2: 1,200 + 340 tokens, $0.0123", "1 answer from the history"]
+    assert spent_view(Costs(NOTHING, NOTHING, (), (), ())) == ()
 
 
 def test_judges_are_said_apart_from_agents() -> None:
-    assert printed(judges_lines(1, Usage(100, 10, cost=0.5))) == [
-        "judges and others: 1 reply, 100 + 10 tokens, $0.5000"
-    ]
-    assert printed(judges_lines(1_000, Usage())) == ["judges and others: 1,000 replies"]
-    assert judges_lines(0, Usage()) == ()
+    assert printed(judges_view(1, Usage(100, 10, cost=0.5))) == ["judges and others: 1 reply, 100 + 10 tokens, $0.5000"]
+    assert printed(judges_view(1_000, Usage())) == ["judges and others: 1,000 replies"]
+    assert judges_view(0, Usage()) == ()
 
 
 def test_simulated_users_are_said_apart_from_agents() -> None:
@@ -79,12 +77,12 @@ def test_simulated_users_are_said_apart_from_agents() -> None:
     assert "simulated user (customer)     4     50      20  $0.0020  $0.0005" in lines
     assert "all users                     4     50      20  $0.0020  $0.0005" in lines
     assert "in all, 1,720 tokens             1,350     370  $0.0143" in lines
-    assert printed(spent_lines(simulated))[1] == "simulated user (customer): 50 + 20 tokens, $0.0020"
+    assert printed(spent_view(simulated))[1] == "simulated user (customer): 50 + 20 tokens, $0.0020"
     assert user_usage_text(Usage(5, 1, cost=0.5)) == "simulated user: 5 + 1 tokens, $0.5000"
     assert user_usage_text(Usage()) == ""
     both = Transcript(usage=Usage(9, 2, cost=0.25), user_usage=Usage(5, 1, cost=0.5))
-    assert printed(usage_lines(both)) == [
+    assert printed(usage_view(both)) == [
         "agent: 9 + 2 tokens, $0.2500",
         "simulated user: 5 + 1 tokens, $0.5000",
     ]
-    assert usage_lines(Transcript(usage=Usage(9, 2))) == ()
+    assert usage_view(Transcript(usage=Usage(9, 2))) == ()

@@ -32,7 +32,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Message, RunError, Transcript
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.styled_text import plain as plain_line
-from agenteval_tui.views.evidence import explanation, explanation_lines, explanation_page, fact_tree, results_in_short
+from agenteval_tui.views.evidence import explanation, explanation_page, explanation_view, fact_tree, results_in_short
 from agenteval_tui.views.markdown import markdown
 from agenteval_tui.views.terminal import plain_text
 
@@ -285,10 +285,10 @@ def test_a_screen_wraps_facts_beside_their_signs() -> None:
 
 def test_what_is_known_of_the_run_stands_before_its_facts(store: Store) -> None:
     row = kept(store, (), status="error", error=RunError("timeout", "60 s", "wait"))
-    for text in (as_text(explained(store, row)), plain_text(explanation_lines(explained(store, row)))):
+    for text in (as_text(explained(store, row)), plain_text(explanation_view(explained(store, row)))):
         assert text.endswith(f"! the agent did not finish: timeout: 60 s (wait)\nagenteval why {row.id}")
     row = kept(store, ())
-    assert plain_text(explanation_lines(explained(store, row))).splitlines() == [
+    assert plain_text(explanation_view(explained(store, row))).splitlines() == [
         f"Test: failed  {row.id}", "no criterion was applied to this run", f"agenteval why {row.id}",
     ]  # fmt: skip
     assert "no criterion" not in as_text(missed_of(row, (), Transcript()))

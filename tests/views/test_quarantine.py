@@ -32,11 +32,11 @@ from agenteval_tui.views.quarantine import (
     ended_text,
     held_text,
     in_force_text,
-    left_out_lines,
     left_out_text,
-    listed_lines,
+    left_out_view,
+    listed_view,
     quarantines_table,
-    skipped_lines,
+    skipped_view,
 )
 from agenteval_tui.views.terminal import plain_text
 
@@ -141,10 +141,8 @@ def test_what_is_said_of_one() -> None:
     assert begun_text(PART) == f"refunds / Names the order is non-gating until {day}"
     assert ended_text("refunds", "") == "refunds gates again"
     assert in_force_text(HELD) == f"in quarantine until {day}, by kim"
-    assert (
-        plain_text(listed_lines((), 0)) == "nothing is in quarantine; agenteval quarantine add TEST puts a test there"
-    )
-    assert plain_text(listed_lines((HELD, PART), 1_900_000_000_000)).splitlines() == [
+    assert plain_text(listed_view((), 0)) == "nothing is in quarantine; agenteval quarantine add TEST puts a test there"
+    assert plain_text(listed_view((HELD, PART), 1_900_000_000_000)).splitlines() == [
         f"~ refunds  until {day}  (over)  Shop, it flickers, kim",
         f"~ refunds / Names the order  until {day}  (over)  ",
     ]
@@ -155,7 +153,7 @@ def test_what_is_said_of_one() -> None:
 def test_what_did_not_gate_is_said_in_lines_and_in_a_sentence() -> None:
     left_out = [QuarantineEffect(PART, 1, 0), QuarantineEffect(HELD, 3, 2)]
     day = HELD.last_day
-    assert plain_text(left_out_lines(left_out)).splitlines() == [
+    assert plain_text(left_out_view(left_out)).splitlines() == [
         f"~ in quarantine, non-gating: refunds (2 of 3 runs did not pass)  until {day}: it flickers",
         f"~ in quarantine, non-gating: refunds / Names the order (1 run)  until {day}",
     ]
@@ -163,8 +161,8 @@ def test_what_did_not_gate_is_said_in_lines_and_in_a_sentence() -> None:
         f"In quarantine, and not gating: refunds until {day} (2 of 3 runs did not pass),"
         f" refunds / Names the order until {day} (1 run)."
     )
-    assert (left_out_text(()), left_out_lines(())) == ("", ())
+    assert (left_out_text(()), left_out_view(())) == ("", ())
     many = [QuarantineEffect(PART, 1, 0)] * 12
-    assert plain_text(left_out_lines(many)).splitlines()[-1] == "~ and 2 more in quarantine"
+    assert plain_text(left_out_view(many)).splitlines()[-1] == "~ and 2 more in quarantine"
     assert left_out_text(many).endswith(" and 2 more.")
-    assert len(skipped_lines([HELD] * 12)) == 11
+    assert len(skipped_view([HELD] * 12)) == 11

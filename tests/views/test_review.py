@@ -7,7 +7,7 @@ from typing import get_args
 from agenteval_tui.analysis.review_queue import QueueItem, Why
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import RunRow
-from agenteval_tui.views.review import WHY, item_in_full, question_view, waiting_lines
+from agenteval_tui.views.review import WHY, item_in_full, question_view, waiting_view
 from agenteval_tui.views.terminal import plain_text
 
 ITEM = QueueItem("RUN", "Shop", "refunds", "Refunds", "needs_review", "needs_review", 0, "Kind", "Is it\nkind?")
@@ -23,13 +23,13 @@ def row() -> RunRow:
 
 def test_what_waits_is_a_line_each() -> None:
     failed = QueueItem("OTHER", "Shop", "tone", "Tone", "failed", "failure")
-    assert plain_text(waiting_lines([ITEM, failed])).splitlines() == [
+    assert plain_text(waiting_view([ITEM, failed])).splitlines() == [
         "waits   RUN/1  refunds / Kind  Is it kind?",
         "failed  OTHER  tone",
         "2 results: agenteval label RUN/NUMBER passed|failed|1..5, or the app",
     ]
-    assert plain_text(waiting_lines([])) == "nothing is waiting for a person"
-    assert plain_text(waiting_lines([failed] * 52)).splitlines()[-2] == "and 2 more"
+    assert plain_text(waiting_view([])) == "nothing is waiting for a person"
+    assert plain_text(waiting_view([failed] * 52)).splitlines()[-2] == "and 2 more"
     assert set(WHY) == set(get_args(Why))
 
 

@@ -24,7 +24,7 @@ from agenteval_tui.views.flaky import flaky_table, flaky_view, suggestions_view
 from agenteval_tui.views.model import ASCII, Table, View, plain
 from agenteval_tui.views.trends import (
     SAID,
-    alert_lines,
+    alert_view,
     alerts_table,
     break_text,
     failing_table,
@@ -131,15 +131,15 @@ def test_scores_and_causes_are_rows_with_keys(store: Store) -> None:
 
 def test_alerts_are_sentences_and_rows_of_the_same_words(store: Store) -> None:
     fired = watch(store, WEEK, 0.9, NOW)
-    (line, chance) = printed(alert_lines(fired, "the last 7 days"))
+    (line, chance) = printed(alert_view(fired, "the last 7 days"))
     assert re.match(r"ALERT: pass rate 89 % \(56 of 63 runs of 3 tests passed, 95 % interval .*, below 90 %$", line)
     assert chance.startswith("  90 % is inside the interval")
     cells = [plain(cell) for cell in alerts_table(fired).rows[0].cells]
     assert (cells[0], cells[1], cells[3]) == ("ALERT", "all runs  could be chance", "below 90 %")
     empty = watch(store, replace(WEEK, since_ms=NOW), 0.5, NOON)
-    assert printed(alert_lines(empty, "1 h"))[0].split(":")[0] == plain(alerts_table(empty).rows[0].cells[0])
+    assert printed(alert_view(empty, "1 h"))[0].split(":")[0] == plain(alerts_table(empty).rows[0].cells[0])
     held = tuple(Quarantine("s", f"t\n{n}", NOON, "right", "") for n in range(12))
-    lines = printed(alert_lines(replace(fired, left_out=held), "1 h"))
+    lines = printed(alert_view(replace(fired, left_out=held), "1 h"))
     assert lines[2].startswith("~ in quarantine, left out: t 0 / right  until 2026-11-")
     assert lines[-1] == "~ and 2 more in quarantine"
 

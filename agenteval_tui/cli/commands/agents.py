@@ -19,7 +19,7 @@ from agenteval_tui.runs.agent_factory import Configured, check_configured, confi
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.trust_check import check_agents
 from agenteval_tui.suites.load import load_suites
-from agenteval_tui.views.agents import agents_lines
+from agenteval_tui.views.agents import agents_view
 
 
 @click.command("agents")
@@ -58,7 +58,7 @@ def command(
     if as_json:
         invocation.out.json([_data(agent, reports.get(number)) for number, agent in enumerate(agents)])
     elif agents:
-        invocation.out.view(agents_lines(agents, reports))
+        invocation.out.view(agents_view(agents, reports))
     else:
         invocation.out.line("no agents are configured; name a suite, or add some to:")
         invocation.out.line(f"  {directories.config_dir() / 'agents.yaml'}")

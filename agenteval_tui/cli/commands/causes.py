@@ -15,7 +15,7 @@ from agenteval_tui.formats.documents.causes import causes_document
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.references import References
 from agenteval_tui.suites.discover import discover
-from agenteval_tui.views.causes import causes_lines, causes_page
+from agenteval_tui.views.causes import causes_page, causes_view
 from agenteval_tui.views.markdown import markdown
 
 
@@ -55,7 +55,7 @@ def command(
             for line in markdown(page).splitlines() if page else ["No failures."]:
                 invocation.out.line(line)
         else:
-            invocation.out.view(causes_lines(causes, decided))
+            invocation.out.view(causes_view(causes, decided))
     return 0
 
 

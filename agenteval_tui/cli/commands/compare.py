@@ -14,7 +14,7 @@ from agenteval_tui.formats.documents.comparison import comparison_document
 from agenteval_tui.history.quarantines import active
 from agenteval_tui.history.references import References
 from agenteval_tui.history.store import Store
-from agenteval_tui.views.comparison import comparison_lines, comparison_page
+from agenteval_tui.views.comparison import comparison_page, comparison_view
 from agenteval_tui.views.markdown import markdown
 
 MOST = 100
@@ -81,7 +81,7 @@ def command(
         for line in markdown(comparison_page(comparison, attributed, everything=everything)).splitlines():
             invocation.out.line(line)
     else:
-        invocation.out.view(comparison_lines(comparison, attributed, everything=everything))
+        invocation.out.view(comparison_view(comparison, attributed, everything=everything))
     return 0
 
 

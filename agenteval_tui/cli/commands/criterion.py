@@ -25,7 +25,7 @@ from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.criterion_versions import criteria_of_test, tests_named
 from agenteval_tui.history.references import is_file
 from agenteval_tui.history.store import Store
-from agenteval_tui.views.comparison import comparison_lines
+from agenteval_tui.views.comparison import comparison_view
 from agenteval_tui.views.model import Difference, Paragraph, text
 
 
@@ -149,7 +149,7 @@ def _compare(out: Output, store: Store, versions: Versions, names: tuple[str, st
     if as_json:
         out.json(comparison_document(made))
     else:
-        out.view(comparison_lines(made, everything=True))
+        out.view(comparison_view(made, everything=True))
     return 0
 
 

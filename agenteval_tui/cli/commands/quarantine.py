@@ -20,7 +20,7 @@ from agenteval_tui.history.scope import in_scope
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.trends import TestName, tests_known
 from agenteval_tui.suites.projects import project_of_keys
-from agenteval_tui.views.quarantine import begun_text, ended_text, listed_lines
+from agenteval_tui.views.quarantine import begun_text, ended_text, listed_view
 
 
 @click.group("quarantine", invoke_without_command=True)
@@ -113,7 +113,7 @@ def _list(invocation: Invocation, everything: bool, as_json: bool) -> int:
     if as_json:
         invocation.out.json(Quarantines(quarantines=tuple(listed_quarantine(quarantine, now) for quarantine in shown)))
         return 0
-    invocation.out.view(listed_lines(shown, now))
+    invocation.out.view(listed_view(shown, now))
     return 0
 
 

@@ -7,7 +7,7 @@ import click
 from agenteval_tui.analysis.review_queue import ReviewFilter, queue
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.formats.documents.listings import Review, WaitingReview
-from agenteval_tui.views.review import waiting_lines
+from agenteval_tui.views.review import waiting_view
 
 
 @click.command("review")
@@ -56,7 +56,7 @@ def command(
         )
         out.json(Review(waiting=waiting))
         return 0
-    out.view(waiting_lines(items))
+    out.view(waiting_view(items))
     if nothing:
         out.line((nothing, "dim"))
     return 0

@@ -22,7 +22,7 @@ from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.views.attachment import attachment_text
 from agenteval_tui.views.causes import causes_in_short
-from agenteval_tui.views.cost import spent_lines, usage_lines
+from agenteval_tui.views.cost import spent_view, usage_view
 from agenteval_tui.views.difference import difference_view
 from agenteval_tui.views.evidence import results_in_short
 from agenteval_tui.views.execution import execution_view, run_head
@@ -69,7 +69,7 @@ def _show_execution(out: Output, store: Store, execution: ExecutionRow, as_json:
     out.view(execution_view(execution, runs))
     out.view(gates_view(gates_now(store, execution, runs)))
     out.view(causes_in_short(*causes_of_execution(store, execution.id), execution.id))
-    out.view(spent_lines(execution_costs(store, execution.id)))
+    out.view(spent_view(execution_costs(store, execution.id)))
     return 0
 
 
@@ -129,7 +129,7 @@ def print_transcript(out: Output, transcript: Transcript) -> None:
     calls = count(len(transcript.tool_calls), "tool call")
     reason = f", finish reason {one_line(transcript.finish_reason)}" if transcript.finish_reason else ""
     out.line((f"{count(len(transcript.messages), 'message')}, {calls}{reason}", "dim"))
-    out.view(usage_lines(transcript))
+    out.view(usage_view(transcript))
 
 
 def _indented(out: Output, text: str, *, dim: bool = False) -> None:

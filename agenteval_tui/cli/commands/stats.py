@@ -11,7 +11,7 @@ from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.stats import ab_document, costs_document, stats_document
-from agenteval_tui.views.ab import ab_lines
+from agenteval_tui.views.ab import ab_view
 from agenteval_tui.views.cost import costs_view
 from agenteval_tui.views.execution import title_text
 from agenteval_tui.views.model import paragraphs
@@ -81,5 +81,5 @@ def _other(invocation: Invocation, reference: str, *, costs: bool, count_errors:
         )
         return 0
     invocation.out.view(paragraphs([title_text(row)]))
-    invocation.out.view(costs_view(figures) if isinstance(figures, Costs) else ab_lines(figures, tests=True))
+    invocation.out.view(costs_view(figures) if isinstance(figures, Costs) else ab_view(figures, tests=True))
     return 0

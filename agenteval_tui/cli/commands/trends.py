@@ -16,7 +16,7 @@ from agenteval_tui.cli.named_tests import paths_and_tests
 from agenteval_tui.core.errors import INFRASTRUCTURE
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.formats.documents.trends import trends_csv, trends_document
-from agenteval_tui.views.trends import alert_lines, regrading_text, trends_view
+from agenteval_tui.views.trends import alert_view, regrading_text, trends_view
 
 _FIRED = 1
 _SCALE = 31  # cells of a drawn rate, from 0 to 100 %
@@ -136,7 +136,7 @@ def command(
 
     # A document on stdout stays one: what a person wants to know of the alert goes to stderr then.
     told = invocation.err if as_json or as_csv else invocation.out
-    told.view(alert_lines(watched, window_label(span)))
+    told.view(alert_view(watched, window_label(span)))
     return _code(watched, alert_empty)
 
 

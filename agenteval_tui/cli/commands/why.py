@@ -8,7 +8,7 @@ from agenteval_tui.analysis.stored_explanation import stored_explanation
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.why import explanation_document
-from agenteval_tui.views.evidence import explanation_lines, explanation_page
+from agenteval_tui.views.evidence import explanation_page, explanation_view
 from agenteval_tui.views.markdown import markdown
 
 
@@ -38,5 +38,5 @@ def command(invocation: Invocation, reference: str, as_json: bool, as_markdown: 
     elif as_markdown:
         out.line(markdown(explanation_page(explanation)).rstrip("\n"))
     else:
-        out.view(explanation_lines(explanation))
+        out.view(explanation_view(explanation))
     return 0
