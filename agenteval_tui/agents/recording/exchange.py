@@ -1,4 +1,4 @@
-"""A request of a program and its answer: what a cassette has in a line."""
+"""A request of a program and its answer: one line of a cassette."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 
 
 class Question(Struct, frozen=True):
-    """A request. `path` begins with the provider ("openai/v1/chat/completions"), whatever the address of its server
-    is; `query` has no keys. `body` is JSON data, a text, or bytes; None: there is none."""
+    """A request. `path` begins with the provider ("openai/v1/chat/completions") in place of the server's address;
+    `query` has no keys. `body` is JSON data, a text, or bytes; None: the request has no body."""
 
     method: str
     path: str
@@ -28,15 +28,16 @@ class Question(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """What it is called in a sentence."""
+        """Its name in a sentence."""
         return f"{self.method} {self.path}"
 
 
 class Answer(Struct, frozen=True):
-    """An answer. `body` is as in `Question`; of a stream a tuple of its events as they were sent, blank lines included.
+    """An answer. `body` is as in `Question`; for a stream, it is a tuple of the events as the server sent them, with
+    blank lines.
 
-    `at_ms`: when each event of a stream came, or when the whole answer was there, in milliseconds since the request.
-    `whole` False: the connection broke before its end. `error`: why there is no answer at all (`status` is 0 then).
+    `at_ms`: the milliseconds from the request to each event of a stream, or to the end of the whole answer. `whole`
+    False: the connection broke before the end. `error`: why there is no answer at all; `status` is then 0.
     """
 
     status: int
@@ -48,7 +49,7 @@ class Answer(Struct, frozen=True):
 
     @property
     def succeeded(self) -> bool:
-        """Whether a program can go on with it."""
+        """Whether a program can use it."""
         return 200 <= self.status < 300 and self.whole
 
     @property
@@ -57,16 +58,16 @@ class Answer(Struct, frozen=True):
         return isinstance(self.body, tuple)
 
     def data(self) -> bytes:
-        """Its body as it goes over the wire."""
+        """Its body as the bytes that are sent."""
         return b"".join(piece.encode("utf-8", "surrogatepass") for piece in self.body) if self.streamed else sent(
             self.body
         )  # fmt: skip
 
 
 class Exchange(Struct, frozen=True):
-    """A request and its answer. `session` says which run of a program asked ("": the only one). `started_ms` and
-    `ended_ms` are milliseconds since that run started; a cassette does not keep them. `live`: a server was asked for
-    this answer, it is not from a recording."""
+    """A request and its answer. `session` is the run of the program that asked ("": the only run). `started_ms` and
+    `ended_ms` are milliseconds since that run started; a cassette does not store them. `live`: the answer is from a
+    server, not from a recording. `refused`: the answer is an error of the proxy."""
 
     question: Question
     answer: Answer
@@ -78,7 +79,7 @@ class Exchange(Struct, frozen=True):
 
 
 def received(data: bytes, kind: str) -> Any:
-    """A body as it is kept: JSON data where it is JSON, a text, or bytes; None for nothing."""
+    """A body as it is stored: the data if it is JSON, else a text, else bytes; None for an empty body."""
     if not data:
         return None
     try:
@@ -106,7 +107,7 @@ def sent(body: Any) -> bytes:
 
 
 def events_of(pieces: list[tuple[int, bytes]]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """The events of a stream that came in these pieces (milliseconds, bytes), and when the end of each came."""
+    """The events of a stream that arrived in these pieces (milliseconds, bytes), and when the end of each arrived."""
     data = b"".join(piece for _, piece in pieces)
     ends, size = [], 0
     for at_ms, piece in pieces:
@@ -127,7 +128,7 @@ def events_of(pieces: list[tuple[int, bytes]]) -> tuple[tuple[str, ...], tuple[i
 
 
 def to_json(exchange: Exchange) -> dict[str, Any]:
-    """An exchange as a cassette has it."""
+    """An exchange as JSON data of a cassette."""
     question, answer = exchange.question, exchange.answer
     asked: dict[str, Any] = {"method": question.method, "path": question.path}
     if question.query:
@@ -147,7 +148,7 @@ def to_json(exchange: Exchange) -> dict[str, Any]:
 
 
 def from_json(value: Any) -> Exchange:
-    """What `to_json` gave. Raises ValueError in words for anything else."""
+    """The exchange that `to_json` wrote. Raises ValueError with a sentence for anything else."""
     asked, said = _member(value, "request"), _member(value, "answer")
     method, path, query = asked.get("method"), asked.get("path"), asked.get("query", {})
     if not isinstance(method, str) or not isinstance(path, str) or not isinstance(query, dict):
@@ -182,7 +183,7 @@ def from_json(value: Any) -> Exchange:
 
 
 def encoded(value: Any) -> str:
-    """JSON in one line, as it can be written to a file."""
+    """JSON in one line, which can be written to a file."""
     text = json.dumps(value, ensure_ascii=False)
     # Half of a surrogate pair has no UTF-8; JSON can still say it.
     return text if text.isascii() or _is_utf8(text) else json.dumps(value)
