@@ -1,4 +1,4 @@
-"""Recorded answers for equal requests: which recording answers, and what is said where none does."""
+"""Gives recorded answers to equal requests, and names the nearest recorded request if there is no equal one."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _AGAIN = (408, 409, 425, 429)  # a program asks again
 
 
 class Miss(Struct, frozen=True):
-    """A request that is not in the cassette. `nearest`: the number (from 1) of the recorded request that is most like
-    it, None: there is none; `differences`: where it differs."""
+    """A request that is not in the cassette. `nearest`: the number (from 1) of the most similar recorded request; None:
+    nothing is recorded. `differences`: where the two differ."""
 
     question: Question
     nearest: int | None = None
@@ -101,9 +101,9 @@ class Playback:
 
 
 class PaidAnswers:
-    """What servers answered before a recording was cut off: each answer once, to an equal request. Where none is equal,
-    to one that differs only in what varies: the date and time of the prompt (the program begins once more, later), and
-    what is `volatile`. Errors are left out."""
+    """The answers that servers gave before a recording was cut off. Each answer is used once, for an equal request. If
+    no request is equal, it is used for a request that differs only in the date and time of the prompt (the program
+    starts again, later) or in `volatile` parts. Errors are left out."""
 
     def __init__(self, exchanges: Sequence[Exchange] = (), volatile: Sequence[Volatile] = ()) -> None:
         self._equal, self._alike = Matcher(), Matcher(volatile)
@@ -111,7 +111,7 @@ class PaidAnswers:
         self._keys = [(self._equal.key(one.question), self._later(one.question)) for one in self._left]
 
     def take(self, question: Question) -> Answer | None:
-        """The answer to a request without keys; None: it was not paid for."""
+        """The answer to a request without keys; None if it was not paid for."""
         if not self._left:
             return None
         equal = self._equal.key(question)
@@ -129,8 +129,8 @@ class PaidAnswers:
 
 
 class OrderedPlayback:
-    """Gives each recorded answer once, to the request that is most like its own: what a program asks the second time
-    is compared with what it asked the first time. `pairs`: the requests that belong together."""
+    """Gives each recorded answer once, to the request that is most similar to its own. This compares the requests of a
+    program's second run with those of the first. `pairs`: each recorded request with its request of the second run."""
 
     def __init__(self, exchanges: Sequence[Exchange]) -> None:
         self._all = exchanges
@@ -143,7 +143,7 @@ class OrderedPlayback:
         return _knows(self._all, question)
 
     def answer(self, question: Question) -> Answer | Miss:
-        """The answer to the recorded request that is most like this one."""
+        """The answer to the most similar recorded request."""
         found = nearest(self._matcher, [one.question for one in self._left], question)
         if found is None or self._left[found[0]].question.path != question.path:
             return Miss(question, None if found is None else found[0] + 1, () if found is None else tuple(found[1]))
