@@ -1,4 +1,4 @@
-"""A program that is run behind the recording proxy: what it did becomes a run in the history, graded like any other."""
+"""Runs a program behind the recording proxy, and stores its requests as a run, which is graded like any other run."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ _STDERR = 2
 
 
 class Program(Struct, frozen=True):
-    """What is started, and how it is answered.
+    """A program, and where its answers come from.
 
-    `cassette`: recorded answers; None: the servers answer. `on_miss`, `system`, `pace`, `max_cost`: as of a
-    `Session` and a `Playback`. `reads`: it has this process' input, else none; `given`: it reads that instead.
-    `stdout`: where its output goes, a file descriptor; None: where this process' goes. `mcp_config`: the file in
-    which a word of `argv` names its MCP servers, which are recorded, too.
+    `cassette`: recorded answers; None: the servers answer. `on_miss`, `system`, `pace`, `max_cost`: see `Session` and
+    `Playback`. `reads`: the program reads this process' standard input, else nothing; `given`: it reads these bytes
+    instead. `stdout`: a file descriptor for its output; None: that of this process. `mcp_config`: a file with its MCP
+    servers, which a word of `argv` names; they are recorded, too.
     """
 
     argv: tuple[str, ...]
@@ -96,11 +96,11 @@ class Program(Struct, frozen=True):
     stdout: int | None = None
     mcp_config: Path | None = None
     given_upstreams: Mapping[str, str] = {}
-    """Those of `upstreams` that were named by hand."""
+    """The `upstreams` that the user named."""
 
     @property
     def name(self) -> str:
-        """What it is called in lists."""
+        """Its name in lists."""
         return _name(self.written)
 
     @property
@@ -110,23 +110,23 @@ class Program(Struct, frozen=True):
 
     @property
     def varies(self) -> tuple[Volatile, ...]:
-        """What of its requests is known to vary."""
+        """The parts of its requests that are known to vary."""
         return self.cassette.volatile if self.cassette is not None else ()
 
     @property
     def test(self) -> str:
-        """What its test is called where nothing grades it: the script's name, else the program's."""
+        """The name of its test if no test grades it: the script's name, else the program's."""
         script = next((word for word in self.argv[1:] if (self.cwd / word).is_file()), self.argv[0])
         return slug(Path(script).stem) or "program"
 
 
 class Recording(Struct, frozen=True):
-    """What a program did. `live`: how many of its requests to models servers answered, at `spent` US dollars (as far as
-    prices are known). `missed_at`: how many requests were answered before the first that the cassette had no answer to;
-    `went_live`: whether servers answered from there, those of tools included."""
+    """The requests of a program's run. `live`: the number of its requests to models that servers answered, for `spent`
+    US dollars (as far as prices are known). `missed_at`: the number of requests before the first one that is not in the
+    cassette; `went_live`: whether servers, also those of tools, answered from there."""
 
     exit_code: int
-    """`STOPPED`: somebody who watched ended it."""
+    """`STOPPED`: a watcher, or a signal to this process, ended the program."""
     exchanges: tuple[Exchange, ...]
     transcript: Transcript
     duration_ms: float
@@ -140,39 +140,39 @@ class Recording(Struct, frozen=True):
     uncounted: Mapping[str, int] = {}
     """Models that answered without a count of tokens, and how often."""
     volatile: tuple[Volatile, ...] = ()
-    """What of its requests varies, as far as that is known."""
+    """The parts of its requests that are known to vary."""
     continued: int = 0
-    """How many of those answers were known from a recording that was cut off: nothing was paid for them again."""
+    """The number of answers that are from a recording that was cut off, and were not paid for again."""
     unfinished: UnfinishedRecording | None = None
 
     @property
     def unknown_cost(self) -> str:
-        """The models of which it is not known what they cost, in words; "": of none."""
+        """The models whose cost is not known, in words; "": none."""
         return listed([*self.unpriced, *sorted(self.uncounted)])
 
     @property
     def cassette(self) -> Cassette:
-        """What it was answered, to be answered again."""
+        """Its exchanges, to replay them."""
         return Cassette(tuple([one for one in self.exchanges if not one.refused]), self.volatile)
 
     @property
     def cut_off(self) -> bool:
-        """Whether somebody ended the program: Ctrl-C, a signal, or who watched it. The same command continues it."""
+        """Whether Ctrl-C, a signal or a watcher ended the program. The same command continues the recording."""
         return self.exit_code < 0 or self.exit_code in _INTERRUPTED
 
     @property
     def requests(self) -> int:
-        """How many requests of models it made."""
+        """The number of its requests to models."""
         return sum(not is_mcp(one.question) for one in self.exchanges)
 
     @property
     def served(self) -> int:
-        """How many calls MCP servers saw."""
+        """The number of calls that reached MCP servers."""
         return sum(tool_request(one) is not None for one in self.exchanges)
 
     @property
     def prompt(self) -> str:
-        """What the user said first."""
+        """The user's first message."""
         return first_words([{"role": one.role, "content": one.content} for one in self.transcript.messages])
 
 
@@ -187,7 +187,8 @@ def permission_of(program: Program) -> Permission:
 
 
 def agent_config(program: Program) -> dict[str, object]:
-    """The agent that a suite would have for this program. It gets no conversation, so it can't continue one."""
+    """The configuration of this program as an agent of a suite. The program gets no conversation, so it can't continue
+    one."""
     return {
         "kind": "command",
         "command": program.written,
@@ -237,9 +238,9 @@ async def record(
     paid: PaidAnswers | None = None,
     live: LiveRecording | None = None,
 ) -> Recording:
-    """Run a program to its end behind the proxy. `answers`: in place of the program's cassette. `journal` gets what
-    servers answer, and `paid` is what they had answered when it was cut off. Who watches `live` sees it, and can stop
-    it. Raises `AgentevalError` where it can't be started, or its port can't be had."""
+    """Run a program to its end behind the proxy. `answers` replaces the program's cassette. `journal` gets the servers'
+    answers, and `paid` has the answers from before the recording was cut off. The watchers of `live` see the run, and
+    can stop it. Raises `AgentevalError` if the program can't be started, or if the port is not free."""
     if answers is None and program.cassette is not None:
         answers = Playback(program.cassette, system=program.system)
     # What a cassette's journal keeps, or a recording answers, need not be kept once more.
