@@ -1,5 +1,5 @@
-"""What a recording or a continuation has paid for so far, kept until its run is in the history: the same command
-continues from there after a crash or `kill -9`."""
+"""The paid answers of a recording or a continuation, in a file until its run is in the history. After a crash or
+`kill -9`, the same command uses them."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from agenteval_tui.core.private_files import make_private
 from agenteval_tui.history.process_liveness import is_alive, owner_name
 
 KEPT_S = 24 * 3600
-"""How long: what models and tools say is another thing by then."""
+"""The age at which the answers are removed: models and tools may answer differently by then."""
 _OWNER = "owner"
 _SUFFIX = ".jsonl"
 
 
 class UnfinishedRecording:
-    """One run. A session has its `paid` answers, and gives it new ones (`add`); it is `done` once the run is
-    stored. Where nothing can be written, nothing is kept.
+    """The answers of one run. A session takes its `paid` answers and adds new ones; call `done` when the run is stored.
+    If the file can't be written, nothing is kept.
 
-    `what`: JSON data that a recording has in common with the one that it continues, its command say. `volatile`: what
-    of its requests varies.
+    `what`: JSON data that is the same for a recording and the one that it continues, such as the command. `volatile`:
+    the parts of its requests that vary.
     """
 
     def __init__(self, what: Sequence[Any], volatile: Sequence[Volatile] = ()) -> None:
@@ -46,7 +46,7 @@ class UnfinishedRecording:
         self.paid = PaidAnswers([exchange for one in left for exchange in one.exchanges], volatile)
 
     def add(self, exchange: Exchange) -> None:
-        """A server answered. If the answer does not fit onto the disk, it is not kept, and the run continues."""
+        """Keep a server's answer. If it does not fit onto the disk, the run continues without."""
         text = encoded(to_json(exchange)) + "\n"
         with suppress(OSError):
             make_private(self._path.parent)
@@ -60,14 +60,14 @@ class UnfinishedRecording:
         return self.paid.take(question)
 
     def leave(self) -> None:
-        """The run was stopped: whoever asks again, this process too, continues from here."""
+        """Leave the answers for the next recording, also one of this process: the run was stopped."""
         with suppress(OSError):
             _, _, rest = self._path.read_bytes().partition(b"\n")
             head = json.dumps({_OWNER: ""}).encode() + b"\n"
             write_whole(self._path, (head, rest), mode=PRIVATE, durable=False)
 
     def done(self) -> None:
-        """The run is in the history."""
+        """Remove the answers: the run is in the history."""
         for path in (self._path, *self._left):
             with suppress(OSError):
                 path.unlink(missing_ok=True)
@@ -79,7 +79,7 @@ class _Left(Struct, frozen=True):
 
 
 def _left(folder: Path, key: str) -> list[_Left]:
-    """What processes that are gone have left of such a recording, oldest first. What is too old is removed."""
+    """The files that ended processes left of such a recording, the oldest first. Removes files that are too old."""
     found, paths = [], list[Path]()
     with suppress(OSError):
         paths = list(folder.glob(f"*{_SUFFIX}"))
