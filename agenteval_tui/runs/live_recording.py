@@ -1,4 +1,4 @@
-"""A program that is being recorded, for those who watch: an execution of one run, which can be stopped."""
+"""Shows a recording to watchers while its program runs: an execution with one run, which a watcher can stop."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ from agenteval_tui.transcripts.model import Transcript
 
 
 class LiveRecording:
-    """Watched inside an `async with` block: call `show` as often as there is something new, and `end` once it is
-    stored. Where the block raises, those who watch read why.
+    """Can be watched inside an `async with` block. Call `show` for each change, and `end` when the run is stored. If
+    the block raises, the watchers read the reason.
 
-    `stopped` is set when somebody who watches ends it. `handshake`: with whoever started it and is about to watch.
+    `stopped` is set when a watcher ends the recording. `handshake`: the connection to the process that started this one
+    and is about to watch.
     """
 
     def __init__(self, execution: str, title: str, ref: RunRef, *, handshake: Handshake | None = None) -> None:
@@ -49,8 +50,8 @@ class LiveRecording:
         self._state = RunState(ref, "running", 1, now_ms())
 
     async def __aenter__(self) -> LiveRecording:
-        """From now on it can be watched, where there can be a socket. Raises `AgentevalError` where there can't be one,
-        and somebody is about to watch."""
+        """Open the socket for watchers. If there can't be a socket, raises `AgentevalError` if a watcher is expected,
+        and continues without if not."""
         self._socket.reserve()
         started = self._state.started_ms or 0
         self._events.tell(Planned, self.execution, self._title, (self._state.ref,), 0, started)
@@ -65,7 +66,7 @@ class LiveRecording:
         return self
 
     def show(self, transcript: Transcript) -> None:
-        """What the program did by now."""
+        """Show the transcript so far."""
         parts, dropped = last_parts(transcript)
         used = transcript.usage
         self._state = replace(
@@ -79,7 +80,7 @@ class LiveRecording:
         self._events.tell(RunShown, self._state.copy())
 
     def end(self, transcript: Transcript, judged: GradedRun, duration_ms: float) -> None:
-        """It is stored, and graded like this."""
+        """Show the result of the stored run."""
         self._stored = True
         self.show(transcript)
         run, used, error = self.run, transcript.usage, transcript.error
@@ -90,7 +91,7 @@ class LiveRecording:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """It is over, stored or not."""
+        """Tell the watchers how it ended, and close the socket."""
         status, message = "cancelled" if self.stopped.is_set() else "finished", ""
         if error is not None or not self._stored:
             status, message = "failed", self._failure(error)

@@ -11,8 +11,8 @@ from agenteval_tui.agents.recording.session import Session
 from agenteval_tui.transcripts.model import Transcript
 
 SHOW_S = 0.2
-"""Nobody sees more than this many seconds apart."""
-_SHARE = 10  # a transcript is made whole each time: that may take a tenth of the time
+"""The fewest seconds between two transcripts."""
+_SHARE = 10  # each transcript is built from all exchanges, which may take a tenth of the time
 
 
 async def transcripts(session: Session) -> AsyncIterator[Transcript]:
