@@ -198,7 +198,14 @@ class CommandSheet(CommandPalette):
 
     def on_mount(self) -> None:
         """Give it the title and the keys of a sheet."""
-        keys = Content("enter do it   ↑ ↓ move   esc close")
+        keys = Content.assemble(
+            ("enter", "bold $accent"),
+            " do it   ",
+            ("↑ ↓", "bold $accent"),
+            " move   ",
+            ("esc", "bold $accent"),
+            " close",
+        )
         above, below = self.query_one("#--input"), self.query_one(CommandList)
         above.border_title = Content("Commands")
         above.border_subtitle = below.border_subtitle = keys
