@@ -177,7 +177,7 @@ async def test_what_is_marked_is_compared_kept_deleted_and_written(
         assert "becomes the baseline of its 2 tests" in " ".join(text_of(app).split())
         await pilot.press("y")
         await settle(pilot)
-        await until(pilot, lambda: "◆" in text_of(app))
+        await until(pilot, lambda: "⌂" in text_of(app))
         assert [one.execution_id for one in baselines.baselines(app.session.store)] == ["NEW", "NEW"]
         await pilot.press("x")
         await settle(pilot)
