@@ -634,3 +634,18 @@ async def test_pasted_line_ends_of_any_kind_end_lines_in_a_field(shop: Path, end
         assert prompt.text == "one\ntwo"
         assert screen.controller.doc is not None
         assert screen.controller.doc.form.values["prompt"] == "one\ntwo"
+
+
+async def test_what_an_empty_field_has_no_room_for_is_cut_with_a_sign(shop: Path) -> None:
+    app = app_on(shop, shop / "history.db")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        area = app.screen.query_one("#field-turns", TextArea)
+        assert area.placeholder == "e.g. [first message, second message]"
+        await pilot.resize_terminal(40, 24)
+        await settle(pilot)
+        assert str(area.placeholder).startswith("e.g. [first")
+        assert str(area.placeholder).endswith("…")
+        await pilot.resize_terminal(80, 24)
+        await settle(pilot)
+        assert area.placeholder == "e.g. [first message, second message]"

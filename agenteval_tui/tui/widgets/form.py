@@ -239,8 +239,13 @@ class Form(Vertical):
         self.refresh()
 
     def on_resize(self) -> None:
-        """The fields may be in other rows now, and their errors beside or below them."""
+        """The fields may be in other rows now, and their errors beside or below them. A placeholder that has no room
+        ends in `…`: in a field of one row the rest would be in a row that nobody sees."""
         self.refresh()
+        said = {f"field-{field.name}": field.placeholder for field in self._fields if field.rows == 1}
+        for area in self.query(TextArea):
+            if area.id in said:
+                area.placeholder = fit_text(said[area.id], area.size.width)
         for field in self._fields if not self._below else ():
             if self._said(field):
                 self._show_note(field)

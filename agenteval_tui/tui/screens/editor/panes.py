@@ -87,7 +87,7 @@ def _criterion_fields() -> list[Field]:
         Field("severity", "severity", choices=SEVERITIES),
         Field("weight", "weight", placeholder="empty: 1"),
         Field("negate", "negate", choices=NEGATE),
-        Field("pass_threshold", "threshold", placeholder="0 to 1; empty: all metrics must pass"),
+        Field("pass_threshold", "threshold", placeholder="0 to 1; empty: all must pass"),
         Field("description", "about"),
     ]
 
