@@ -82,9 +82,23 @@ def save_as_test(
 def save_system_prompt(source: Source, edits: Sequence[AnyEdit]) -> Path:
     """Write the system prompt of these edits into the configuration of the run's agent; gives the file.
 
-    Only that place of the file changes. Raises `AgentevalError`: no system prompt was changed, it was not the agent's,
-    agents of that kind have none, or the file can't be changed.
+    Only that place of the file changes. Raises `AgentevalError` as `new_system_prompt`, or if the file can't be
+    changed.
     """
+    text, agent = new_system_prompt(source, edits), source.agent
+    own = _suite_of(source)
+    loaded = load_suite(own)
+    if loaded.suite is not None and agent.name in loaded.suite.agents:
+        save_agent_option(loaded, agent.name, SYSTEM, text)
+        return own
+    mine = agents_path(config_dir())
+    save_own_agent_option(mine, agent.name, SYSTEM, text)
+    return mine
+
+
+def new_system_prompt(source: Source, edits: Sequence[AnyEdit]) -> str:
+    """The system prompt of these edits, which the configuration of the run's agent can have. Raises `AgentevalError`:
+    no edit changes the system prompt, it was not the agent's, or agents of that kind have none."""
     text = next((one.text for one in edits if isinstance(one, System)), None)
     agent, row = source.agent, source.row
     if text is None:
@@ -102,14 +116,7 @@ def save_system_prompt(source: Source, edits: Sequence[AnyEdit]) -> Path:
             where=row.suite_key,
             mend="change it in the test",
         )
-    own = _suite_of(source)
-    loaded = load_suite(own)
-    if loaded.suite is not None and agent.name in loaded.suite.agents:
-        save_agent_option(loaded, agent.name, SYSTEM, text)
-        return own
-    mine = agents_path(config_dir())
-    save_own_agent_option(mine, agent.name, SYSTEM, text)
-    return mine
+    return text
 
 
 def _suite_of(source: Source) -> Path:

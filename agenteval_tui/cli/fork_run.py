@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.forks import forks_asked, stored_forks
-from agenteval_tui.analysis.save_fork import save_as_test, save_system_prompt
+from agenteval_tui.analysis.save_fork import new_system_prompt, save_as_test, save_system_prompt
 from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.continuation_prompts import agree_to_price, permit_oracle
 from agenteval_tui.cli.exit_codes import INTERRUPTED
@@ -87,6 +87,7 @@ def fork_run(invocation: Invocation, reference: str, options: ForkOptions) -> in
         shower.oracle = oracle
         if not oracle.source.stored.run.specs:
             invocation.note("the run has no criteria, so every continuation that ends passes: see what they say")
+        _check_saving(oracle, questions, options)
         permit_oracle(invocation, oracle, questions)
         oracle.check_tools(questions)
         planned = oracle.plan(questions, options.count)
@@ -153,10 +154,16 @@ def _title(row: RunRow, questions: Sequence[Question]) -> str:
     return one_line(f"fork of {row.test_name or row.test_id}: {several}", 120)
 
 
+def _check_saving(oracle: Oracle, questions: Sequence[Question], options: ForkOptions) -> None:
+    """Raise `AgentevalError` if the fork can't be saved as the options say: before anything is asked and paid for."""
+    if options.save_test and len(questions) > 1:
+        raise AgentevalError("only one branch can be saved as a test", mend="give its change instead of --sweep")
+    if options.save_system:
+        new_system_prompt(oracle.source, questions[0].edits if len(questions) == 1 else ())
+
+
 def _keep(invocation: Invocation, oracle: Oracle, questions: Sequence[Question], options: ForkOptions) -> None:
     if options.save_test:
-        if len(questions) > 1:
-            raise AgentevalError("only one branch can be saved as a test", mend="give its change instead of --sweep")
         loaded, test_id = save_as_test(oracle.source, questions[0].conversation, test_id=options.save_test)
         invocation.err.line(f"saved as test {test_id} of {loaded.path}")
     if options.save_system:

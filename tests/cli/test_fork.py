@@ -120,12 +120,16 @@ def test_a_fork_is_kept_as_a_test(cli: Any, suite: Path) -> None:
         (("--at", 2, "--insert", "hello"), "ROLE=TEXT"),
         (("--at", 2, "--sweep", "shop.suite.yaml"), "a sweep is a list"),
         (("--system", "hi", "-n", 1, "--save-system"), "has no system prompt in its configuration"),
+        (("--at", 2, "--set", "text=x", "--save-system"), "did not change the system prompt"),
+        (("--at", 2, "--sweep", "sweep.yaml", "--save-test", "new"), "only one branch can be saved as a test"),
     ],
 )
 def test_what_can_not_be_is_said_in_a_sentence(cli: Any, suite: Path, words: tuple[object, ...], said: str) -> None:
+    suite.with_name("sweep.yaml").write_text(SWEEP, "utf-8")
     refused = cli("fork", "order", *words)
     assert refused.code == 2
     assert said in refused.err
+    assert len(cli("history", "--json").json("history")) == 1, "nothing was asked"
 
 
 @pytest.mark.parametrize(
