@@ -38,7 +38,31 @@ def test_an_item_stands_in_its_list_and_places_of_different_lines_apart() -> Non
     ]
 
 
-def test_nothing_is_cut_and_what_differs_stands_out() -> None:
+def test_a_value_of_several_lines_is_one_place_on_one_line() -> None:
+    old = '{\n      "id": "#W1",\n      "tags": [\n        "x"\n      ]\n    }'
+    text = '{\n  "arguments": {\n    "order": ' + old + ',\n    "note": "hi"\n  }\n}'
+    new = text.replace(old, '{"$one_of": [' + old + ', {"id": "#W1", "tags": ["y"]}]}')
+    first = text.index('"id"')
+    edits = [
+        TextEdit(first, first, '"$one_of": [{'),
+        TextEdit(text.index('"x"'), text.index('"x"') + 3, '"x"]}, {"id": "#W1", "tags": ["y"'),
+        TextEdit(text.index("}", first), text.index("}", first), "]"),
+    ]
+    (piece,) = changed_pieces(text, edits)
+    assert piece[0] == '"order": { "id": "#W1", "tags": [ "x" ] }'
+    assert piece[1].startswith('"order": { "$one_of": [')
+    assert new.count("one_of") == 1
+
+
+def test_an_object_that_becomes_another_one_has_its_name() -> None:
+    text = '{"arguments": {"order": {"id": "#W1",\n "note": "hi"}}}'
+    start = text.index('"id"')
+    assert changed_pieces(text, [TextEdit(start, text.index("}", start), '"$type": "object"')]) == [
+        ('"order": {"id": "#W1", "note": "hi"}', '"order": {"$type": "object"}')
+    ]
+
+
+def test_what_is_short_is_whole_and_what_differs_stands_out() -> None:
     text = '{"contains": "' + "word " * 30 + 'end"}'
     at = text.index("end")
     lines = preview_lines(text, [TextEdit(at, at + 3, "ending")], 40)
@@ -48,6 +72,18 @@ def test_nothing_is_cut_and_what_differs_stands_out() -> None:
     assert said.count("ending") == 1
     assert [text for line in lines for text, style in line if "underline" in style] == ["ing"]
     assert [plain(line)[:3] for line in lines if plain(line)[1] != " "] == [" - ", " + "]
+
+
+@pytest.mark.parametrize("changed", ["ending", "ending " * 300])
+def test_of_a_long_value_the_part_that_differs_is_in_view(changed: str) -> None:
+    text = '{"contains": "' + "word " * 300 + "end" + " word" * 300 + '"}'
+    at = text.index("end")
+    lines = [plain(line) for line in preview_lines(text, [TextEdit(at, at + 3, changed)], 70)]
+    assert len(lines) <= 14, "old and new together"
+    old = lines[: next(n for n, line in enumerate(lines) if line.startswith(" + "))]
+    assert "end" in " ".join(old)
+    assert "ending" in " ".join(lines)
+    assert "…" in lines[0]
 
 
 @given(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -13,15 +14,21 @@ from agenteval_tui.uxon.tokens import Token, tokenize
 
 LONGEST_LIST = 240
 """Characters of a list that is shown whole where one of its items changes."""
+LONGEST_ROWS = 5
+"""Rows of a text that is shown whole."""
+_BREAK = re.compile(r"[ \t]*\n[ \t]*")
 _OPENS, _CLOSES = ("{", "["), ("}", "]")
 
 
 def preview_lines(text: str, edits: Sequence[TextEdit], width: int) -> list[Line]:
-    """`- ` and the old text, `+ ` and the new one below it, for each place that the edits change; nothing is cut."""
+    """`- ` and the old text, `+ ` and the new one below it, for each place that the edits change; of a long text the
+    part that differs."""
     lines: list[Line] = []
     for old, new in changed_pieces(text, edits):
         start = common_start(old, new)
         end = common_end(old, new, start)
+        if max(len(old), len(new)) > LONGEST_ROWS * width:
+            old, new, start, end = _in_part(old, new, start, end, 2 * width)
         lines += _lines_of("-", old, start, len(old) - end, "removed", width)
         lines += _lines_of("+", new, start, len(new) - end, "added", width)
     return lines
@@ -30,11 +37,72 @@ def preview_lines(text: str, edits: Sequence[TextEdit], width: int) -> list[Line
 def changed_pieces(text: str, edits: Sequence[TextEdit]) -> list[tuple[str, str]]:
     """Old and new text of each place: a value with its name, an item with its list. Edits of a line are one place."""
     tokens = tokenize(text)
+    ordered = sorted(edits, key=lambda edit: edit.start)
     found: list[tuple[str, str]] = []
-    for some in _together(text, sorted(edits, key=lambda edit: edit.start)):
+    for some in _together(text, ordered):
         start, end = _around(text, tokens, some[0].start, max(edit.end for edit in some))
         found.append((_inner(text[start:end]), _inner(_edited(text, start, end, some))))
+    if any(not _is_closed(piece) for pair in found for piece in pair) or any(
+        _entries(old) > 1 and new for old, new in found
+    ):
+        # Pieces of a value that becomes another one say nothing: the value is the place.
+        start, end = _value_around(text, tokens, ordered[0].start, max(edit.end for edit in ordered))
+        return [(_inner(text[start:end]), _inner(_edited(text, start, end, ordered)))]
     return found
+
+
+def _is_closed(piece: str) -> bool:
+    """Whether each bracket of a piece has its other one."""
+    depth = 0
+    for token in tokenize(piece):
+        sign = piece[token.start : token.end]
+        depth += (sign in _OPENS) - (sign in _CLOSES)
+        if depth < 0:
+            return False
+    return not depth
+
+
+def _entries(piece: str) -> int:
+    """How many names with values a piece has that are not in brackets of it."""
+    depth = entries = 0
+    for token in tokenize(piece):
+        sign = piece[token.start : token.end]
+        depth += (sign in _OPENS) - (sign in _CLOSES)
+        entries += token.kind == "colon" and not depth
+    return entries
+
+
+def _value_around(text: str, tokens: Sequence[Token], start: int, end: int) -> tuple[int, int]:
+    """The smallest list or object that has `start`..`end`, with its name; all of the text where none has."""
+    at = start
+    while (opened := _opening(text, tokens, at)) is not None:
+        closed = _closing(text, tokens, opened)
+        if closed is not None and closed.end >= end:
+            return _with_name(tokens, opened.start), closed.end
+        at = opened.start
+    return 0, len(text)
+
+
+def _with_name(tokens: Sequence[Token], start: int) -> int:
+    """Where the name of the value begins that begins at `start`; `start` where it has none."""
+    before = [token for token in tokens if token.end <= start and token.kind != "comment"][-2:]
+    return before[0].start if len(before) == 2 and before[1].kind == "colon" else start
+
+
+def _in_part(old: str, new: str, start: int, end: int, room: int) -> tuple[str, str, int, int]:
+    """Of both texts, whose first `start` and last `end` characters are equal, the part that differs, with `room`
+    characters of what is beside it and of itself."""
+    before = old[max(start - room // 2, 0) : start]
+    before = "…" * (len(before) < start) + before
+    after = old[len(old) - end :][: room // 2]
+    after += "…" * (len(after) < end)
+    parts = []
+    for text in (old, new):
+        part = text[start : len(text) - end]
+        if len(part) > 2 * room:
+            part = f"{part[:room]} … {part[-room // 2 :]}"
+        parts.append(before + part + after)
+    return parts[0], parts[1], len(before), len(after)
 
 
 def _together(text: str, edits: Sequence[TextEdit]) -> list[list[TextEdit]]:
@@ -68,10 +136,7 @@ def _around(text: str, tokens: Sequence[Token], start: int, end: int) -> tuple[i
         closed = _closing(text, tokens, opened)
         if closed is not None and closed.end - opened.start <= LONGEST_LIST and closed.end >= end:
             start, end = opened.start, closed.end
-    before = [token for token in tokens if token.end <= start and token.kind != "comment"][-2:]
-    if len(before) == 2 and before[1].kind == "colon":
-        start = before[0].start
-    return start, end
+    return _with_name(tokens, start), end
 
 
 def _opening(text: str, tokens: Sequence[Token], start: int) -> Token | None:
@@ -103,7 +168,7 @@ def _closing(text: str, tokens: Sequence[Token], opened: Token) -> Token | None:
 
 def _inner(text: str) -> str:
     """The text on one line, without the commas and the space that part it from what is beside it."""
-    return " ".join(text.strip(" \t\r\n,").split("\n"))
+    return _BREAK.sub(" ", text.strip(" \t\r\n,"))
 
 
 def _lines_of(sign: str, text: str, start: int, end: int, style: str, width: int) -> list[Line]:
