@@ -45,6 +45,17 @@ def recorded(tmp_path: Path) -> tuple[Path, Path]:
     return suite.parent, tmp_path / "history.db"
 
 
+async def test_what_needs_a_comparison_says_so_where_there_is_none(tmp_path: Path) -> None:
+    suite = write_suite(tmp_path / "suites")
+    app = app_on(suite.parent, tmp_path / "history.db")
+    async with app.run_test(size=(140, 45)) as pilot:
+        await press(pilot, "6")
+        await press(pilot, "b", "y")
+        (said,) = app.notices.all()
+        assert said.text == "Nothing is compared yet. Press h or l to choose an execution."
+        assert said.times == 2
+
+
 async def press(pilot: Pilot[int], *keys: str) -> str:
     """One after another, each when the screen has what it asked for; movements need no waiting."""
     for key in keys:

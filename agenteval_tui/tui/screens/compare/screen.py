@@ -449,6 +449,8 @@ class CompareScreen(FilteredScreen):
             self.agenteval.say("These are versions, not executions. Press {compare.left} to choose executions.")
         elif found is not None:
             ask_for_baseline(self, found.b)
+        else:
+            self._say_nothing_is_compared()
 
     def action_causes(self) -> None:
         """Why the right side's runs failed: decide about each cause once."""
@@ -461,9 +463,14 @@ class CompareScreen(FilteredScreen):
     def action_copy(self) -> None:
         """Copy the command that prints this comparison."""
         words = self.controller.command()
-        if words is not None:
-            command = command_line(*words)
-            self.agenteval.copy(command, command)
+        if words is None:
+            self._say_nothing_is_compared()
+            return
+        command = command_line(*words)
+        self.agenteval.copy(command, command)
+
+    def _say_nothing_is_compared(self) -> None:
+        self.agenteval.say("Nothing is compared yet. Press {compare.left} or {compare.right} to choose an execution.")
 
     def action_next_pane(self) -> None:
         details = self.query_one("#details", LinesView)
