@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from failing import make
 from pictures import SIZES, Pictures, pictures
-from shop import app_on, settle, text_of
+from shop import app_on, copy_samples, settle, text_of
 from textual.pilot import Pilot
 
 from agenteval_tui.history import quarantines, triage
@@ -285,3 +285,15 @@ def test_a_text_is_cut_inside_its_quotes(room: int, shown: str) -> None:
     wanted = """"country = 'Deutschland'\""""
     group = CauseGroup(cause, (1,), ("r",), (("s", "t"),), ("",), (0,), ("",), wanted=wanted)
     assert title_in(group, room) == shown
+
+
+async def test_a_key_that_needs_a_cause_or_a_result_says_so_where_there_is_none(tmp_path: Path) -> None:
+    suites = copy_samples(tmp_path)
+    app = app_on(suites, tmp_path / "history.db")
+    async with app.run_test(size=(140, 45)) as pilot:
+        await press(pilot, "9", "n", "p", "0", "y", "e", "right_square_bracket", "L")
+        said = [(one.text, one.times) for one in app.notices.all()]
+        assert said == [
+            ("Nothing waits here. Press F to add failures without a label.", 4),
+            ("Choose a cause first.", 2),
+        ]

@@ -239,7 +239,7 @@ class CausesScreen(FilteredScreen):
             self.agenteval.inspect(wanted.run, criterion=wanted.criterion, runs=wanted.runs, edit=edit)
 
     def _step(self, by: int) -> None:
-        row = self._row()
+        row = self._chosen(here=False)
         if row is None:
             return
         if said := self.controller.step(row, by):

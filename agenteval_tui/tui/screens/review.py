@@ -201,13 +201,19 @@ class ReviewScreen(FrameScreen):
         }
         moves[event.where]()
 
+    def _opened(self) -> ReviewItem | None:
+        """What is open; None while it is read or its label is written, and, with a note, behind the last one."""
+        if self.has_class("ended"):
+            self.agenteval.say("Nothing waits here. Press {review.failures} to add failures without a label.")
+        return self.controller.opened
+
     def action_verdict(self, passed: bool) -> None:
         """Passed or failed."""
         self._give(passed=passed)
 
     def _give(self, *, rating: int | None = None, passed: bool | None = None) -> None:
         controller, store = self.controller, self.agenteval.session.store
-        opened = controller.opened
+        opened = self._opened()
         if opened is None:
             return
         item, comment = opened.item, controller.comment
@@ -232,7 +238,7 @@ class ReviewScreen(FrameScreen):
 
     def action_skip(self) -> None:
         """The next one."""
-        if self.controller.opened is not None:
+        if self._opened() is not None:
             self._go_on(None)
 
     def action_undo(self) -> None:
@@ -257,13 +263,13 @@ class ReviewScreen(FrameScreen):
 
     def action_label(self) -> None:
         """Rating and verdict together, in the sheet."""
-        opened = self.controller.opened
+        opened = self._opened()
         if opened is not None:
             ask("label", self, opened.item.run_id, opened.item.criterion, self._go_on)
 
     def action_comment(self) -> None:
         """Write it; the verdict comes behind."""
-        if self.controller.opened is None:
+        if self._opened() is None:
             return
         box = self.query_one("#comment", Input)
         box.value = self.controller.comment
@@ -302,7 +308,7 @@ class ReviewScreen(FrameScreen):
 
     def action_open(self) -> None:
         """It, in Inspect."""
-        opened = self.controller.opened
+        opened = self._opened()
         if opened is not None:
             self.agenteval.inspect(opened.item.run_id, criterion=opened.item.criterion)
 
