@@ -1,9 +1,9 @@
-"""The app's work while the person does nothing: it imports screens, mounts the Editor, and collects garbage.
+"""The app's work while the person does nothing: it imports and mounts screens, and collects garbage.
 
 The Editor and Inspect need 140 modules, and importing them takes a third of the time until these screens appear;
 Compare needs a dozen more, a tenth of its time. The first screen does not wait for that: a thread imports them when the
-screen has its data and the person pauses. Then the Editor, which has the most parts, is mounted unseen: it appears in
-half of the time.
+screen has its data and the person pauses. Then those with the most parts are mounted unseen: they appear in half
+of the time.
 
 Python collects garbage after a number of new objects, and so while somebody types; one collection of the objects of the
 first screens takes 60 to 100 ms. Therefore later collections leave out the objects from the imports, and the app
@@ -21,8 +21,8 @@ from agenteval_tui.tui.screen_registry import read_screen
 
 AHEAD = ("inspect", "editor", "compare")
 """The screens that nearly everybody opens. The other screens need few further modules."""
-MANY_PARTS = "editor"
-"""The screen with the most widgets: sixty, and to mount them takes half of the time until it appears."""
+MOUNTED_AHEAD = ("inspect", "editor")
+"""The screens with the most widgets. To mount them takes half of the time until they appear."""
 QUIET_S = 0.4
 """The length of a pause: seconds without a key, and without a screen that reads."""
 THRESHOLDS = (5_000, 20, 80)
@@ -55,8 +55,9 @@ class IdleWork:
             await self._quiet()
             await asyncio.to_thread(read_screen, name)
         await self._quiet()
-        await self._mount(MANY_PARTS)
-        await self._quiet()
+        for name in MOUNTED_AHEAD:
+            await self._mount(name)
+            await self._quiet()
         gc.freeze()
         gc.set_threshold(*THRESHOLDS)
         await self._pressed(None)

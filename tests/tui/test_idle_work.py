@@ -8,7 +8,7 @@ import gc
 import pytest
 
 from agenteval_tui.tui import idle_work
-from agenteval_tui.tui.idle_work import AHEAD, MANY_PARTS, IdleWork
+from agenteval_tui.tui.idle_work import AHEAD, MOUNTED_AHEAD, IdleWork
 from agenteval_tui.tui.screen_registry import FACTORIES
 
 
@@ -36,8 +36,8 @@ async def test_screens_are_imported_when_nothing_is_pressed_and_nothing_is_read(
     ahead.touch()
     await asyncio.sleep(0)
     assert not read  # a key was pressed
-    assert await asyncio.wait_for(frozen.get(), 30) == len(AHEAD) + 1
-    assert read == [*AHEAD, f"mount {MANY_PARTS}"]
+    assert await asyncio.wait_for(frozen.get(), 30) == len(AHEAD) + len(MOUNTED_AHEAD)
+    assert read == [*AHEAD, *(f"mount {name}" for name in MOUNTED_AHEAD)]
     assert thresholds == [idle_work.THRESHOLDS]
     work.cancel()
 

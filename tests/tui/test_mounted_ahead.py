@@ -1,16 +1,19 @@
-"""The Editor is mounted in a pause, before anybody opens it: it appears sooner, and shows what it shows otherwise."""
+"""Inspect and the Editor are mounted in a pause, before anybody opens them: they appear sooner, and show the same."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from shop import app_on, copy_samples, settle, text_of, until
+from shop import app_on, copy_samples, run_samples, settle, text_of, until
 from textual.pilot import Pilot
 
+from agenteval_tui.history.records import RunFilter
 from agenteval_tui.tui.app import AgentevalApp
+from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.confirm_dialog import ConfirmScreen
 from agenteval_tui.tui.screens.editor.screen import EditorScreen
+from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.terminal import mounting
 from agenteval_tui.tui.terminal.mounting import is_there
@@ -22,14 +25,25 @@ def samples(tmp_path: Path) -> Path:
     return copy_samples(tmp_path)
 
 
-async def ahead(pilot: Pilot[int]) -> EditorScreen:
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The samples, and a history in which two of them ran: one fails."""
+    folder = tmp_path_factory.mktemp("recorded")
+    suites = copy_samples(folder)
+    run_samples(suites, folder / "history.db", tests=("order-status", "cancel-it"))
+    return suites, folder / "history.db"
+
+
+async def ahead(pilot: Pilot[int], name: str = "editor") -> FrameScreen:
     app = pilot.app
     assert isinstance(app, AgentevalApp)
     await settle(pilot)
-    await app.navigation.mount_ahead("editor")
+    await app.navigation.mount_ahead(name)
     await settle(pilot)
-    screen = app.get_screen("editor")
-    assert isinstance(screen, EditorScreen)
+    screen = app.get_screen(name)
+    assert isinstance(screen, FrameScreen)
+    assert screen not in app.screen_stack
+    assert isinstance(app.screen, SuitesScreen)
     return screen
 
 
@@ -52,8 +66,7 @@ async def test_it_shows_the_same(samples: Path, size: tuple[int, int], monkeypat
             if is_ahead:
                 screen = await ahead(pilot)
                 assert is_there(screen)
-                assert screen not in app.screen_stack
-                assert isinstance(app.screen, SuitesScreen)
+                assert isinstance(screen, EditorScreen)
                 assert screen.controller.overview is None, "it reads nothing before it is shown"
             texts.append(await shown(pilot))
             assert app.focused is not None
@@ -98,6 +111,46 @@ async def test_a_draft_is_offered_when_it_is_opened_and_not_before(
         assert isinstance(app.screen, SuitesScreen)
         await pilot.press("2")
         await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (140, 45)])
+async def test_inspect_shows_the_same(
+    recorded: tuple[Path, Path], tmp_path: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its key: the newest failure; and a run that is asked for; both also at the next start."""
+    texts: dict[bool, list[str]] = {}
+    for is_ahead in (False, True):
+        monkeypatch.setenv("AGENTEVAL_DATA_DIR", f"{tmp_path}/data {is_ahead}")
+        said = texts[is_ahead] = []
+        for wanted in ("", "", "passed", ""):
+            app = app_on(*recorded)
+            async with app.run_test(size=size) as pilot:
+                await settle(pilot)
+                if is_ahead:
+                    screen = await ahead(pilot, "inspect")
+                    assert isinstance(screen, InspectScreen)
+                    assert screen.shown_run == ""
+                if wanted:
+                    rows = app.session.store.run_rows(app.session.store.run_ids(RunFilter(outcomes=(wanted,)))[:1])
+                    app.inspect(rows[0].id)
+                else:
+                    await pilot.press("4")
+                await until(pilot, lambda app=app: isinstance(app.screen, InspectScreen) and app.screen.shown_run != "")
+                await settle(pilot)
+                said += [text_of(app), str(app.focused and app.focused.id)]
+                await pilot.press("1")
+                await settle(pilot)
+        assert said[0] != said[4], "another run is open"
+    assert texts[True] == texts[False]
+
+
+async def test_inspect_without_runs(samples: Path) -> None:
+    app = app_on(samples, samples.parent / "history.db")
+    async with app.run_test(size=(140, 45)) as pilot:
+        await ahead(pilot, "inspect")
+        await pilot.press("4")
+        await settle(pilot)
+        assert "No run is open." in text_of(app)
 
 
 async def test_with_another_textual_it_is_mounted_when_it_is_opened(

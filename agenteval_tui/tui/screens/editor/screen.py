@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
 from functools import partial
 from typing import Any, ClassVar
 
@@ -56,9 +55,6 @@ from agenteval_tui.tui.workers import start_worker
 
 WIDE = 190
 """From this many columns on, a test's fields and its criteria's verdicts on a run are side by side."""
-PATIENCE_S = 0.15
-"""How long the first picture of a screen that was mounted ahead waits for the suites: without them it would be painted
-twice."""
 LOW = 30
 """On a screen of fewer rows problems have two rows, else three; where they need more, twice as many and more."""
 PANES = ("tests", "test", "criteria", "live")
@@ -81,14 +77,13 @@ class EditorScreen(FrameScreen):
         self._panes: dict[str, TitledPane[EditorController]] = {}
         self._pane = "tests"  # which of them has the keys
         self._reads = False  # whether it was shown: before, it asks for nothing
-        self._held: ExitStack | None = None  # nothing is painted until this is closed
         self._left = False  # whether another screen was shown since this one was
         self._dataset: DatasetFile | None = None  # the one that is shown
         self._problems: list[int] = []  # which problem each line under the panes is of
         self._problem_rows = 0
 
     def compose(self) -> ComposeResult:
-        if self in self.app.screen_stack:  # else it is mounted ahead, and reads when it is shown
+        if not self.is_ahead():
             self.reload()  # while the parts are made: the first picture shows the test
         self.set_class(self.app.size.width < self.NARROW, "narrow", update=False)  # before the parts get their styles
         self.tests_pane = TestListPane(self.controller)
@@ -119,7 +114,6 @@ class EditorScreen(FrameScreen):
         self._show_problems()
 
     def on_unmount(self) -> None:
-        self._paint()
         self.controller.write_drafts()
 
     # Which test is open
@@ -142,13 +136,10 @@ class EditorScreen(FrameScreen):
 
     def on_screen_suspend(self, event: ScreenSuspend) -> None:
         self._left = True
-        self._paint()
 
     def on_screen_resume(self, event: ScreenResume) -> None:
         if not self._reads:
-            self._held = ExitStack()
-            self._held.enter_context(self.app.batch_update())
-            call_after(self, PATIENCE_S, self._paint)
+            self.hold_painting()
             self.reload()
         if self.controller.take_tried_config(self.agenteval.tried_criterion):
             self._refill()
@@ -163,16 +154,10 @@ class EditorScreen(FrameScreen):
         read = partial(self.controller.read, self.agenteval.session)
         self.ask(read, self._show_contents, group="overview", failed=self._show_failure)
 
-    def _paint(self) -> None:
-        """Paint from now on, if that waits."""
-        if self._held is None:
-            return
-        self._held.close()
-        self._held = None
-        if is_there(self):
-            if self.controller.doc is None:
-                self._wait_for_test()
-            self.refresh()
+    def release_painting(self) -> None:
+        if is_there(self) and self.controller.doc is None:
+            self._wait_for_test()
+        super().release_painting()
 
     def _wait_for_test(self) -> None:
         """While no test is open, there are no fields, and no keys for its panes."""
@@ -183,7 +168,7 @@ class EditorScreen(FrameScreen):
 
     def _show_failure(self, error: AgentevalError) -> None:
         """The suites or the history can't be read: say so where the list would be."""
-        self._paint()
+        self.release_painting()
         if self.controller.overview is not None:
             self.agenteval.say_error(error)
             return
@@ -200,7 +185,7 @@ class EditorScreen(FrameScreen):
         if request is not None:
             self._open(request)
         self.retitle()
-        self._paint()
+        self.release_painting()
 
     def _open(self, request: OpenRequest) -> None:
         try:
