@@ -157,13 +157,13 @@ def _normalised(text: str, needle: str, side: str) -> NearMatch | None:
                 }
                 if end - start > _SAID:
                     fields["at"] = text_difference(needle, text[start:end])
-                    fields["text"] = _around(text, start + fields["at"], start, end)
+                    fields["text"] = part_around(text, start + fields["at"], start, end)
                 return NearMatch(start, end, fields, 0.98 - 0.01 * size)
     return None
 
 
-def _around(text: str, at: int, start: int, end: int) -> str:
-    """Of the piece `start`..`end` the part around the character `at`."""
+def part_around(text: str, at: int, start: int, end: int) -> str:
+    """As much as near misses keep of a long text: of the piece `start`..`end` the part around the character `at`."""
     first, last = max(start, at - BEFORE), min(end, at + _AFTER)
     return "…" * (first > start) + text[first:last] + "…" * (last < end)
 
@@ -316,7 +316,7 @@ def _first_difference(
     at = start + common
     fields: dict[str, Any] = {"is": "alike", "text": text[start:end], "line": line_of(text, at)}
     if end - start > _LONG:
-        fields["text"] = _around(text, at, start, end)
+        fields["text"] = part_around(text, at, start, end)
         fields["column"] = at - text.rfind("\n", 0, at)
         fields["at"] = common
     if common == len(piece):

@@ -226,6 +226,11 @@ def _cut(name: str, expected: Any, got: Any, hint: Mapping[str, Any]) -> Compari
         note = f"at character {hint['at'] + 1:,}: {_near_note(hint)}"
     else:
         note = "the difference is after the stored part" if wanted == found else ""
+    if around := hint.get("around"):
+        at = text_difference(*around) + 1
+        return Comparison(
+            name, _written(around[0]), _written(around[1]), at, note, short=note if "steps" in hint else ""
+        )
     return Comparison(name, wanted, found, note=note)
 
 

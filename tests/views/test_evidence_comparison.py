@@ -51,7 +51,11 @@ def test_of_lists_and_objects_only_what_differs_is_open() -> None:
 
 def test_of_a_value_that_is_kept_in_part_no_place_is_pointed_at_and_no_kind_is_guessed() -> None:
     long = "a" * 3_000
-    _, (made,) = of_call({"q": long + "x"}, {"q": long + "y"})
+    one, (made,) = of_call({"q": long + "x"}, {"q": long + "y"})
+    # A result that is older has no part around the difference.
+    (argument,) = one.fields["arguments"]
+    old = {**argument, "hint": {key: value for key, value in argument["hint"].items() if key != "around"}}
+    (made,) = comparisons(replace(one, fields={**one.fields, "arguments": [old]}))
     assert (made.at, made.note) == (None, "at character 3,001: 'y' instead of 'x'")
     # What is kept of a long object is a text: that is no reason to say that a text was given.
     _, (made,) = of_call({"q": [1]}, {"q": {"a": long}})
@@ -128,6 +132,25 @@ def test_of_long_texts_the_first_character_that_differs_is_shown_on_both_sides(
     assert made.expected.startswith('"…')
     assert made.note == "'x' instead of 'y'"
     assert len(made.expected) < 100
+
+
+@pytest.mark.parametrize(
+    ("wanted", "given", "note"),
+    [
+        ("x", "y", "at character 3,001: 'y' instead of 'x'"),
+        ("xy z", "xy", "at character 3,003: ' z' is missing at the end"),
+        ("X", "x", "would match ignoring case"),
+    ],
+)
+def test_of_a_long_argument_the_part_around_the_difference_is_shown(wanted: str, given: str, note: str) -> None:
+    _, (made,) = of_call({"q": "a" * 3_000 + wanted}, {"q": "a" * 3_000 + given})
+    assert made.expected is not None
+    assert made.got is not None
+    assert made.at is not None
+    assert made.expected.startswith('"…aaa')
+    assert made.expected[made.at] != made.got[made.at]
+    assert made.note == note
+    assert len(made.got) < 100
 
 
 def test_of_a_long_text_that_ends_too_early_its_end_is_shown() -> None:

@@ -24,7 +24,7 @@ from agenteval_tui.grading.metrics.matchers import (
     usable_arguments,
 )
 from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric
-from agenteval_tui.grading.near_miss import text_difference, would_match
+from agenteval_tui.grading.near_miss import part_around, text_difference, would_match
 from agenteval_tui.grading.results import Evidence, MetricResult, Span, kept_value
 from agenteval_tui.grading.sentences import wanted_phrase
 from agenteval_tui.transcripts.model import ToolCall
@@ -486,9 +486,9 @@ class ArgumentDifference(Struct, frozen=True):
 
     `expected` is in words; `wanted` is the value itself, where one plain JSON value is expected (else None, and
     `is_plain` False). `hint` says what little would make it match (`steps`, `type`), or where two texts part
-    (`ends_before`, `goes_on`, `at`); {} when nothing little does. `cost` is 0..1: how far it is off. `elsewhere` is
-    the argument that has the value of a missing one. `malformed`: it is not JSON at all. `at` is the first character
-    that differs, where a text is compared with a text.
+    (`ends_before`, `goes_on`, `at`; of long ones `around`, the parts there); {} when nothing little does. `cost` is
+    0..1: how far it is off. `elsewhere` is the argument that has the value of a missing one. `malformed`: it is not
+    JSON at all. `at` is the first character that differs, where a text is compared with a text.
     """
 
     kind: Kind
@@ -603,13 +603,20 @@ def _leaf(name: str, path: str, expected: Any, got: Any) -> ArgumentDifference:
     at = text_difference(expected, got)
     steps = would_match(expected, got)
     if steps:
-        hint = {"steps": steps}
+        hint = {"steps": steps, **_around(expected, got, at)}
         return ArgumentDifference("differs", name, path, said, got, hint, 0.1, at=at, wanted=expected, is_plain=True)
     likeness = _likeness(expected, got)
     alike = max(len(expected), len(got)) > _SHORT and likeness > 0.5
-    hint = _parting(expected, got, at) if alike else {}
+    hint = {**_parting(expected, got, at), **_around(expected, got, at)} if alike else {}
     cost = 0.2 + 0.8 * (1 - likeness)
     return ArgumentDifference("differs", name, path, said, got, hint, cost, at=at, wanted=expected, is_plain=True)
+
+
+def _around(expected: str, got: str, at: int) -> dict[str, Any]:
+    """`around`: of two texts that evidence does not keep whole, the parts around the difference; {} of others."""
+    if kept_value(expected) is expected and kept_value(got) is got:
+        return {}
+    return {"around": [part_around(text, at, 0, len(text)) for text in (expected, got)]}
 
 
 def _parting(expected: str, got: str, at: int) -> dict[str, Any]:
