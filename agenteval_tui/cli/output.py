@@ -34,7 +34,7 @@ _CODES: dict[Style, str] = {
 }
 _TOKENS: dict[str, Style] = {
     "accent": "bold", "code": "", "added": "good", "removed": "bad", "good": "good", "bad": "bad", "broken": "broken",
-    "warn": "warn", "near": "warn", "dim": "dim", "bold": "bold",
+    "warn": "warn", "flaky": "warn", "near": "warn", "dim": "dim", "bold": "bold",
 }  # fmt: skip
 # What GitHub's runner takes for a command anywhere in a log; an agent's answer must not be one.
 _COMMANDS = re.compile(r"^(\s*):(?=:)|##(?=\[)", re.MULTILINE)

@@ -59,7 +59,7 @@ def flaky_table(report: VarianceReport, *, everything: bool = False, in_short: b
     rows: list[Row] = []
     for test in shown:
         flaky = test.flaky or test.quarantine is not None
-        name = text(("~ " if flaky else "  ", "warn"), (test.name, "warn" if test.flaky else ""))
+        name = text(("~ " if flaky else "  ", "flaky"), (test.name, "flaky" if test.flaky else ""))
         rows += _rows(test, name, test.suite if several else "", in_short)
         for criterion in report.criteria_of(test):
             if criterion.flaky or everything:

@@ -14,9 +14,11 @@ from msgspec import Struct
 Span = tuple[str, str]
 Text = tuple[Span, ...]
 
-TOKENS = frozenset({"good", "bad", "broken", "warn", "near", "dim", "bold", "accent", "added", "removed", "code"})
-"""good, bad, broken (an error), warn (look at it), near (a near miss), added and removed are meanings; dim, bold and
-accent are weights; code keeps its characters: what people copy, and what is quoted."""
+TOKENS = frozenset(
+    {"good", "bad", "broken", "warn", "flaky", "near", "dim", "bold", "accent", "added", "removed", "code"}
+)
+"""good, bad, broken (an error), warn (look at it), flaky, near (a near miss), added and removed are meanings; dim, bold
+and accent are weights; code keeps its characters: what people copy, and what is quoted."""
 
 OUTCOMES: dict[str, Span] = {
     "passed": ("✓", "good"), "failed": ("✗", "bad"), "error": ("!", "broken"), "cancelled": ("–", "dim"),

@@ -57,7 +57,7 @@ def listed_view(listed: Sequence[Quarantine], now_ms: int) -> View:
         )
         until = f"  until {quarantine.last_day}{over}"
         lines.append(
-            text(("~ ", "warn"), name_text(quarantine.test_id, quarantine.criterion), until, (f"  {about}", "dim"))
+            text(("~ ", "flaky"), name_text(quarantine.test_id, quarantine.criterion), until, (f"  {about}", "dim"))
         )
     return paragraphs(lines)
 
@@ -67,7 +67,7 @@ def quarantines_table(listed: Sequence[Quarantine]) -> Table:
     rows = []
     for quarantine in listed:
         reason = (f"  {quarantine.reason}" if quarantine.reason else "", "dim")
-        name = text(("~ ", "warn"), name_text(quarantine.test_id, quarantine.criterion), reason)
+        name = text(("~ ", "flaky"), name_text(quarantine.test_id, quarantine.criterion), reason)
         rows.append(
             Row(
                 (name, text(quarantine.last_day)),

@@ -27,7 +27,7 @@ from agenteval_tui.views.model import (
 )
 
 _STYLES = {
-    "good": "passed", "bad": "failed", "broken": "error", "warn": "review", "near": "near-miss-text",
+    "good": "passed", "bad": "failed", "broken": "error", "warn": "review", "flaky": "flaky", "near": "near-miss-text",
     "added": "added", "removed": "removed",
     "dim": "dim", "bold": "bold", "accent": "accent", "code": "",
 }  # fmt: skip
@@ -96,7 +96,7 @@ def wrapped(words: Text, width: int, indent: int = 0, hang: int = 0) -> list[Lin
     if "\n" not in whole and len(space) + cell_len(whole) <= width and len(whole) < LONGEST:
         return [((space, ""), *spans) if space else tuple(spans)]
     room = max(width - len(space), 1)
-    hang = hang if room >= 3 * hang else 0
+    hang = hang if room >= 2 * hang else 0
     lines: list[Line] = []
     for start, end in _breaks(whole, room, hang):
         before = space + " " * (hang if lines else 0)
