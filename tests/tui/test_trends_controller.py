@@ -114,7 +114,7 @@ def test_groups_are_drawn_by_the_cursor_of_the_list(controller: TrendsController
     controller.next_group()
     controller.outdate()
     read(controller, store)
-    assert "a line a suite" in plain(controller.heading(140)[0])
+    assert "one line for each suite" in plain(controller.heading(140)[0])
     assert controller.choose(1) == (True, False)
     assert controller.chosen == 1
 

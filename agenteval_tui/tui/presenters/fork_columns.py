@@ -17,7 +17,7 @@ from agenteval_tui.transcripts.codec import arguments_text
 from agenteval_tui.transcripts.model import Message, Transcript
 from agenteval_tui.tui.presenters.branch_tree import DOTS
 from agenteval_tui.tui.presenters.status_style import UNICODE, mark
-from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.presenters.text_layout import indented, paragraph
 from agenteval_tui.tui.presenters.transcript_blocks import CALL
 from agenteval_tui.tui.presenters.view_lines import cell
 from agenteval_tui.tui.styled_text import Cell, Line, fit, pad, right, spread
@@ -106,8 +106,8 @@ def head_lines(tree: ForkTree, width: int) -> list[Line]:
     if tree.tried:
         cells.append((f"   and {count(tree.tried, 'continuation')} of shrink, in the history", "dim"))
     if not forks.branches and not tree.running:
-        said = " This run has no forks yet: press {inspect.fork} on a step of the transcript to make one."
-        return [fit(((said, "dim"),), width), ()]
+        said = "This run has no forks yet: press {inspect.fork} on a step of the transcript to make one."
+        return [*indented(paragraph(said, max(width - 1, 1), "dim")), ()]
     return [fit(((" ", ""), *cells), width), ()]
 
 

@@ -372,7 +372,7 @@ class TrendsController:
         if by:
             left.append((f", by {by}", ""))
         if self.group:
-            left.append((f", a line {'an' if self.group == 'agent' else 'a'} {self.group}", ""))
+            left.append((f", one line for each {self.group}", ""))
         if self.today:
             # The figures of the stored verdicts are shown until the others have arrived.
             regraded = self._regraded
