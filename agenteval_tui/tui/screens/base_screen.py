@@ -113,18 +113,22 @@ class FrameScreen(Screen[None]):
 
     def release_painting(self) -> None:
         """Paint from now on, if that waits."""
-        if self._held is not None:
-            self._held.close()
-            self._held = None
+        if self._let_paint():
             self.refresh()
+
+    def _let_paint(self) -> bool:
+        held, self._held = self._held, None
+        if held is not None:
+            held.close()
+        return held is not None
 
     def on_screen_suspend(self, event: ScreenSuspend) -> None:
         """Another screen is painted."""
         self.release_painting()
 
     def on_unmount(self) -> None:
-        """The app ends."""
-        self.release_painting()
+        """The app ends, and its screens have no parts any more."""
+        self._let_paint()
 
     def new_runs(self) -> None:
         """Runs have ended since the last look, while this screen is shown. Screens that count runs override it."""
