@@ -237,7 +237,7 @@ class ExecutionState(Struct):
         if not self.budget.limited:
             return ""
         if self.plan.limits.cost is not None and self.totals.unpriced:
-            return "the limit on cost can't be kept, so no run began"
+            return "the limit on cost can't be kept, so no more runs started"
         spent = [attempts.spent for attempts in self.in_flight.values() if not attempts.handed_to_store]
         in_flight = [Spending(one.cost or 0.0, one.total_tokens or 0) for one in spent]
         used = self.totals.used(others)

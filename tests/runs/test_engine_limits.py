@@ -104,7 +104,7 @@ async def test_no_run_begins_once_a_cost_is_not_known(execution: Execute, script
     assert ran <= 4
     assert (ended.status, ended.message) == (
         "stopped",
-        f"the limit on cost can't be kept, so no run began after {ran} of 40 runs; "
+        f"the limit on cost can't be kept, so no more runs started after {ran} of 40 runs; "
         "the limit on cost did not count bot: what its tokens cost is not known",
     )
     scripts.script = says()  # it says nothing of tokens
