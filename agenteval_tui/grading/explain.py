@@ -9,6 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from agenteval_tui.core.document import Document
+from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.grading import sentences
 from agenteval_tui.grading.codec import AnySpan, span_document
@@ -120,7 +121,8 @@ def _criterion(result: CriterionResult) -> Fact:
     if result.value is not None:
         where = result.value_spans[0] if result.value_spans else None
         lines = result.value.count("\n") + 1
-        size = f" ({lines} lines, {len(result.value)} characters)" if len(result.value) > _VALUE else ""
+        long = len(result.value) > _VALUE
+        size = f" ({count(lines, 'line')}, {count(len(result.value), 'character')})" if long else ""
         children.append(Fact("info", f"{result.prototype_class} found {quoted(result.value, _VALUE)}{size}", (), where))
     children.extend(_metric(metric) for metric in result.metrics)
     return Fact(_mark_of(result.outcome), text, tuple(children))

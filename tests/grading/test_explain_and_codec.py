@@ -141,3 +141,10 @@ def test_what_decided_beside_the_metrics_is_said_once() -> None:
         metrics=(MetricResult("judge", "Judge", Outcome.ERROR, message="no answer"),),
     )  # fmt: skip
     assert plain_text((fact_tree(explain([broken])),)) == "! it: error\n  ! judge (Judge): no answer"
+
+
+def test_the_size_of_a_long_value_is_in_plain_numbers() -> None:
+    spec = CriterionSpec("it", "TextResponse", {"metrics": [{"type": "TextMatch", "contains": "a"}]})
+    for text, size in (("a" * 1_200, "(1 line, 1,200 characters)"), ("a\n" * 600, "(601 lines, 1,200 characters)")):
+        result = compile_criterion(spec).check(Transcript((Message("assistant", text),), final_output=text))
+        assert size in plain_text((fact_tree(explain([result])),))
