@@ -211,7 +211,7 @@ def inspect(on: Walk, folder: Path) -> None:
     on.to("InspectScreen", "j", ENTER, holds="evidence")
     on.settle()
     on.sheet("L", "LabelScreen", "t", "y")
-    on.sheet('"', "JudgeLogScreen", "n", "p", holds="Replies of judges")
+    on.sheet('"', "JudgeLogScreen", "n", "p", holds="Replies and failed attempts")
     on.sheet("a", "AddRowScreen", holds="row")
     on.sheet("F", "ForkScreen", holds="max cost")
     on.sheet("\x1bt", "ReplayScreen", holds="if the first one differs")
