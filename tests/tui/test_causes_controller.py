@@ -42,8 +42,8 @@ def chosen(controller: CausesController, index: int = 0) -> CauseRow:
 
 def test_rows_say_shares_with_the_longest_bar_for_the_most_frequent(controller: CausesController) -> None:
     lines = [plain(controller.rows.line(n, 120, focused=False)) for n in range(controller.rows.count())]
-    assert lines[0].startswith('    3 ████████████ 60 %   The filter: "5000" is not in the text')
-    assert lines[1].startswith("    2 ████████     40 % ! the agent failed (timeout)")
+    assert lines[0].startswith('    3 ▆▆▆▆▆▆▆▆▆▆▆▆ 60 %   The filter: "5000" is not in the text')
+    assert lines[1].startswith("    2 ▆▆▆▆▆▆▆▆     40 % ! the agent failed (timeout)")
     assert "gone" in lines[2]
     assert "%" not in lines[2]
     assert "smoke, refund" in plain(controller.rows.line(0, 140, focused=False)), "wide lists name the tests"
