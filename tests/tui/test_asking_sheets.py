@@ -143,6 +143,7 @@ async def test_a_step_that_is_not_found_yet_is_not_said_to_be_none(
     module = "agenteval_tui.tui.screens.inspect.controller.known_blame"
     held = Held(broken)
     monkeypatch.setattr(module, held)
+    monkeypatch.setattr("agenteval_tui.tui.screens.inspect.screen.LOOKING_SECONDS", 0.0)
     app = app_on(suites, db)
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
@@ -151,6 +152,7 @@ async def test_a_step_that_is_not_found_yet_is_not_said_to_be_none(
         screen = app.screen
         assert isinstance(screen, InspectScreen)
         screen.action_decisive()
+        await until(pilot, lambda: bool(app.notices.all()))
         assert "Still looking for the step" in app.notices.all()[0].text
         held.go.set()
         await settle(pilot)
