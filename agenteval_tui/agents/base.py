@@ -185,9 +185,11 @@ class Noted(Struct, frozen=True):
 
 
 class UsageReported(Struct, frozen=True):
-    """Tokens of one request; those of several requests of a run add up."""
+    """Tokens of one request; those of several requests of a run add up. `model`: the model that used them, if the
+    agent's `Done` does not name it."""
 
     usage: Usage
+    model: str = ""
 
 
 class LogLine(Struct, frozen=True):

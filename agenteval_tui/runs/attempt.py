@@ -29,7 +29,7 @@ from agenteval_tui.agents.base import (
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.registry import is_model
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.core.numbers import count, spoken_seconds
+from agenteval_tui.core.numbers import count, dollars, spoken_seconds
 from agenteval_tui.history.records import FailedAttempt
 from agenteval_tui.runs.events import AttemptFailed, RunShown, RunStarted, RunState, Tell, TurnStarted
 from agenteval_tui.runs.plan.conversation import answers_last
@@ -112,6 +112,7 @@ class RunAttempts:
         self._error_on_finish = error_on_finish
         self._stream = Stream(self.run, tell, withheld)
         self._priced: Priced | None = None
+        self._spent_before = _NO_USAGE
         self._began = time.monotonic()
         self._parked_at = 0.0
         self._counted = 0  # attempts without those that a busy server refused
@@ -216,7 +217,7 @@ class RunAttempts:
         elif self._recorder is None:
             transcript = self.bare()
         else:
-            transcript = self._recorder.stored()
+            transcript = self._priced_as_far(self._recorder.stored())
         error = self._error
         if self.stop == "timeout":
             limit = f"{self.plan.timeout_s:g} s"
@@ -236,6 +237,14 @@ class RunAttempts:
         if self.user is not None and not self.cached:
             transcript = replace(transcript, user_usage=self.user.usage)
         return self._withheld.transcript(transcript) if self._withheld else transcript
+
+    def _priced_as_far(self, transcript: Transcript) -> Transcript:
+        """The transcript without a cost if that of one of its requests is not known; it says what the others cost."""
+        if self._priced is None or self._priced.whole:
+            return transcript
+        known = self._priced.known_cost
+        notes = (*transcript.notes, Note("partly_priced", dollars(known))) if known else transcript.notes
+        return replace(transcript, usage=replace(transcript.usage, cost=None), notes=notes)
 
     def bare(self) -> Transcript:
         """The conversation that was to be answered, and nothing else."""
@@ -264,6 +273,7 @@ class RunAttempts:
         self.tape = ()
         self._stream.begin()
         self._priced = Priced(self._price) if self._price is not None else None
+        self._spent_before = self.spent
         self.usage = _NO_USAGE
         self.asked_at = time.monotonic()
         self._attempt_ms = now_ms()
@@ -395,8 +405,8 @@ class RunAttempts:
 
     def _used(self, event: UsageReported) -> UsageReported:
         usage = event.usage
-        if self._priced is not None and usage.cost is None:
-            usage = self._priced.priced(usage)
+        if self._priced is not None:
+            usage = self._priced.priced(usage, event.model)
         self._count(usage)
         return event if usage is event.usage else UsageReported(usage)
 
@@ -417,6 +427,8 @@ class RunAttempts:
 
     def _count(self, usage: Usage) -> None:
         self.usage += usage
-        self.spent += usage
+        if self._priced is not None and not self._priced.whole:
+            self.usage = replace(self.usage, cost=None)
+        self.spent = self._spent_before + self.usage
         if self.usage != _NO_USAGE:
             self._stream.usage(self.usage)

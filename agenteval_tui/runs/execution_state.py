@@ -115,11 +115,11 @@ class ExecutionTotals:
             return  # no agent was asked: it cost nothing, and does not tell how long the others take
         self._spent = self._with([attempts.spent])
         self.paid += 1
-        if attempts.spent.cost is None and attempts.spent.total_tokens is not None:
+        if attempts.spent.unpriced:
             self.unpriced.add(attempts.plan.ref.agent)
         if attempts.user is not None:
             used = attempts.user.usage
-            if used.cost is None and used.total_tokens is not None:
+            if used.unpriced:
                 self.unpriced.add(attempts.user.name)
         if status != CANCELLED:
             self.pace.ended(attempts.duration_ms / 1000)
@@ -135,6 +135,8 @@ class ExecutionTotals:
         if used != Usage():
             self._spent = self._with([used])
             self.paid += 1
+        if used.unpriced:
+            self.unpriced.add(run.ref.agent)
 
     def count(self, status: str) -> None:
         """A run's end is in the store."""
@@ -236,7 +238,7 @@ class ExecutionState(Struct):
         `others`: what judges and simulated users have used."""
         if not self.budget.limited:
             return ""
-        if self.plan.limits.cost is not None and self.totals.unpriced:
+        if self.plan.limits.cost is not None and (self.totals.unpriced or others.unpriced):
             return "the limit on cost can't be kept, so no more runs started"
         spent = [attempts.spent for attempts in self.in_flight.values() if not attempts.handed_to_store]
         in_flight = [Spending(one.cost or 0.0, one.total_tokens or 0) for one in spent]

@@ -59,26 +59,49 @@ class Priced:
     def __init__(self, price: Price) -> None:
         self._price = price
         self._model = ""
-        self._open: list[Usage] = []
+        self._open: list[int] = []
+        self._spent: list[tuple[Usage, float | None]] = []
 
-    def priced(self, usage: Usage) -> Usage:
-        """The usage with its cost, as far as it can be told now."""
-        if usage.total_tokens is None:
+    @property
+    def whole(self) -> bool:
+        """Whether the cost of all requests is known."""
+        return all(cost is not None for _, cost in self._spent)
+
+    @property
+    def known_cost(self) -> float:
+        """The cost of the requests whose cost is known, in US dollars."""
+        return sum(cost for _, cost in self._spent if cost is not None)
+
+    def priced(self, usage: Usage, model: str = "") -> Usage:
+        """The usage with its cost, as far as it can be told now. `model` used it; "": the next `named` says which."""
+        if usage.cost is not None:
+            if usage.total_tokens is None and not self.whole:  # the agent tells the cost of what it used until now
+                self._spent, self._open = [], []
+            self._spent.append((usage, usage.cost))
             return usage
-        self._open.append(usage)
-        cost = self._price(self._model, usage)
+        if usage.total_tokens is None and not model:
+            return usage
+        cost = self._price(model or self._model, usage)
+        if cost is None and usage.total_tokens == 0:
+            return usage
+        if not model:
+            self._open.append(len(self._spent))
+        self._spent.append((usage, cost))
         return usage if cost is None else replace(usage, cost=cost)
 
     def named(self, model: str) -> float | None:
-        """The model that gave the last answer; what is to be added to its cost, None for nothing."""
+        """The model that gave the last answer; what is to be added to the cost of all, which is None while that of one
+        is not known. None for nothing."""
         before, self._model = self._model, model
-        spent, self._open = self._open, []
-        if before == model or not spent:
+        asked, self._open = self._open, []
+        if before == model or not asked:
             return None
-        more, told = 0.0, False
-        for usage in spent:
-            now, then = self._price(model, usage), self._price(before, usage)
-            if now is not None:
-                more += now - (then or 0.0)
-                told = told or then is None or now != then
-        return more if told else None
+        whole, then = self.whole, self.known_cost
+        for place in asked:
+            usage, cost = self._spent[place]
+            now = self._price(model, usage)
+            self._spent[place] = usage, cost if now is None else now
+        if not self.whole:
+            return None
+        more = self.known_cost - then if whole else self.known_cost
+        return more if more or not whole else None

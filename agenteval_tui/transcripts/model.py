@@ -129,14 +129,26 @@ class Usage(Struct, frozen=True):
         return (self.input_tokens or 0) + (self.output_tokens or 0)
 
     def __add__(self, other: Usage) -> Usage:
-        """Both together; what neither measured stays None."""
+        """Both together; what neither measured stays None. The cost is None if only one side's tokens have a price."""
         return Usage(
             _sum(self.input_tokens, other.input_tokens),
             _sum(self.output_tokens, other.output_tokens),
             _sum(self.cached_tokens, other.cached_tokens),
             _sum(self.reasoning_tokens, other.reasoning_tokens),
-            _sum(self.cost, other.cost),
+            None
+            if (self.unpriced and other.tokens_told) or (other.unpriced and self.tokens_told)
+            else _sum(self.cost, other.cost),
         )
+
+    @property
+    def tokens_told(self) -> bool:
+        """Whether tokens were used, as far as is known."""
+        return bool(self.total_tokens)
+
+    @property
+    def unpriced(self) -> bool:
+        """Whether tokens were used whose cost is not known, or not known of all of them."""
+        return self.cost is None and self.tokens_told
 
 
 def _sum(one: _Number | None, other: _Number | None) -> _Number | None:
@@ -191,7 +203,8 @@ class Note(Struct, frozen=True):
     to a model failed (how). asked_again: requests that were made twice (how many). no_requests: the program asked no
     model that the proxy could see (why that may be). no_spans: it sent no span that tells what was said (why that may
     be). open_spans: spans that others belong to did not end (how many). user_turns: the simulated user had not
-    ended the conversation when it had spoken as often as it may (how often).
+    ended the conversation when it had spoken as often as it may (how often). partly_priced: the cost of some requests
+    is not known (the sum of the others).
     """
 
     code: str
@@ -215,6 +228,7 @@ _NOTES = {
     "no_spans": "the transcript is what the agent told, no span said more: {what}",
     "open_spans": "its trace is not whole, calls may be missing: {what}",
     "user_turns": "the simulated user did not end the conversation: it reached max_turns ({what})",
+    "partly_priced": "the cost is at least {what}: the price of some requests is not known",
 }
 
 

@@ -111,6 +111,44 @@ async def test_no_run_begins_once_a_cost_is_not_known(execution: Execute, script
     assert (await execution(ONE, repeat=40, concurrency=4, max_cost=0.1).run()).status == "finished"
 
 
+async def test_a_run_whose_requests_are_partly_priced_has_no_known_cost(execution: Execute, scripts: Any) -> None:
+    async def script(request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        yield UsageReported(Usage(5, 5, cost=0.0125))
+        yield UsageReported(Usage(5, 5))
+        yield TextDelta("hello")
+        yield Done()
+
+    scripts.script = script
+    one = execution(ONE, repeat=40, concurrency=1, max_cost=1)
+    ended = await one.run()
+    assert ended.status == "stopped"
+    assert ended.message.startswith("the limit on cost can't be kept, so no more runs started after 1 of 40 runs")
+    run = next(row for row in one.store.runs_of_execution(one.store.execution("last").id) if row.status == "passed")
+    assert (run.input_tokens, run.cost) == (10, None)
+    said = [note.said for note in one.store.transcript(run.id).notes]
+    assert said == ["the cost is at least $0.0125: the price of some requests is not known"]
+
+
+async def test_a_failed_attempt_of_unknown_cost_makes_the_cost_of_the_run_unknown(
+    execution: Execute, scripts: Any
+) -> None:
+    asked = 0
+
+    async def script(request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        nonlocal asked
+        asked += 1
+        yield UsageReported(Usage(5, 5, cost=None if asked == 1 else 0.01))
+        if asked == 1:
+            yield Failed(RunError("connection", "gone"), retry=True, retry_after_s=0.0)
+            return
+        yield TextDelta("hello")
+        yield Done()
+
+    scripts.script = script
+    ended = await execution(ONE, repeat=40, concurrency=1, max_cost=1).run()
+    assert (ended.status, "no more runs started after 1 of 40" in ended.message) == ("stopped", True)
+
+
 def test_a_limit_on_cost_without_a_price_is_refused(execution: Execute) -> None:
     url = "http://127.0.0.1:9/v1"
     text = ONE.replace("{kind: scripted}", f"{{kind: openai, base_url: '{url}', model: nobody-knows-this}}")

@@ -40,3 +40,27 @@ def test_the_agents_own_price_counts_before_the_lists(tmp_path: Path) -> None:
     fresh_prices(tmp_path)
     assert price_for({"model": "nobody-knows-this"}, tmp_path)("its-alias", USED) == 1.5
     fresh_prices(tmp_path / "elsewhere")
+
+
+def test_requests_of_several_models_have_no_cost_unless_each_has_one() -> None:
+    one = Priced(prices)
+    assert (one.priced(USED, "small").cost, one.whole) == (1.0, True)
+    assert (one.priced(USED, "nobody-knows-this").cost, one.whole, one.known_cost) == (None, False, 1.0)
+    assert one.named("small") is None  # the last answer's name is not that of the others
+    other = Priced(prices)
+    assert other.priced(Usage(5, 5, cost=0.5)).cost == 0.5
+    assert other.priced(USED).cost is None
+    assert other.named("large") == 5.5  # all of it: until now the cost was not known
+    told = Priced(prices)
+    told.priced(USED)
+    told.priced(Usage(cost=0.25))
+    assert (told.whole, told.known_cost) == (True, 0.25)
+    uncounted = Priced(prices)
+    uncounted.priced(Usage(), "nobody-knows-this")
+    assert not uncounted.whole
+
+
+def test_the_sum_of_a_known_and_an_unknown_cost_is_not_known() -> None:
+    assert Usage(1, 1, cost=0.5) + Usage(2, 2) == Usage(2, 2) + Usage(1, 1, cost=0.5) == Usage(3, 3)
+    assert Usage(1, 1) + Usage(cost=0.5) == Usage(1, 1, cost=0.5)
+    assert Usage(1, 1, cost=0.5) + Usage(0, 0) == Usage(1, 1, cost=0.5)

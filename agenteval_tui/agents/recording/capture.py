@@ -271,12 +271,12 @@ class CapturingAgent:
         events: list[AgentEvent] = []
         for one in exchanges:
             model, usage = used_by(one.question, one.answer) or ("", Usage())
-            if usage == Usage():
+            if usage == Usage() and not (model and one.live):
                 continue
             cost: float | None = 0.0
             if one.live:
                 cost = self._cost(model, usage) if self._cost is not None else None
-            events.append(UsageReported(replace(usage, cost=cost)))
+            events.append(UsageReported(replace(usage, cost=cost), model))
         return events
 
 

@@ -92,8 +92,8 @@ def event_data(event: AgentEvent) -> list[Any]:
     match event:
         case agents.PromptSent(messages):
             return [name, [_message_data(message) for message in messages]]
-        case agents.UsageReported(usage):
-            return [name, asdict(usage)]
+        case agents.UsageReported(usage, model):
+            return [name, {**asdict(usage), "model": model}]
         case agents.Noted(note):
             return [name, asdict(note)]
         case agents.Attached(attachment):
@@ -121,7 +121,9 @@ def read_event(data: Any) -> AgentEvent:
         case "PromptSent":
             return agents.PromptSent(tuple(_message(one) for one in fields))
         case "UsageReported":
-            return agents.UsageReported(Usage(**fields))
+            return agents.UsageReported(
+                Usage(**{key: value for key, value in fields.items() if key != "model"}), fields["model"]
+            )
         case "Noted":
             return agents.Noted(Note(**fields))
         case "Attached":
