@@ -33,6 +33,11 @@ class CostTotals(Struct, frozen=True):
     measured: int | None = None
 
     @property
+    def whole(self) -> bool:
+        """Whether each run whose tokens were counted has a known cost."""
+        return self.priced is None or self.measured is None or self.priced >= self.measured
+
+    @property
     def tokens(self) -> int:
         """Input and output."""
         return self.input_tokens + self.output_tokens

@@ -101,19 +101,24 @@ def spoken_seconds(seconds: float) -> str:
     return exact
 
 
-def dollars(cost: float | None) -> str:
-    """`$12.34`, `$0.0180`: of small sums the parts of a cent; `< $0.0001`; "" for None."""
+def dollars(cost: float | None, *, whole: bool = True) -> str:
+    """`$12.34`, `$0.0180`: of small sums the parts of a cent; `< $0.0001`; "" for None. `whole`: all of the cost is
+    known; else `at least $0.0180`."""
     if cost is None:
         return ""
+    if not whole:
+        return f"at least {dollars(cost)}" if cost >= 0.0001 else "not known"
     if 0 < cost < 0.0001:
         return "< $0.0001"
     return f"${cost:,.2f}" if cost >= 1 or cost == 0 else f"${cost:.4f}"
 
 
-def short_dollars(cost: float | None) -> str:
-    """As `dollars`, for columns: `$1.50`, `$0.02`, `$0.0018`; "" where it is not known or nothing."""
+def short_dollars(cost: float | None, *, whole: bool = True) -> str:
+    """As `dollars`, for columns: `$1.50`, `$0.02`, `$0.0018`, `≥$0.02`; "" where it is not known or nothing."""
     if not cost:
         return ""
+    if not whole:
+        return f"≥{short_dollars(cost)}" if cost >= 0.00005 else ""
     if cost >= 1:
         return f"${cost:.2f}"
     if cost < 0.00005:

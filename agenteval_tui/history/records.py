@@ -225,6 +225,11 @@ class RunRow(Struct, frozen=True):
         return tokens_in_all(self.input_tokens, self.output_tokens)
 
     @property
+    def priced(self) -> bool:
+        """Whether its cost is known, or it used nothing as far as is known."""
+        return self.cost is not None or self.cached or not self.tokens
+
+    @property
     def recorded(self) -> str:
         """The id of the run that was recorded: its own, unless it was graded again."""
         return self.recording or self.id

@@ -44,19 +44,26 @@ def _rows(costs: Costs) -> Iterator[Row]:
         yield _row("all users", costs.users)
     parts = (costs.agents, costs.judges, costs.users)
     read, written = sum(one.input_tokens for one in parts), sum(one.output_tokens for one in parts)
-    figures = (f"in all, {read + written:,} tokens", "", f"{read:,}", f"{written:,}", _dollars(costs.cost), "")
+    figures = (
+        f"in all, {read + written:,} tokens",
+        "",
+        f"{read:,}",
+        f"{written:,}",
+        _dollars(costs.cost, costs.agents.whole),
+        "",
+    )
     yield Row(tuple(text((cell, "bold")) for cell in figures))
 
 
 def _row(name: str, spent: CostTotals) -> Row:
     counted = spent.measured != 0
     read, written = (f"{one:,}" if counted else "–" for one in (spent.input_tokens, spent.output_tokens))
-    figures = (name, f"{spent.count:,}", read, written, _dollars(spent.cost), _dollars(spent.mean_cost))
+    figures = (name, f"{spent.count:,}", read, written, _dollars(spent.cost, spent.whole), _dollars(spent.mean_cost))
     return Row(tuple(map(text, figures)), name)
 
 
-def _dollars(cost: float | None) -> str:
-    return numbers.dollars(cost) or "–"
+def _dollars(cost: float | None, whole: bool = True) -> str:
+    return f"{'' if whole or not cost else '≥ '}{numbers.dollars(cost) or '–'}"
 
 
 def spent_view(costs: Costs) -> View:
@@ -64,7 +71,7 @@ def spent_view(costs: Costs) -> View:
     nothing. Nothing where nothing was measured."""
     named = [*((agent.name, agent.spent) for agent in costs.by_agent)]
     named += [(f"simulated user ({user.name})", user.spent) for user in costs.by_user]
-    used = ((name, _used(spent.input_tokens, spent.output_tokens, spent.cost)) for name, spent in named)
+    used = ((name, _used(spent.input_tokens, spent.output_tokens, spent.cost, spent.whole)) for name, spent in named)
     lines = [f"{one_line(name, 80)}: {said}" for name, said in used if said]
     lines += [f"{numbers.count(costs.cached, 'answer')} from the history"] if costs.cached else []
     return paragraphs(text((line, "dim")) for line in lines)
@@ -97,7 +104,7 @@ def _named(who: str, usage: Usage) -> str:
     return f"{who}: {used}" if used else ""
 
 
-def _used(read: int, written: int, cost: float | None) -> str:
-    """`200 + 60 tokens, $0.0100`: input and output."""
+def _used(read: int, written: int, cost: float | None, whole: bool = True) -> str:
+    """`200 + 60 tokens, $0.0100`: input and output. `whole`: all of the cost is known."""
     parts = [f"{read:,} + {written:,} tokens"] if read or written else []
-    return ", ".join(filter(None, [*parts, numbers.dollars(cost)]))
+    return ", ".join(filter(None, [*parts, numbers.dollars(cost, whole=whole)]))

@@ -11,6 +11,7 @@ from agenteval_tui.core.numbers import (
     age,
     clock,
     count,
+    dollars,
     moment,
     percent,
     percent_interval,
@@ -76,3 +77,8 @@ def test_figures_for_columns() -> None:
     assert ages == ["just now", "2 min ago", "2 h ago", "2 d ago"]
     assert age(None, now) == ""
     assert age(now - 40 * 86_400_000, now).startswith("2026-10")
+
+
+def test_a_sum_of_which_parts_are_unknown_says_so() -> None:
+    assert [dollars(cost, whole=False) for cost in (0.018, 0.0, None)] == ["at least $0.0180", "not known", ""]
+    assert [short_dollars(cost, whole=False) for cost in (0.018, 0.0, None)] == ["≥$0.018", "", ""]

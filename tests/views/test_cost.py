@@ -34,18 +34,18 @@ def printed(view: View, width: int = 80) -> list[str]:
 
 def test_costs_are_a_table_by_test_agent_and_criterion_with_what_they_are_without() -> None:
     assert printed(costs_view(COSTS)) == [
-        "                      runs  input  output     cost    a run",
-        "refund                   3  1,200     340  $0.0123  $0.0062",
-        "  its judges             2    100      10        –        –",
-        "label                    3      –       –  $0.0123  $0.0062",
+        "                      runs  input  output       cost    a run",
+        "refund                   3  1,200     340  ≥ $0.0123  $0.0062",
+        "  its judges             2    100      10          –        –",
+        "label                    3      –       –    $0.0123  $0.0062",
         "",
-        "agent v2                 3  1,200     340  $0.0123  $0.0062",
-        "agent silent             0      0       0        –        –",
-        "judges of criteria       2    100      10        –        –",
+        "agent v2                 3  1,200     340  ≥ $0.0123  $0.0062",
+        "agent silent             0      0       0          –        –",
+        "judges of criteria       2    100      10          –        –",
         "",
-        "all agents               3  1,200     340  $0.0123  $0.0062",
-        "all judges               2    100      10        –        –",
-        "in all, 1,650 tokens        1,300     350  $0.0123",
+        "all agents               3  1,200     340  ≥ $0.0123  $0.0062",
+        "all judges               2    100      10          –        –",
+        "in all, 1,650 tokens        1,300     350  ≥ $0.0123",
         "with 2 failed attempts that were retried",
         "1 answer came from the history and cost nothing",
         "the price of 1 run is not known",
@@ -60,7 +60,10 @@ def test_in_a_narrow_terminal_names_are_cut_before_figures(width: int) -> None:
 
 
 def test_the_end_of_a_run_says_it_in_a_line_for_each_agent_that_used_something() -> None:
-    assert printed(spent_view(COSTS)) == ["v2: 1,200 + 340 tokens, $0.0123", "1 answer from the history"]
+    assert printed(spent_view(COSTS)) == ["v2: 1,200 + 340 tokens, at least $0.0123", "1 answer from the history"]
+    priced = replace(AGENT, priced=3)
+    known = replace(COSTS, agents=priced, by_agent=(NamedCost("v2", "", priced),), cached=0)
+    assert printed(spent_view(known)) == ["v2: 1,200 + 340 tokens, $0.0123"]
     assert spent_view(Costs(NOTHING, NOTHING, (), (), ())) == ()
 
 
@@ -74,9 +77,9 @@ def test_simulated_users_are_said_apart_from_agents() -> None:
     user = CostTotals(4, 50, 20, 0.002)
     simulated = replace(COSTS, users=user, by_user=(NamedCost("customer", "", user),))
     lines = printed(costs_view(simulated))
-    assert "simulated user (customer)     4     50      20  $0.0020  $0.0005" in lines
-    assert "all users                     4     50      20  $0.0020  $0.0005" in lines
-    assert "in all, 1,720 tokens             1,350     370  $0.0143" in lines
+    assert "simulated user (customer)     4     50      20    $0.0020  $0.0005" in lines
+    assert "all users                     4     50      20    $0.0020  $0.0005" in lines
+    assert "in all, 1,720 tokens             1,350     370  ≥ $0.0143" in lines
     assert printed(spent_view(simulated))[1] == "simulated user (customer): 50 + 20 tokens, $0.0020"
     assert user_usage_text(Usage(5, 1, cost=0.5)) == "simulated user: 5 + 1 tokens, $0.5000"
     assert user_usage_text(Usage()) == ""

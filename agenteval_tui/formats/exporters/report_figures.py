@@ -233,7 +233,7 @@ def report_figures(store: Store, execution: ExecutionRow) -> ReportFigures:
     gates = gates_now(store, execution, runs, gating)
     gates_said = _gates_by_test(gates)
     notes = {(run.suite_name, run.test_id): held_text(gating.of_run(run)) for run in runs}
-    found = [*_metrics(execution, stats["overall"], stats["tests"], gating), *others]
+    found = [*_metrics(execution, runs, stats["overall"], stats["tests"], gating), *others]
     if missing := checks_not_made(runs):
         found.append(Figure("Checks that could not run", f"{missing:,}", missing, "count"))
     against = compare_to_baseline(store, execution)
@@ -258,7 +258,7 @@ def _compared(
     rows = store.run_rows([run.rowid for run in against.shown.a.runs])
     stats = execution_stats(rows, steps=_steps(store, against))
     was_held = gating_now(store, rows)
-    before = _metrics(_as_execution(execution, rows), stats["overall"], stats["tests"], was_held)
+    before = _metrics(_as_execution(execution, rows), rows, stats["overall"], stats["tests"], was_held)
     known = {one.name: one for one in before}
     found = []
     for one in now:
@@ -323,7 +323,11 @@ def _said_of_baseline(against: BaselineResult) -> str:
 
 
 def _metrics(
-    row: ExecutionRow, overall: dict[str, Any], tests: Sequence[dict[str, Any]], gating: GatedRuns
+    row: ExecutionRow,
+    runs: Sequence[RunRow],
+    overall: dict[str, Any],
+    tests: Sequence[dict[str, Any]],
+    gating: GatedRuns,
 ) -> list[Figure]:
     low, high = overall["interval"]
     rate = overall["pass_rate"]
@@ -341,9 +345,9 @@ def _metrics(
         for name, by_k in (("pass^", overall["pass_hat_k"][k]), ("pass@", overall["pass_at_k"][k])):
             lean = " (tests stopped early lean)" if overall["stopped_early"] else ""
             found.append(Figure(f"{name}{k}", share(by_k) + lean, by_k, "share"))
-    for name, runs in (("In error", row.errors), ("To be reviewed", row.needs_review), ("Cancelled", row.cancelled)):
-        if runs:
-            found.append(Figure(name, f"{runs:,}", runs, "count"))
+    for name, many in (("In error", row.errors), ("To be reviewed", row.needs_review), ("Cancelled", row.cancelled)):
+        if many:
+            found.append(Figure(name, f"{many:,}", many, "count"))
     if row.skipped:
         # What came in from elsewhere without a verdict waits for criteria: nothing was saved there.
         name = "Not graded yet" if row.kind == "import" else "Saved by early stopping"
@@ -360,7 +364,8 @@ def _metrics(
     if cost["p50"] is not None:
         found.append(Figure("Cost/run (p50)", dollars(cost["p50"]), cost["p50"], "amount"))
     if row.cost is not None:
-        found.append(Figure("Cost, all runs", dollars(row.cost), row.cost, "amount"))
+        known = numbers.dollars(row.cost, whole=all(run.priced for run in runs))
+        found.append(Figure("Cost, all runs", known, row.cost, "amount"))
     if steps["p50"] is not None:
         found.append(Figure("Tool calls/run (p50)", f"{steps['p50']:g}", steps["p50"], "amount"))
     return found

@@ -29,6 +29,8 @@ class TestOutcome(Struct, frozen=True):
     outcomes: tuple[str, ...]
     failure: Failure | None
     cost: float | None
+    priced: bool = True
+    """Whether `cost` is all of it."""
 
     @property
     def rate(self) -> float:
@@ -58,7 +60,8 @@ def outcomes_of_tests(
             name += f" · {one_line(rows[0].suite_name, 24)}"
         spent = [run.cost for run in rows if run.cost]
         outcomes = tuple(run.status for run in rows)
-        found.append(TestOutcome(name, outcomes, reasons[0] if reasons else None, sum(spent) if spent else None))
+        first, cost = reasons[0] if reasons else None, sum(spent) if spent else None
+        found.append(TestOutcome(name, outcomes, first, cost, all(run.priced for run in rows)))
     return sorted(found, key=lambda one: (one.rate, "error" not in one.outcomes))
 
 
@@ -97,7 +100,7 @@ def _line(one: TestOutcome, names: int, strip: int, width: int) -> Line:
     cells.append((" " * (strip - len(glyphs)), ""))
     decided = numbers[0] + numbers[1]
     cells.append((right(f"{numbers[0]}/{decided}" if decided else "", 7) + "  ", "dim"))
-    end: tuple[Cell, ...] = ((right(short_dollars(one.cost), 9) + " ", "dim"),) if one.cost else ()
+    end: tuple[Cell, ...] = ((right(short_dollars(one.cost, whole=one.priced), 9) + " ", "dim"),) if one.cost else ()
     room = width - 1 - width_of(cells) - width_of(end)
     if one.failure is not None and room >= _LEAST_WHY:
         cells += longest_that_fits(_why(one.failure), room)

@@ -258,7 +258,7 @@ def _last_runs(runs: Sequence[RunRow], now_ms: int, width: int) -> list[Line]:
         facts.append(f"p50 {short_duration(times[len(times) // 2])}")
     spent = sum(run.cost or 0.0 for run in runs)
     if spent:
-        facts.append(short_dollars(spent))
+        facts.append(short_dollars(spent, whole=all(run.priced for run in runs)))
     cells.append(("  " + "   ".join(fact for fact in facts if fact), "dim"))
     return [fit(cells, width)]
 
