@@ -155,7 +155,12 @@ def _import(
         cut = Skipped(f"what is packed in it was not unpacked to the end: {source.cut_off}", 0, True, False, path.name)
         found = chain([cut], found)
     runs = _runs(
-        tally.over(chain(found, _replaced_in(source))), record, key, path.stem, known.name, derive and not dry_run
+        tally.over(chain(found, _replaced_in(source)), derive=derive),
+        record,
+        key,
+        path.stem,
+        known.name,
+        derive and not dry_run,
     )
     first = next(runs, None)
     if first is None:
@@ -239,7 +244,7 @@ class _Tally:
         self._noted_at: dict[str, str] = {}
         self._unread = UnreadTexts()
 
-    def over(self, parts: Iterable[Recording | Skipped]) -> Iterator[Recording]:
+    def over(self, parts: Iterable[Recording | Skipped], *, derive: bool) -> Iterator[Recording]:
         number = 0
         for part in parts:
             if isinstance(part, Recording):
@@ -249,6 +254,8 @@ class _Tally:
                     self._note(_NO_BYTES, f"run {number} ({part.test_name or part.test_id})")
                 for note in part.notes:
                     self._note(note, f"run {number} ({part.test_name or part.test_id})")
+                if derive and (unchecked := DerivedGrader.left_out(part.expected)):
+                    self._note(unchecked, f"run {number} ({part.test_name or part.test_id})")
                 self._unread.look(part)
                 yield part
                 continue

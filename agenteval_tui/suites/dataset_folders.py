@@ -13,7 +13,6 @@ from agenteval_tui.suites.files import decode_utf8, read_bytes
 
 SPLITS_FILE = "dataset_dict.json"
 STATE_FILE = "state.json"
-_MOST = 10_000  # shards
 # As `datasets` and the Hub name them: train-00000-of-00002.parquet, also with a hash before the ending.
 _SHARD = re.compile(r"(?P<split>\w+(?:\.\w+)*)-(?P<number>\d{5})-of-(?P<count>\d{5})(?:-\w+)?\.parquet")
 _SPLIT = re.compile(r"\w+(?:\.\w+)*")
@@ -157,4 +156,4 @@ def _json(path: Path) -> dict[str, Any]:
 
 def _listed(value: dict[str, Any], key: str) -> list[Any]:
     found = value.get(key)
-    return found[:_MOST] if isinstance(found, list) else []
+    return found if isinstance(found, list) else []

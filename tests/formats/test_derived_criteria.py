@@ -195,6 +195,20 @@ def test_targets_of_inspect_pydantic_evals_langsmith_and_assertions_of_promptfoo
             assert [one.criterion for one in failure_causes(store, [row.id])[row.id]] == [name]
 
 
+def test_expectations_that_are_too_many_are_said(imported: Callable[..., Any], store: Store, tmp_path: Path) -> None:
+    asserts = [{"type": "icontains", "value": f"Oslo {number}"} for number in range(60)]
+    document = {"evalId": "e", "results": {"prompts": [], "results": [{
+        "testIdx": 0, "promptIdx": 0, "vars": {"q": "q"}, "provider": {"id": "p"}, "prompt": {"raw": "q", "label": "q"},
+        "response": {"output": "Rome"}, "success": False, "score": 0, "testCase": {"assert": asserts},
+        "gradingResult": {"pass": False, "score": 0, "reason": "no", "componentResults": []},
+    }]}}  # fmt: skip
+    (tmp_path / "many.json").write_text(json.dumps(document), "utf-8")
+    report = import_file(tmp_path / "many.json", store)
+    assert sum("only the first 50 of 60 expectations are checked" in note for note in report.notes) == 1
+    (row,) = store.runs_of_execution(report.execution_id)
+    assert len(derived(store, row)) == 50
+
+
 def test_expected_tools() -> None:
     (one,) = criteria_of_tools(["a", {"name": "b", "input_parameters": {"x": 1}}, 5, {"name": ""}])
     assert one["config_uxon"]["metrics"][0]["calls"] == [{"name": "a"}, {"name": "b", "arguments": {"x": 1}}]

@@ -367,6 +367,21 @@ def test_variables_that_cannot_be_read_are_said(promptfoo: Any, given: str, said
     assert any(said in note for note in found.notes)
 
 
+def test_what_a_configuration_has_too_much_of_is_said(promptfoo: Any, tmp_path: Path) -> None:
+    (tmp_path / "many").mkdir()
+    for number in range(1_001):
+        (tmp_path / "many" / f"{number:04}.json").write_text('{"vars": {"q": "A?"}}', "utf-8")
+    many = {"vars": {"q": [str(one) for one in range(50)], "p": [str(one) for one in range(50)]}}
+    made, found = promptfoo(tests=[many, {"vars": {"q": "Z?"}, "assert": [CONTAINS] * 501}])
+    assert (len(made.tests), len(made.tests[-1].criteria)) == (1_001, 500)
+    assert found.notes[:2] == [
+        "only the first 1,000 of 2,500 combinations of variables became tests",
+        "only the first 500 of 501 assertions of a test became criteria",
+    ]
+    _, found = promptfoo(tests="file://many/*.json")
+    assert found.notes[:1] == ["only the first 1,000 of 1,001 files that match many/*.json were read"]
+
+
 TESTS: list[tuple[Any, list[str], int]] = [
     ("file://tests.yaml", ["Nine?", "Ten?"], 0),
     (["file://tests.yaml", {"vars": {"q": "Mine?"}}], ["Nine?", "Ten?", "Mine?"], 0),

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from msgspec.structs import replace
@@ -45,7 +46,7 @@ class DerivedGrader:
         runs.
         """
         found = []
-        for one in list(expected)[:MOST]:
+        for one in islice(expected, MOST):
             result = compile_criterion(self._spec(one)).check(transcript, variables)
             content_hash = "" if one.get(OF_RUN) else result.criterion_hash
             found.append(replace(result, derived=True, severity="info", weight=0.0, criterion_hash=content_hash))
@@ -53,7 +54,12 @@ class DerivedGrader:
 
     def specs(self, expected: Iterable[Mapping[str, Any]]) -> tuple[CriterionSpec, ...]:
         """The criteria that belong to the test, and not to a single run."""
-        return tuple(self._spec(one) for one in list(expected)[:MOST] if not one.get(OF_RUN))
+        return tuple(self._spec(one) for one in islice(expected, MOST) if not one.get(OF_RUN))
+
+    @staticmethod
+    def left_out(expected: Sequence[Mapping[str, Any]]) -> str:
+        """The note on a run with more expectations than are checked; "" if all are."""
+        return f"only the first {MOST} of {len(expected):,} expectations are checked" if len(expected) > MOST else ""
 
     def _spec(self, one: Mapping[str, Any]) -> CriterionSpec:
         key = json.dumps(one, sort_keys=True, default=str)

@@ -12,6 +12,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import IO, Any
 
 from msgspec import Struct, field
@@ -692,7 +693,10 @@ def results_of(scores: Any, legacy: Any, header: Mapping[str, Any]) -> tuple[Cri
 def _results(name: str, value: Any, said: str) -> Iterator[CriterionResult]:
     if isinstance(value, Mapping | list):
         parts = value.items() if isinstance(value, Mapping) else enumerate(value)
-        for key, one in list(parts)[:_PARTS]:
+        if (more := len(value) - _PARTS) > 0:
+            left = foreign_result(f"{name}: other values", source=SOURCE, reason=f"{more:,} more values were left out")
+            yield replace(left, severity="info")
+        for key, one in islice(parts, _PARTS):
             if not isinstance(one, Mapping | list):
                 yield from _results(f"{name}/{key}", one, said)
             elif one:

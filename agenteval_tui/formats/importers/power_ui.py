@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -86,9 +87,8 @@ def _nested(case: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _beside(path: Path, wanted: str) -> Iterator[list[Mapping[str, Any]]]:
-    for other in sorted(path.parent.glob("*.json"))[:_BESIDE]:
-        if other.resolve() == path.resolve() or wanted not in other.name.upper():
-            continue
+    named = (one for one in sorted(path.parent.glob("*.json")) if wanted in one.name.upper())
+    for other in islice((one for one in named if one.resolve() != path.resolve()), _BESIDE):
         try:
             with Source(other) as source:
                 rows = _rows(read_document(source))[wanted]

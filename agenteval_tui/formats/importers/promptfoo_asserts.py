@@ -36,14 +36,21 @@ ReadFile = Callable[[str], Any]
 
 
 def criteria_of(
-    assertions: Any, *, read: ReadFile = lambda name: None, threshold: float | None = None
+    assertions: Any,
+    *,
+    read: ReadFile = lambda name: None,
+    threshold: float | None = None,
+    note: Callable[[str], None] = lambda said: None,
 ) -> list[dict[str, Any]]:
     """A criterion for each assertion; of a set without a threshold for each of its own.
 
     `threshold`: of their test. promptfoo then looks at nothing but the weighted mean, so that no criterion fails it by
-    itself.
+    itself. `note` is told what is left out.
     """
-    made = list(_criteria(assertions, read, 1.0))[:_MOST]
+    every = list(_criteria(assertions, read, 1.0))
+    made = every[:_MOST]
+    if len(every) > len(made):
+        note(f"only the first {_MOST} of {len(every):,} assertions of a test became criteria")
     if threshold is not None:
         for one in made:
             if one.get("severity") != "info":

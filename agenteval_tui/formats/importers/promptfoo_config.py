@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -151,6 +152,9 @@ def _variables(given: Mapping[str, Any], imported: FoundTests) -> Iterator[dict[
         if isinstance(value, str) and value.startswith("file://"):
             imported.note(f"the variable {key} is in another file ({value}) and was not read")
     rest = {key: value for key, value in given.items() if key not in listed}
+    combinations = math.prod(map(len, listed.values()))
+    if combinations > _COMBINATIONS:
+        imported.note(f"only the first {_COMBINATIONS:,} of {combinations:,} combinations of variables became tests")
     for values in islice(product(*listed.values()), _COMBINATIONS):
         yield {**rest, **dict(zip(listed, values, strict=True))}
 
@@ -247,7 +251,7 @@ class _Adding:
             # What is looked at is not what the agent said, but what a program makes of it.
             assertions = [{**each, "transform": change} if isinstance(each, Mapping) else each for each in assertions]
         threshold = limit if limit is not None and 0 <= limit <= 1 else None
-        made = criteria_of(assertions, read=self._files.value, threshold=threshold)
+        made = criteria_of(assertions, read=self._files.value, threshold=threshold, note=self._found.note)
         scored = one.get("assertScoringFunction") or self._default.get("assertScoringFunction")
         if scored:
             for each in made:
@@ -329,7 +333,10 @@ class Files:
                 return []
             return [path]
         try:
-            hits = sorted(self._folder.glob(name))[:_MOST_FILES]
+            every = sorted(self._folder.glob(name))
+            hits = every[:_MOST_FILES]
+            if len(every) > len(hits):
+                self._found.note(f"only the first {len(hits):,} of {len(every):,} files that match {name} were read")
         except (ValueError, NotImplementedError):
             hits = []
         inside = [hit for hit in hits if hit.is_file() and hit.resolve().is_relative_to(self._folder)]
