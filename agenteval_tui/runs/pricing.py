@@ -75,7 +75,7 @@ class Priced:
     def priced(self, usage: Usage, model: str = "") -> Usage:
         """The usage with its cost, as far as it can be told now. `model` used it; "": the next `named` says which."""
         if usage.cost is not None:
-            if usage.total_tokens is None and not self.whole:  # the agent tells the cost of what it used until now
+            if usage.input_tokens is None and not self.whole:  # the cost of what it used until now
                 self._spent, self._open = [], []
             self._spent.append((usage, usage.cost))
             return usage

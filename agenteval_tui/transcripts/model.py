@@ -135,20 +135,18 @@ class Usage(Struct, frozen=True):
             _sum(self.output_tokens, other.output_tokens),
             _sum(self.cached_tokens, other.cached_tokens),
             _sum(self.reasoning_tokens, other.reasoning_tokens),
-            None
-            if (self.unpriced and other.tokens_told) or (other.unpriced and self.tokens_told)
-            else _sum(self.cost, other.cost),
+            None if self._leaves_unpriced(other) or other._leaves_unpriced(self) else _sum(self.cost, other.cost),
         )
-
-    @property
-    def tokens_told(self) -> bool:
-        """Whether tokens were used, as far as is known."""
-        return bool(self.total_tokens)
 
     @property
     def unpriced(self) -> bool:
         """Whether tokens were used whose cost is not known, or not known of all of them."""
-        return self.cost is None and self.tokens_told
+        return self.cost is None and bool(self.total_tokens)
+
+    def _leaves_unpriced(self, other: Usage) -> bool:
+        """Whether this has tokens that the cost of the other is not for. A cost without input tokens is told of a
+        request whose input tokens came before."""
+        return self.unpriced and bool(other.total_tokens) and (other.cost is None or other.input_tokens is not None)
 
 
 def _sum(one: _Number | None, other: _Number | None) -> _Number | None:

@@ -36,7 +36,7 @@ say(type="tool_result", id="a", result={"n": 1}, duration_ms=5)
 say(type="tool_result", id="a", error="no such thing")
 say(type="text", text="Done.")
 say(type="usage", input_tokens=3, output_tokens=2, cost=0.5)
-say(type="usage", prompt_tokens=1)
+say(type="usage", prompt_tokens=1, cost=0.25)
 say(type="done", model="m", finish_reason="length")
 print("this does not count")
 sys.exit(4)
@@ -69,7 +69,7 @@ async def test_events_become_a_transcript(run_agent: Run, tmp_path: Path) -> Non
     assert (second.arguments, second.malformed, second.result, second.status) == (
         '{"q": ', True, "no such thing", "error"
     )  # fmt: skip
-    assert transcript.usage == Usage(4, 2, cost=0.5)
+    assert transcript.usage == Usage(4, 2, cost=0.75)
 
 
 async def test_the_request_holds_all_there_is(run_agent: Run) -> None:

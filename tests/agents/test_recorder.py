@@ -122,9 +122,11 @@ def test_an_answer_in_the_request_is_not_the_answer_of_the_run() -> None:
 
 def test_usage_of_several_requests_adds_up_and_what_is_unmeasured_stays_so() -> None:
     transcript = record(
-        UsageReported(Usage(10, 2)), UsageReported(Usage(20, 3, cached_tokens=5, cost=0.5)), UsageReported(Usage())
+        UsageReported(Usage(10, 2, cost=0.25)),
+        UsageReported(Usage(20, 3, cached_tokens=5, cost=0.5)),
+        UsageReported(Usage()),
     )
-    assert transcript.usage == Usage(30, 5, 5, None, 0.5)
+    assert transcript.usage == Usage(30, 5, 5, None, 0.75)
 
 
 def test_the_system_prompt_is_in_the_transcript() -> None:

@@ -62,5 +62,6 @@ def test_requests_of_several_models_have_no_cost_unless_each_has_one() -> None:
 
 def test_the_sum_of_a_known_and_an_unknown_cost_is_not_known() -> None:
     assert Usage(1, 1, cost=0.5) + Usage(2, 2) == Usage(2, 2) + Usage(1, 1, cost=0.5) == Usage(3, 3)
+    assert Usage(1) + Usage(None, 1, cost=0.5) == Usage(1, 1, cost=0.5)
     assert Usage(1, 1) + Usage(cost=0.5) == Usage(1, 1, cost=0.5)
     assert Usage(1, 1, cost=0.5) + Usage(0, 0) == Usage(1, 1, cost=0.5)
