@@ -207,10 +207,11 @@ class Recorded(Struct, frozen=True):
 class Captured(Struct, frozen=True):
     """What the agent's models were really asked and answered, as a proxy kept it: what is stored of the run is made of
     it. The conversation that later turns continue stays what the agent told. `tape`: the exchanges as JSON, without
-    keys."""
+    keys. `answers`: the last text of the model is the answer, whatever the agent told."""
 
     transcript: Transcript
     tape: tuple[Mapping[str, Any], ...] = ()
+    answers: bool = False
 
 
 class Seen(Struct, frozen=True):

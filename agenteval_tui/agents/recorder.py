@@ -112,6 +112,7 @@ class Recorder:
         self._error: RunError | None = None
         self._recorded: Transcript | None = None
         self._captured: Transcript | None = None
+        self._captured_answers = False
         self._log = ""
         self._setup: list[Step] = []
         self._notes: list[Note] = []
@@ -164,8 +165,8 @@ class Recorder:
                 self._log = f"{self._log}{text}"[-LOG_KEPT:]
             case Recorded(transcript):
                 self._recorded = transcript
-            case Captured(transcript):
-                self._captured = transcript
+            case Captured(transcript, _, answers):
+                self._captured, self._captured_answers = transcript, answers
             case Done(reason, model):
                 self._end_turn()
                 self._ended, self._finish = self._now, reason
@@ -216,7 +217,7 @@ class Recorder:
         steps = [replace(step, started_ms=at(step.started_ms) or 0.0) for step in found.timing.steps]
         first = told.timing.first_token_ms
         messages, final = found.messages, found.final_output
-        if told.final_output.strip() not in ("", final.strip()):
+        if not self._captured_answers and told.final_output.strip() not in ("", final.strip()):
             final = told.final_output
             messages = (*messages, Message("assistant", final))
         return replace(

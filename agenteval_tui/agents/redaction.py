@@ -77,8 +77,9 @@ class EventRedactor:
                 return PromptSent(self._redactor.transcript(Transcript(messages)).messages)
             case Attached(attachment):
                 return Attached(self._redactor.attachment(attachment))
-            case Captured(transcript, tape):
-                return Captured(self._redactor.transcript(transcript), tuple(self._redactor.data(list(tape))))
+            case Captured(transcript, tape, answers):
+                clean = self._redactor.data(list(tape))
+                return Captured(self._redactor.transcript(transcript), tuple(clean), answers)
             case Seen(transcript):
                 return Seen(self._redactor.transcript(transcript))
             case Recorded(transcript):

@@ -188,13 +188,14 @@ def permission_of(program: Program) -> Permission:
 
 def agent_config(program: Program) -> dict[str, object]:
     """The configuration of this program as an agent of a suite. The program gets no conversation, so it can't continue
-    one."""
+    one. Its answer is what its model said last: what it prints goes to the terminal, and is not recorded."""
     return {
         "kind": "command",
         "command": program.written,
         "input": "text",
         "output": "text",
         "capture": "model",
+        "answer": "model",
     }
 
 

@@ -474,6 +474,19 @@ def test_a_new_test_is_made_of_it_and_grades_the_next_one(cli: Any, model: Any, 
     assert "where-is-my-order-w1-2" in cli("record", "--new", "--suite", "recorded.suite.yaml", *agent()).out
 
 
+def test_a_new_test_and_its_runs_look_at_the_same_answer(cli: Any, model: Any, tmp_path: Path) -> None:
+    """The program prints more than its model said."""
+    assert cli("record", "--new", *agent()).code == 0
+    done = cli("run", "recorded.suite.yaml", "--trust")
+    with Store.open_to_look(directories.history_file(None)) as store:
+        answers = [
+            store.transcript(row.id).final_output
+            for one in store.executions()
+            for row in store.runs_of_execution(one.id)
+        ]
+    assert (done.code, answers) == (0, ["Order W1 is shipped."] * 2)
+
+
 def test_a_key_on_the_command_line_is_stored_nowhere(
     cli: Any, model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

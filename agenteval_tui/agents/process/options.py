@@ -103,6 +103,10 @@ class CommandOptions(AgentOptions):
     max_reply_mb: OutputLimit
     capture: Capture
     cassette: CassetteOption
+    answer: Literal["printed", "model"] = Field(
+        "printed",
+        description="printed: what it prints is its answer; model: what its model said last (with `capture`).",
+    )
 
     @property
     def prefix_problem(self) -> tuple[str, str] | None:
@@ -119,6 +123,8 @@ class CommandOptions(AgentOptions):
     def _right_command(self) -> Self:
         checked_command(self.command, self.shell)
         checked_capture(self.capture, self.cassette)
+        if self.answer == "model" and self.capture != "model" and self.cassette is None:
+            raise ValueError("`answer: model` needs `capture: model`")
         return self
 
 

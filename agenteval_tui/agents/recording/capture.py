@@ -66,6 +66,7 @@ class CapturingAgent:
         self._inner = inner
         self._setup = setup
         self._port: int = getattr(options, "capture_port", None) or 0
+        self._answers = getattr(options, "answer", "") == "model"
         self._options: CassetteOptions | None = cassette_options(getattr(options, "cassette", None))
         self._proxy: Proxy | None = None
         self._recorded: CassetteIndex | None = None
@@ -242,7 +243,7 @@ class CapturingAgent:
         tape = tuple(documents(kept)) if kept.exchanges else ()
         # What nobody has answered yet was broken off: what had come of it may say what it used.
         cut = tuple([one for number, one in enumerate(new, start) if number not in counted])
-        events: list[AgentEvent] = [*used, *self._usage(cut), Captured(found, tape)]
+        events: list[AgentEvent] = [*used, *self._usage(cut), Captured(found, tape, self._answers)]
         if session.misses and (self._options is None or self._options.on_miss == "error"):
             said = session.misses[0].said
             mend = "record it again, or set `on_miss: live` of the cassette"

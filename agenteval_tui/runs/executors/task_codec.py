@@ -100,8 +100,8 @@ def event_data(event: AgentEvent) -> list[Any]:
             return [name, asdict(attachment)]
         case agents.Recorded(transcript) | agents.Seen(transcript):
             return [name, codec.to_json(transcript)]
-        case agents.Captured(transcript, tape):
-            return [name, [codec.to_json(transcript), list(tape)]]
+        case agents.Captured(transcript, tape, answers):
+            return [name, [codec.to_json(transcript), list(tape), answers]]
         case agents.Failed(error, retry, retry_after_s):
             return [name, [asdict(error), retry, retry_after_s]]
     raise TypeError(f"the agent yielded a {name}, which is not an event")
@@ -133,8 +133,8 @@ def read_event(data: Any) -> AgentEvent:
         case "Seen":
             return agents.Seen(codec.from_json(fields))
         case "Captured":
-            transcript, tape = fields
-            return agents.Captured(codec.from_json(transcript), tuple(tape))
+            transcript, tape, answers = fields
+            return agents.Captured(codec.from_json(transcript), tuple(tape), answers)
         case "Failed":
             error, retry, retry_after_s = fields
             return agents.Failed(RunError(**error), bool(retry), retry_after_s)
