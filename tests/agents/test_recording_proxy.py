@@ -349,6 +349,25 @@ async def test_requests_at_the_same_time_stay_within_the_limit() -> None:
     assert most <= 2
 
 
+async def test_a_request_waits_for_the_first_answer_however_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, loop = limited(10), asyncio.get_running_loop()
+    first, second = (
+        session.begin(Question("POST", "openai/v1/chat/completions", body={"model": "m"})) for _ in range(2)
+    )
+    assert await session.answer(first) is None
+    waiting = asyncio.create_task(session.answer(second))
+    await asyncio.sleep(0)
+    real = loop.time
+    monkeypatch.setattr(loop, "time", lambda: real() + 3_600)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not waiting.done()
+    said = {"model": "m", "usage": {"prompt_tokens": 1, "completion_tokens": 1}}
+    first.answered(ExchangeAnswer(200, "application/json", said), live=True)
+    session.end(first)
+    assert await waiting is None
+
+
 async def test_packed_answers_are_passed_on_as_they_are_and_read() -> None:
     packed = gzip.compress(json.dumps(SAID).encode())
     answer = Answer(pieces=[packed], headers={"content-encoding": "gzip"})
