@@ -244,7 +244,7 @@ class _Tally:
         self._noted_at: dict[str, str] = {}
         self._unread = UnreadTexts()
 
-    def over(self, parts: Iterable[Recording | Skipped], *, derive: bool) -> Iterator[Recording]:
+    def over(self, parts: Iterable[Recording | Skipped], *, derive: bool = False) -> Iterator[Recording]:
         number = 0
         for part in parts:
             if isinstance(part, Recording):
