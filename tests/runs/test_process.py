@@ -388,9 +388,9 @@ async def test_what_was_killed_is_resumed_in_a_process_of_its_own(begin: Callabl
 async def test_executions_are_found_by_what_people_type(begin: Callable[..., Live]) -> None:
     with pytest.raises(AgentevalError, match="no execution is running"):
         find("last")
-    first = await asyncio.to_thread(begin, total_ms=12_000)
+    first = await asyncio.to_thread(begin, total_ms=120_000)
     assert find() == find(first.execution.lower()) == find(first.execution[:20]) == first
-    second = await asyncio.to_thread(begin, total_ms=12_000)
+    second = await asyncio.to_thread(begin, total_ms=120_000)
     assert find("last") == second
     assert find(first.execution) == first
     with pytest.raises(AgentevalError, match="more than one execution is running") as raised:
