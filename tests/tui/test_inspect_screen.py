@@ -379,8 +379,9 @@ async def test_who_writes_a_config_has_half_of_the_width(fresh: tuple[Path, Path
         assert pane.size.width == narrow
 
 
-async def test_at_80_columns_it_is_seen_that_keys_are_typed_into_the_config(
-    fresh: tuple[Path, Path, list[str]],
+@pytest.mark.parametrize("way", ["e", "enter"])
+async def test_at_80_columns_it_is_seen_whether_keys_are_typed_into_the_config(
+    fresh: tuple[Path, Path, list[str]], way: str
 ) -> None:
     suites, db, runs = fresh
     app = app_on(suites, db)
@@ -391,16 +392,60 @@ async def test_at_80_columns_it_is_seen_that_keys_are_typed_into_the_config(
         screen = app.screen
         assert isinstance(screen, InspectScreen)
         while screen.pane != "config":
-            assert "typing" not in text_of(app)
             await pilot.press("tab")
             await settle(pilot)
+        before = screen.config.editor.text
+        assert '"type": "ToolCheck"' in text_of(app)
+        assert "[config_uxon]" in text_of(app), "who goes through the panes looks at it"
+        assert "e edit" in text_of(app)
+        await pilot.press("down", "pagedown", "j", "x")
+        assert screen.config.editor.text == before
+        await pilot.press("5")
+        await until(pilot, lambda: app.screen is not screen)
+        assert screen.config.editor.text == before, "a number goes to its screen"
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        assert screen.pane == "config"
+        await pilot.press(way)
+        await settle(pilot)
         assert "[config_uxon: typing]" in text_of(app)
         assert "esc stop typing" in text_of(app)
-        before = screen.config.editor.text
         await pilot.press("5")
         await settle(pilot)
         assert app.screen is screen
         assert screen.config.editor.text == "5" + before
+        await pilot.press("escape")
+        await settle(pilot)
+        assert "typing" not in text_of(app)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (140, 45)])
+async def test_a_long_config_is_scrolled_by_who_looks_at_it(
+    fresh: tuple[Path, Path, list[str]], size: tuple[int, int]
+) -> None:
+    suites, db, runs = fresh
+    app = app_on(suites, db)
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        app.inspect(runs[0])
+        await settle(pilot)
+        screen = app.screen
+        assert isinstance(screen, InspectScreen)
+        editor = screen.config.editor
+        editor.load("{\n" + "# a line\n" * 200 + "}\n")
+        await settle(pilot)
+        while screen.pane != "config":
+            await pilot.press("tab")
+            await settle(pilot)
+        for key, down in (("down", 1), ("j", 1), ("k", -1), ("up", -1), ("pagedown", editor.size.height)):
+            before = editor.scroll_offset.y
+            await pilot.press(key)
+            await settle(pilot)
+            assert editor.scroll_offset.y == before + down
+        await pilot.press("ctrl+u")
+        await settle(pilot)
+        assert 0 < editor.scroll_offset.y < editor.size.height
+        assert not editor.has_focus
 
 
 @pytest.mark.parametrize("size", [(80, 24), (140, 45)])

@@ -11,8 +11,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import Input
 
@@ -349,10 +351,23 @@ MOST_ROWS, TALL_MOST_ROWS = 11, 20
 """Its height else."""
 
 
-class ConfigPane(TitledPane[InspectController]):
-    """Grades after every keystroke: first the open run, then all stored runs. A newer keystroke cancels the work."""
+class ConfigPane(TitledPane[InspectController], can_focus=True):
+    """Grades after every keystroke: first the open run, then all stored runs. A newer keystroke cancels the work.
+
+    Who goes through the panes looks at the config first: the pane itself has the keys, and letters are still commands.
+    The editor gets what is typed when it has the focus.
+    """
 
     NAME = "config"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "look(-1)", "a line up", show=False),
+        Binding("down,j", "look(1)", "a line down", show=False),
+        Binding("pageup", "look_pages(-1)", "a page up", show=False),
+        Binding("pagedown", "look_pages(1)", "a page down", show=False),
+        Binding("ctrl+u", "look_pages(-0.5)", "half a page up", show=False),
+        Binding("ctrl+d", "look_pages(0.5)", "half a page down", show=False),
+        Binding("enter", "type", "type", show=False),
+    ]
 
     @dataclass
     class Judged(Message):
@@ -381,6 +396,15 @@ class ConfigPane(TitledPane[InspectController]):
     def editor(self) -> ConfigEditor:
         """The editor."""
         return self.query_one("#config", ConfigEditor)
+
+    def action_look(self, lines: int) -> None:
+        self.editor.scroll_relative(y=lines, animate=False)
+
+    def action_look_pages(self, pages: float) -> None:
+        self.editor.scroll_relative(y=round(pages * self.editor.size.height), animate=False)
+
+    def action_type(self) -> None:
+        self.editor.focus()
 
     def heading(self) -> Heading:
         state = self._controller

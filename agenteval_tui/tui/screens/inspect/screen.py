@@ -136,6 +136,7 @@ class InspectScreen(FrameScreen):
         self.pane = self.view = self.transcript.NAME
         """The name of the pane that has the keys, and is shown where one is; `view`: of that in the transcript's
         place (one of `INSPECT_TABS`)."""
+        self._typing = False  # whether letters go into the config
         self._places = Places()
         self.tabs = PaneTabs("tabs")
         self.views = PaneTabs("views")
@@ -416,7 +417,7 @@ class InspectScreen(FrameScreen):
         elif state.bench is not None:
             right = ((" · ".join(facts(state.bench)), "dim"), (" ", ""))
         config = f"{EDITED} config_uxon" if state.is_unsaved else "config_uxon"
-        if self.pane == "config":
+        if self._typing:
             config += ": typing"  # keys that go elsewhere in other panes are letters here
         elif self.pane == "difference":
             right = ((self.difference.number, "bold"), (" ", ""))
@@ -460,7 +461,7 @@ class InspectScreen(FrameScreen):
             known = {key for key, _, _ in shown}
             others = [one for one in named_keys("inspect", other, self.agenteval.keymap) if one[0] not in known]
             return [*shown, *others, last][-MOST_KEYS:]
-        if self.pane != "config":
+        if not self._typing:
             named, tools = super().keys(), "evidence" if self.evidence.shows_tool_text else "tool calls"
             *named, last = [(key, tools if do == "tool_text" else word, do) for key, word, do in named]
             return [*[*self._next_step(), *named][: MOST_KEYS - 1], last]
@@ -497,13 +498,16 @@ class InspectScreen(FrameScreen):
         if pane in INSPECT_TABS:
             self._turn_to(pane)
         elif pane in self.panes:
-            self._focus_pane(pane)
+            self._focus_pane(pane, typing=False)
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """Say in the pane's title that it has the keys now."""
         # The focus may have moved on since this event was sent: what counts is where it is now.
-        inside = {"find": "transcript", "branch": "branches"}
+        inside = {"find": "transcript", "branch": "branches", self.config.id: "config"}
         name = (self.focused.id or "") if self.focused else ""
+        if self._typing != (name == "config"):
+            self._typing = not self._typing
+            self._draw_bars()
         pane = inside.get(name, name if name in self.panes else self.pane)
         # Where one pane is shown at a time, hiding a pane moves the focus: there the pane leads, not the focus.
         if pane != self.pane and not self.has_class("narrow"):
@@ -523,9 +527,14 @@ class InspectScreen(FrameScreen):
         if self.controller.bench is not None:
             self.config.draw()
 
-    def _focus_pane(self, name: str) -> None:
+    def _focus_pane(self, name: str, *, typing: bool = True) -> None:
+        """Give a pane the keys. The config gets what is typed, or (not `typing`) is only looked at."""
+        self._typing = typing and name == "config"
         self._set_pane(name)
-        self.query_one(f"#{name}").focus()
+        if name == "config" and not typing:
+            self.config.focus()
+        else:
+            self.query_one(f"#{name}").focus()
 
     def _reveal(self, name: str) -> None:
         """What just came into this pane is to be seen: where one pane is shown at a time, go to it."""
@@ -717,7 +726,7 @@ class InspectScreen(FrameScreen):
         if self.controller.bench is None:
             return  # in the empty editor the next key would be typed
         names = [self.view, self.evidence.NAME, self.config.NAME]
-        self._focus_pane(names[(names.index(self.pane) + step) % len(names)])
+        self._focus_pane(names[(names.index(self.pane) + step) % len(names)], typing=False)
 
     def action_next_pane(self) -> None:
         self._step_pane(1)
@@ -1063,7 +1072,7 @@ class InspectScreen(FrameScreen):
         line = state.saved(saving, loaded)
         self._say(f"Saved {loaded.path.name}:{line}. Press {again_key(self)} to run the test again.")
         if state.bench is saving.bench:
-            self._read_run(state.run_id, criterion=state.criterion_name, edit=self.pane == "config")
+            self._read_run(state.run_id, criterion=state.criterion_name, edit=self._typing)
 
     def _offer_merge(self, diff: str, saving: EditToSave) -> None:
         def answered(put_in: bool | None) -> None:
