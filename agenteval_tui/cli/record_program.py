@@ -364,6 +364,9 @@ def _report(
         out.line((f"and {len(recording.misses) - _MISSES} more", "dim"))
     if not asked:
         out.line(("no request arrived: ", "warn"), NOTHING_SEEN.what)
+    for note in recording.transcript.notes:
+        if note.code == "unrecorded":
+            out.line((one_line(note.said, 200), "warn"))
     if recording.continued:
         known = f"{count(recording.continued, 'answer')} kept from a recording that was cut off"
         invocation.note(f"{known}: not paid for again")

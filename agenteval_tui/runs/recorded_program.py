@@ -731,7 +731,7 @@ def _transcript(exchanges: Sequence[Exchange], session: Session, code: int, took
     elif code != 0:
         said = f"the program ended with exit code {code}" if code > 0 else f"the program was ended by signal {-code}"
         error = RunError("program", said, "run it by hand to see why", ErrorCode.EXIT, {"status": code})
-    notes = found.notes
+    notes = (*found.notes, *session.notes)
     if not exchanges:
         notes = (*notes, NOTHING_SEEN)
     return replace(found, usage=usage, error=error, notes=notes, timing=replace(found.timing, total_ms=took_ms))

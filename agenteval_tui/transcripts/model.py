@@ -202,7 +202,8 @@ class Note(Struct, frozen=True):
     model that the proxy could see (why that may be). no_spans: it sent no span that tells what was said (why that may
     be). open_spans: spans that others belong to did not end (how many). user_turns: the simulated user had not
     ended the conversation when it had spoken as often as it may (how often). partly_priced: the cost of some requests
-    is not known (the sum of the others).
+    is not known (the sum of the others). unrecorded: messages of an MCP server that did not reach the recording (how
+    many, and of which server).
     """
 
     code: str
@@ -226,6 +227,7 @@ _NOTES = {
     "no_spans": "the transcript is what the agent told, no span said more: {what}",
     "open_spans": "its trace is not whole, calls may be missing: {what}",
     "user_turns": "the simulated user did not end the conversation: it reached max_turns ({what})",
+    "unrecorded": "not recorded, because the recording did not answer in time: {what}",
     "partly_priced": "the cost is at least {what}: the price of some requests is not known",
 }
 

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -234,6 +235,45 @@ async def test_without_a_recording_it_only_passes_on() -> None:
     for base in ("", "http://127.0.0.1:9/gone"):
         heard, _ = await through(lambda: Pipes(answered), base, sent, 4)
         assert heard == [line for one in sent for line in answered(one)]
+
+
+async def test_a_recording_that_does_not_answer_for_a_while_goes_on_and_says_what_it_missed() -> None:
+    session, first = Session(), True
+    proxy = Proxy({})
+    await proxy.start()
+    base = urlsplit(proxy.open(session))
+
+    async def front(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal first
+        if first:  # it takes the request, and never answers
+            first = False
+            await reader.read()
+        else:
+            other, behind = await asyncio.open_connection(base.hostname, base.port)
+            await asyncio.gather(pump(reader, behind), pump(other, writer))
+        writer.close()
+
+    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65_536):
+            writer.write(data)
+            await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(front, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    recorder = Recorder(f"http://127.0.0.1:{port}{base.path}/mcp", "shop", patience_s=0.2)
+    try:
+        assert (await asyncio.to_thread(recorder.asked, "ping", None)).request is None
+        what = await asyncio.to_thread(recorder.asked, "tools/list", None)
+        assert what.request == 0
+        await asyncio.to_thread(recorder.answered, 0, {"result": {}})
+        assert [one.question.title for one in session.exchanges()] == ["tools/list mcp/shop"]
+        assert [note.said for note in session.notes] == [
+            "not recorded, because the recording did not answer in time: 1 message of shop"
+        ]
+    finally:
+        server.close()
+        await proxy.close()
 
 
 async def test_from_the_first_other_request_on_the_server_is_asked_and_introduced_to_the_program() -> None:

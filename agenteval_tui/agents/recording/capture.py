@@ -239,6 +239,7 @@ class CapturingAgent:
         if not exchanges:
             return [*usage, Noted(NOTHING_SEEN), end]
         found = transcript_of(exchanges)
+        found = replace(found, notes=(*found.notes, *session.notes))
         kept = Cassette(tuple([one for one in exchanges if not one.refused]))
         tape = tuple(documents(kept)) if kept.exchanges else ()
         # What nobody has answered yet was broken off: what had come of it may say what it used.

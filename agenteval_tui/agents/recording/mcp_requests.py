@@ -51,6 +51,16 @@ class ToldAnswer(Struct, frozen=True, tag="answer"):
     said: dict[str, Any]
 
 
+class ToldMissed(Struct, frozen=True, tag="missed"):
+    """What a shim tells once the recording answers again: how many messages of its server it could not tell."""
+
+    server: str
+    count: int
+
+
+Told = ToldRequest | ToldAnswer | ToldMissed
+
+
 class WhatToDo(Struct, frozen=True, omit_defaults=True):
     """What a shim is told: to give an `answer` (after a while), or to ask the server and tell what it said to the
     request of this number."""

@@ -14,23 +14,35 @@ from typing import IO, Any, BinaryIO, Protocol
 from urllib.parse import urlsplit
 
 from agenteval_tui.agents.recording.exchange import encoded
-from agenteval_tui.agents.recording.mcp_requests import ToldAnswer, ToldRequest, WhatToDo, from_wire, to_wire
+from agenteval_tui.agents.recording.mcp_requests import (
+    Told,
+    ToldAnswer,
+    ToldMissed,
+    ToldRequest,
+    WhatToDo,
+    from_wire,
+    to_wire,
+)
 
 _LARGEST = 32_000_000  # a longer line goes through untold
 _INITIALIZE, _INITIALIZED = "initialize", "notifications/initialized"
 _PATIENCE_S = 30.0  # for an answer of the recording
+_RETRY_S = 1.0  # for an answer of a recording that did not answer the last time
 
 
 class Recorder:
     """The recording that a shim tells what it sees. `address`: where it is, "" for none. `keys`: what must not be
-    stored. One that does not answer (any more) is not told anything further."""
+    stored. If it does not answer within `patience_s` seconds, it is asked again with the next message, and told how
+    many it missed."""
 
-    def __init__(self, address: str, server: str, keys: Sequence[str] = ()) -> None:
+    def __init__(self, address: str, server: str, keys: Sequence[str] = (), *, patience_s: float = _PATIENCE_S) -> None:
         self._address = urlsplit(address)
         self._server = server
         self._keys = tuple(keys)
+        self._patience_s = patience_s
         self._there = bool(address)
         self._wire: http.client.HTTPConnection | None = None
+        self._missed = 0
         self._alone = threading.Lock()
 
     def asked(self, method: str, params: Any) -> WhatToDo:
@@ -41,7 +53,12 @@ class Recorder:
         """The server answered the request of this number."""
         self._tell(ToldAnswer(request, dict(said)))
 
-    def _tell(self, told: ToldRequest | ToldAnswer) -> WhatToDo:
+    def close(self) -> None:
+        """Tell how many messages the recording missed, if it answers again."""
+        with self._alone, suppress(OSError, ValueError, http.client.HTTPException):
+            self._tell_missed()
+
+    def _tell(self, told: Told) -> WhatToDo:
         with self._alone:
             if not self._there:
                 return WhatToDo()
@@ -50,18 +67,37 @@ class Recorder:
             except RecursionError:
                 return WhatToDo()  # nested too deep to be kept: it goes through untold
             try:
-                if self._wire is None:
-                    host, port = self._address.hostname or "", self._address.port
-                    self._wire = http.client.HTTPConnection(host, port, timeout=_PATIENCE_S)
-                self._wire.request("POST", self._address.path, said)
-                reply = self._wire.getresponse()
-                data = reply.read()
-                if reply.status != 200:
-                    raise OSError(data.decode(errors="replace"))
-                return from_wire(data, WhatToDo)
+                self._tell_missed()
+                return self._send(said)
             except (OSError, ValueError, http.client.HTTPException):
-                self._there = False
+                self._missed += 1
                 return WhatToDo()
+
+    def _tell_missed(self) -> None:
+        if self._missed:
+            self._send(to_wire(ToldMissed(self._server, self._missed)))
+            self._missed = 0
+
+    def _send(self, said: bytes) -> WhatToDo:
+        """What the recording answers. Raises OSError, ValueError or HTTPException if it gives no answer."""
+        try:
+            if self._wire is None:
+                patience = min(_RETRY_S, self._patience_s) if self._missed else self._patience_s
+                host, port = self._address.hostname or "", self._address.port
+                self._wire = http.client.HTTPConnection(host, port, timeout=patience)
+            self._wire.request("POST", self._address.path, said)
+            reply = self._wire.getresponse()
+            data = reply.read()
+            if reply.status != 200:
+                raise OSError(data.decode(errors="replace"))
+            if self._wire.sock is not None:
+                self._wire.sock.settimeout(self._patience_s)
+            return from_wire(data, WhatToDo)
+        except (OSError, ValueError, http.client.HTTPException):
+            if self._wire is not None:
+                self._wire.close()
+            self._wire = None
+            raise
 
 
 class StartedServer(Protocol):
@@ -106,6 +142,12 @@ class Shim:
 
     def run(self) -> int:
         """Pass on until one side ends; gives the server's exit code."""
+        try:
+            return self._passed_on()
+        finally:
+            self._recorder.close()
+
+    def _passed_on(self) -> int:
         for line in iter(self._in.readline, b""):
             self._from_program(line)
         if self._server is None or self._pump is None:

@@ -21,8 +21,9 @@ from agenteval_tui.agents.http.loopback_server import LoopbackServer, ServedRequ
 from agenteval_tui.agents.recording.exchange import STREAM, Answer, Question, events_of, received
 from agenteval_tui.agents.recording.keys import sent_keys
 from agenteval_tui.agents.recording.mcp_requests import (
+    Told,
     ToldAnswer,
-    ToldRequest,
+    ToldMissed,
     WhatToDo,
     answer_of,
     from_wire,
@@ -144,7 +145,10 @@ class Proxy:
         if told is None:
             await client.refuse(400, "this is not what the shim of an MCP server tells")
             return
-        if isinstance(told, ToldAnswer):
+        if isinstance(told, ToldMissed):
+            session.miss(told.server, told.count)
+            reply = WhatToDo()
+        elif isinstance(told, ToldAnswer):
             exchange = session.open_exchange(told.request)
             if exchange is not None:
                 exchange.answered(answer_of(told.said, session.now_ms - exchange.started_ms), live=True)
@@ -209,9 +213,9 @@ class _UnreachableError(Exception):
     pass
 
 
-def _told(body: bytes) -> ToldRequest | ToldAnswer | None:
+def _told(body: bytes) -> Told | None:
     try:
-        told: ToldRequest | ToldAnswer = from_wire(body, ToldRequest | ToldAnswer)  # type: ignore[arg-type]  # mypy takes no union here
+        told: Told = from_wire(body, Told)  # type: ignore[arg-type]  # mypy takes no union here
         return told
     except ValueError:
         return None

@@ -14,7 +14,8 @@ from agenteval_tui.agents.recording.mcp_requests import is_mcp
 from agenteval_tui.agents.recording.playback import Miss
 from agenteval_tui.agents.recording.protocols import error_answer, used_by
 from agenteval_tui.core.limits import require_limit
-from agenteval_tui.transcripts.model import Usage
+from agenteval_tui.core.numbers import count
+from agenteval_tui.transcripts.model import Note, Usage
 
 MISSING = 404
 """The status of a request that is not in the cassette: clients do not ask again after it."""
@@ -82,6 +83,8 @@ class Session:
         """Models whose price is not known."""
         self.uncounted: dict[str, int] = {}
         """Models that answered without a count of tokens, and how often. The cost of these answers is not known."""
+        self.missed: dict[str, int] = {}
+        """How many messages of MCP servers (by name) did not reach the recording."""
         self._answers = answers
         self._on_miss = on_miss
         self._keys = set(keys)
@@ -108,6 +111,21 @@ class Session:
         if new:
             self._keys |= new
             self._redactor = KeyRedactor(self._keys)
+
+    def miss(self, server: str, messages: int) -> None:
+        """Note that messages of an MCP server did not reach the recording."""
+        self.missed[server] = self.missed.get(server, 0) + max(messages, 0)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What the run must say of its recording."""
+        return tuple(
+            [
+                Note("unrecorded", f"{count(many, 'message')} of {server}")
+                for server, many in self.missed.items()
+                if many
+            ]
+        )
 
     def begin(self, question: Question) -> OpenExchange:
         """Add a new request."""
