@@ -169,7 +169,13 @@ class ExecutionView:
         self.ended = None
 
     def _added(self, event: RunAdded) -> None:
-        if self.planned is None or event.ref.run in self.runs:
+        if self.planned is None:
+            return
+        known = self.runs.get(event.ref.run)
+        if known is not None:  # its names were a guess
+            runs = tuple([event.ref if ref.run == event.ref.run else ref for ref in self.planned.runs])
+            self.planned = replace(self.planned, runs=runs)
+            self.runs[event.ref.run] = known.copy(event.ref)
             return
         self.planned = replace(self.planned, runs=(*self.planned.runs, event.ref))
         self.runs[event.ref.run] = RunState(event.ref)

@@ -168,7 +168,10 @@ def test_a_trace_is_shown_while_it_grows_and_stored_when_it_is_complete(store: S
         assert not found.heard, "its first span has not come"
         found.post(request(ROOT))
         found.until(lambda: found.heard)
-        assert found.view.runs[run].status == "skipped"
+        state, planned = found.view.runs[run], found.view.planned
+        assert (state.status, state.ref.agent, state.ref.test) == ("skipped", "support", "Cancel-order-W77")
+        assert planned is not None
+        assert planned.runs == (state.ref,), "the names before its first span came were a guess"
     (row,) = store.runs_of_execution(found.listener.execution)
     assert (row.id, row.suite_name, row.test_id, row.agent) == (run, "desk", "Cancel-order-W77", "support")
     transcript = store.transcript(run)

@@ -201,13 +201,14 @@ class Listener:
         run = self._known.get(trace.id)
         if run is None:
             run = self._begin(trace, recording)
+        elif not run.stored:
+            self._rename(run, trace, _named(recording, trace))
         run.state.parts, run.state.dropped = last_parts(recording.transcript)
         self._events.tell(RunShown, run.state.copy())
 
     def _begin(self, trace: OpenTrace, recording: Recording) -> _Run:
         planned = self._planned(trace, _named(recording, trace))
-        ref = RunRef(planned.id, planned.test_id, planned.test_name, planned.variation, 0, planned.repetition,
-                     planned.agent, planned.suite_name)  # fmt: skip
+        ref = _ref(planned)
         started = now_ms()
         run = self._known[trace.id] = _Run(planned, RunState(ref, "running", 1, started))
         self._begun += 1
@@ -231,7 +232,7 @@ class Listener:
         again = run.stored
         kept = storable(_named(recording, trace))
         if not again:
-            run.planned = self._planned_anew(run.planned, trace, kept)
+            self._rename(run, trace, kept)
             await asyncio.wrap_future(self._store.add_runs(self.execution, [run.planned]))
         notes = kept.notes
         if trace.left_out:
@@ -242,6 +243,14 @@ class Listener:
         self.runs += not again
         self._tell_end(run, ended, again)
         self._on_run(HeardRun(trace.id, run.planned, ended, notes, again))
+
+    def _rename(self, run: _Run, trace: OpenTrace, named: Recording) -> None:
+        """Give the run the names that the trace has now, and tell the watchers if they are new."""
+        run.planned = self._planned_anew(run.planned, trace, named)
+        ref = _ref(run.planned)
+        if ref != run.state.ref:
+            run.state = replace(run.state, ref=ref)
+            self._events.tell(RunAdded, ref)
 
     def _planned_anew(self, before: PlannedRun, trace: OpenTrace, named: Recording) -> PlannedRun:
         """The first span, which comes last, has the names of test and agent: what was shown until now was a guess."""
@@ -291,6 +300,11 @@ class Listener:
             warnings=verdict.warnings,
             why=verdict_sentence(verdict) if recording.transcript.error is None else ended.why,
         )
+
+
+def _ref(planned: PlannedRun) -> RunRef:
+    return RunRef(planned.id, planned.test_id, planned.test_name, planned.variation, 0, planned.repetition,
+                  planned.agent, planned.suite_name)  # fmt: skip
 
 
 class _Run(Struct):
