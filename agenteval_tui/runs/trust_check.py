@@ -37,7 +37,7 @@ from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.plan.variation import deep_merge
 from agenteval_tui.suites.datasets import dataset_files
-from agenteval_tui.suites.discover import discover
+from agenteval_tui.suites.discover import is_suite_name
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.suites.model import AgentConfig
 
@@ -133,8 +133,8 @@ def files_of(folder: Path) -> tuple[Path, ...]:
 
     found: dict[Path, None] = {}
     try:
-        paths = list(discover([folder]))
-    except AgentevalError:
+        paths = sorted(path for path in folder.iterdir() if is_suite_name(path.name) and path.is_file())
+    except OSError:
         return ()
     for path in paths:
         try:

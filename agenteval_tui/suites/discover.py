@@ -10,6 +10,9 @@ from agenteval_tui.core.errors import AgentevalError
 
 ENDINGS = (".suite.yaml", ".suite.yml")
 NAMES = ("suite.yaml", "suite.yml")
+MOST_FOLDERS = 50_000
+"""Folders that are searched below one."""
+_OF_SYSTEM = (Path("/proc"), Path("/sys"), Path("/dev"))
 _SKIPPED = {"node_modules", "__pycache__", "site-packages"}
 
 
@@ -18,12 +21,24 @@ def is_suite_name(name: str) -> bool:
     return not name.startswith(".") and (name in NAMES or name.endswith(ENDINGS))
 
 
+def require_project(folder: Path) -> None:
+    """Raises `AgentevalError` for the root of the file system, and for a folder of the operating system."""
+    real = folder.resolve()
+    if real == Path(real.anchor):
+        what = "the root of the file system"
+    elif any(real.is_relative_to(one) for one in _OF_SYSTEM):
+        what = "a folder of the operating system"
+    else:
+        return
+    raise AgentevalError(f"this is {what}, not a project", where=str(folder), mend="name the folder of your suites")
+
+
 def discover(paths: Iterable[Path | str]) -> list[Path]:
     """The suite files at `paths`, sorted within each (a folder's own first), none twice.
 
     A file is taken whatever its name. In a folder all suites below it are found; hidden folders are passed over, and
     links are followed, each real folder once. A folder without suites adds nothing. Raises `AgentevalError` when a
-    path does not exist.
+    path does not exist, when a folder can't be a project's, and when too many folders are below it.
     """
     found: dict[str, Path] = {}
     for given in paths:
@@ -40,6 +55,7 @@ def discover(paths: Iterable[Path | str]) -> list[Path]:
 
 
 def _below(folder: Path) -> list[Path]:
+    require_project(folder)
     suites: list[Path] = []
     visited: set[tuple[int, int]] = set()
     for here, folders, files in os.walk(folder, followlinks=True):
@@ -49,6 +65,12 @@ def _below(folder: Path) -> list[Path]:
             folders.clear()
             continue
         visited.add((state.st_dev, state.st_ino))
+        if len(visited) > MOST_FOLDERS:
+            raise AgentevalError(
+                f"there are more than {MOST_FOLDERS:,} folders below this one",
+                where=str(folder),
+                mend="name the folder of your suites",
+            )
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
         suites.extend(Path(here) / name for name in files if is_suite_name(name))
     return sorted((path for path in suites if path.is_file()), key=_place)

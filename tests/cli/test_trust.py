@@ -67,3 +67,15 @@ def test_on_a_terminal_it_is_asked_once(program: Path, answer: str, code: int, t
         terminal.wait_for_end()
         assert terminal.exit_code() == code, terminal.text
     assert Trust.load().is_trusted(program.parent) is trusted
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [("/", "this is the root of the file system, not a project"),
+     ("/dev/null", "this is not a folder"),
+     ("/proc/self/status", "this is a folder of the operating system, not a project")],
+)  # fmt: skip
+def test_what_is_not_a_project_is_not_trusted(cli: Any, path: str, words: str) -> None:
+    done = cli("trust", path)
+    assert (done.code, words in done.err) == (2, True)
+    assert cli("trust", "--list", "--json").json("trust")["folders"] == []

@@ -37,6 +37,27 @@ def test_suites_are_found_sorted_and_once(tmp_path: Path) -> None:
         discover([tmp_path / "nowhere"])
 
 
+@pytest.mark.parametrize(
+    ("path", "what"),
+    [("/", "the root of the file system"), ("/proc/self", "a folder of the operating system"),
+     ("/dev", "a folder of the operating system")],
+)  # fmt: skip
+def test_what_cannot_be_a_project_is_refused(path: str, what: str) -> None:
+    with pytest.raises(AgentevalError) as caught:
+        discover([path])
+    assert caught.value.sentence == f"{path}: this is {what}, not a project (name the folder of your suites)"
+
+
+def test_a_folder_with_too_many_folders_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agenteval_tui.suites.discover.MOST_FOLDERS", 3)
+    for name in ("a", "b"):
+        write(tmp_path / name / "one.suite.yaml")
+    assert len(discover([tmp_path])) == 2
+    (tmp_path / "c").mkdir()
+    with pytest.raises(AgentevalError, match="there are more than 3 folders below this one"):
+        discover([tmp_path])
+
+
 def test_ten_thousand_tests_in_one_folder(tmp_path: Path) -> None:
     for number in range(100):
         lines = "".join(TEST % (100 * number + one) for one in range(100))

@@ -12,6 +12,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.documents.listings import TrustedFolder, TrustedFolders
 from agenteval_tui.runs.trust_check import files_of
+from agenteval_tui.suites.discover import require_project
 from agenteval_tui.suites.trust import FolderTrust, Trust
 
 
@@ -50,7 +51,11 @@ def command(invocation: Invocation, path: Path | None, listed: bool, forget: Pat
 def _folder(path: Path) -> Path:
     if not path.exists():
         raise AgentevalError("there is no such folder", where=str(path), mend="check the path")
-    return path if path.is_dir() else path.resolve().parent
+    if not path.is_dir() and not path.is_file():
+        raise AgentevalError("this is not a folder", where=str(path), mend="name the folder of your suites")
+    folder = path if path.is_dir() else path.resolve().parent
+    require_project(folder)
+    return folder
 
 
 def _list(invocation: Invocation, trust: Trust, as_json: bool) -> None:

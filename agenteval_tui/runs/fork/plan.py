@@ -139,7 +139,10 @@ def _imported(row: RunRow, agent: str, user_agents: Mapping[str, AgentConfig] | 
     """What a run that came from elsewhere, or that was recorded without a test, is continued with by an agent: of the
     suites in the current folder, or the user's. Raises `AgentevalError` where there is none of that name."""
     mine = load_agents(config_dir()) if user_agents is None else user_agents
-    suites = [one for one in load_suites([Path()], keep_unreadable=True) if one.suite is not None]
+    try:
+        suites = [one for one in load_suites([Path()], keep_unreadable=True) if one.suite is not None]
+    except AgentevalError:
+        suites = []  # the current folder is not a project
     having = [one for one in suites if one.suite is not None and agent in one.suite.agents]
     suite, folder = (having[0].suite, Path(having[0].key).parent) if having else (None, config_dir())
     ref = RunRef(row.id, row.test_id, row.test_name, "", row.row, 1, agent, row.suite_name, row.row_key)
