@@ -293,7 +293,7 @@ class RunProgress:
         if view.eta_s is not None and view.eta_s >= 1:
             figures.append(f"about {duration(1000 * view.eta_s)} left")
         if view.progress is not None and (cost := view.progress.total_cost):
-            figures.append(dollars(cost))
+            figures.append(dollars(cost, whole=view.priced))
         if self.retries:
             figures.append("1 retry" if self.retries == 1 else f"{self.retries} retries")
         figures += [f"{one_line(value.agent, 20)} throttled to {value.limit}" for value in self._throttled.values()]

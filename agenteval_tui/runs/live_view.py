@@ -144,6 +144,14 @@ class ExecutionView:
             return event.state.ref.run
         return event.ref.run if isinstance(event, RunAdded) else getattr(event, "run", "")
 
+    @property
+    def priced(self) -> bool:
+        """Whether the cost of all runs is known, as far as their tokens are."""
+        return all(
+            run.cost is not None or run.cached or not (run.input_tokens or run.output_tokens)
+            for run in self.runs.values()
+        )
+
     def snapshot(self) -> Snapshot:
         """Everything up to now, for a watcher that comes later. Needs the `Planned` event first (else ValueError)."""
         if self.planned is None:

@@ -306,3 +306,6 @@ def test_what_simulated_users_took_is_beside_what_agents_took() -> None:
     assert "$0.75" in line
     assert "users 400 tokens $0.25" in line
     assert spent_text(view) == "cost $0.75"
+    run = next(iter(view.runs.values()))
+    run.input_tokens, run.cost = 5, None
+    assert spent_text(view) == "cost at least $0.75"

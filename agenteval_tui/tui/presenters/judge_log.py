@@ -70,7 +70,8 @@ def asked_summary(replies: Sequence[StoredReply], attempts: Sequence[FailedAttem
     parts = []
     if replies:
         costs = [one.reply.cost for one in replies if one.reply.cost is not None]
-        paid = f", {short_dollars(sum(costs))}" if costs else ""
+        whole = all(one.reply.cost is not None or not one.reply.input_tokens for one in replies)
+        paid = f", {short_dollars(sum(costs), whole=whole)}" if costs else ""
         parts.append(f"{count(len(replies), 'reply')}{paid}")
     if attempts:
         parts.append(count(len(attempts), "failed attempt"))

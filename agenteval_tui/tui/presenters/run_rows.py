@@ -205,6 +205,8 @@ def spent_text(view: ExecutionView) -> str:
     known = None if view.progress is None else view.progress.total_cost
     if known is None:
         return "cost not known"
+    if not view.priced:
+        return f"cost at least {short_dollars(known)}" if short_dollars(known) else "cost not known"
     return f"cost {short_dollars(known)}" if known else "cost nothing"
 
 
