@@ -63,7 +63,13 @@ class Watcher:
         for execution in self.ps["executions"]:
             # No run has told yet what it used, or one has told that it was nothing: which, is a matter of the moment.
             execution.update({key: execution[key] or 0 for key in ("input_tokens", "output_tokens")})
-        until(lambda: bool(self._first(path)["states"][0].get("parts")))  # what it said before it waits has come
+
+        def has_begun() -> bool:
+            """Whether what it said before it waits has come, and the first figures, which are sent now and then."""
+            snapshot = self._first(path)
+            return bool(snapshot["states"][0].get("parts") and snapshot.get("progress"))
+
+        until(has_begun)
         with socket.socket(socket.AF_UNIX) as connected:
             connected.settimeout(UNTIL_S)
             connected.connect(str(path))
