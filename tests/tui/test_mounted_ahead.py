@@ -65,7 +65,7 @@ async def test_it_shows_the_same(samples: Path, size: tuple[int, int], monkeypat
             await settle(pilot)
             if is_ahead:
                 screen = await ahead(pilot)
-                assert is_there(screen)
+                assert is_there(screen) == mounting.MOUNTS_UNSEEN
                 assert isinstance(screen, EditorScreen)
                 assert screen.controller.overview is None, "it reads nothing before it is shown"
             texts.append(await shown(pilot))

@@ -19,7 +19,7 @@ from textual.app import App
 from textual.message import Message
 from textual.widget import Widget
 
-from agenteval_tui.tui.terminal.textual_support import has
+from agenteval_tui.tui.terminal.textual_support import has, is_known
 
 W = TypeVar("W", bound=Widget)
 
@@ -29,6 +29,7 @@ STANDS_ON: dict[str, str] = {
     "textual.app:App._prune": "be1dc93ca461",
     "textual.message_pump:MessagePump._dispatch_message": "f2be0916fb2d",
     "textual.message_pump:MessagePump._pre_process": "f9bc326248dc",
+    "textual.screen:Screen._refresh_layout": "889715478130",
     "textual.widget:Widget._compose": "7d97d9452e2c",
     "textual.widget:Widget.mount": "3da6fbf0df70",
 }
@@ -36,10 +37,10 @@ STANDS_ON: dict[str, str] = {
 
 DISPATCHES = has("textual.message_pump:MessagePump._dispatch_message", "self message")
 """Is a widget told everything through a method that can be replaced?"""
-MOUNTS_UNSEEN = has("textual.app:App._get_screen", "screen is_running _register") and has(
-    "textual.app:App._load_screen_css", "screen"
+MOUNTS_UNSEEN = is_known(
+    ("textual.app:App._get_screen", "textual.app:App._load_screen_css", "textual.screen:Screen._refresh_layout")
 )
-"""Can a screen be mounted that is not shown?"""
+"""Can a screen be mounted that is not shown? It only appears sooner then."""
 LOOK_S = 0.01
 
 _OF_ITS_LIFE = (
