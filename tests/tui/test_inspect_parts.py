@@ -91,7 +91,7 @@ def test_questions_and_replies_are_shown_as_they_were_sent(width: int) -> None:
     assert "700 numbers" in shown
     assert shown.index("Mine") < shown.index("Other"), "the open criterion's first"
     assert "attempt 1 failed" in shown
-    assert asked_summary(replies, attempts) == "3 replies, $0.25; 1 failed attempt"
+    assert asked_summary(replies, attempts) == "3 replies, ≥$0.25; 1 failed attempt"
     assert asked_summary((), ()) == ""
     assert json.loads(entries[0].text.partition("\n\n")[0])["target"] == "tone"
 
