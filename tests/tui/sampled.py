@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
-from shop import copy_samples, run_samples, settle, until
+from shop import copy_history, copy_samples, run_samples, settle, until
 from textual.pilot import Pilot
 
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
@@ -27,7 +26,7 @@ def fresh(samples: tuple[Path, Path], tmp_path: Path) -> tuple[Path, Path]:
     """The same suites, and a copy of the history that a test may change."""
     suites, db = samples
     mine = tmp_path / "history.db"
-    shutil.copy(db, mine)
+    copy_history(db, tmp_path)
     return suites, mine
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shutil
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -54,6 +56,14 @@ def run_samples(suites: Path, db: Path, *, tests: tuple[str, ...] = ()) -> str:
             store.close()
 
     return asyncio.run(work())
+
+
+def copy_history(db: Path, folder: Path) -> Path:
+    """A copy in this folder. Of the file alone it would lack what is still beside it, in the log of writes."""
+    copy = folder / db.name
+    with contextlib.closing(sqlite3.connect(db)) as source, contextlib.closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
+    return copy
 
 
 def app_on(suites: Path, db: Path, **options: str) -> AgentevalApp:

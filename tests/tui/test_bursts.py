@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from sampled import fresh, samples
-from shop import app_on, press_at_once, screen_of, settle, text_of, until
+from shop import app_on, copy_history, press_at_once, screen_of, settle, text_of, until
 from textual import events
 from textual.widgets import Input
 
@@ -50,7 +50,7 @@ async def played(samples: tuple[Path, Path], folder: Path, keys: list[str], *, a
     for kept in (here, directories.data_dir()):
         shutil.rmtree(kept, ignore_errors=True)
     shutil.copytree(samples[0], here / "suites")
-    shutil.copy(samples[1], here / "history.db")
+    copy_history(samples[1], here)
     app = app_on(here / "suites", here / "history.db")
     async with app.run_test(size=(140, 45)) as pilot:
         await settle(pilot)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
-from shop import app_on, copy_samples, run_samples, settle, text_of, until
+from shop import app_on, copy_history, copy_samples, run_samples, settle, text_of, until
 from test_writing_once import Held, again
 from textual.pilot import Pilot
 
@@ -104,7 +103,7 @@ async def test_another_agent_continues_at_its_own_price(
         "agents:\n  dear: {kind: demo, version: v2, price: {input: 1000, output: 1000}}\n",
         "utf-8",
     )
-    shutil.copy(forked / "history.db", tmp_path)
+    copy_history(forked / "history.db", tmp_path)
     monkeypatch.setenv("AGENTEVAL_CONFIG_DIR", str(tmp_path))
     monkeypatch.setattr("agenteval_tui.tui.screens.fork.QUIET_SECONDS", 0.0)
     app = app_on(forked, tmp_path / "history.db")
