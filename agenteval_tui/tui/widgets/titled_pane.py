@@ -50,8 +50,8 @@ class TitledPane(Vertical, Generic[C]):
     NAME: ClassVar[str]
     WORDS: ClassVar[str] = ""
 
-    def __init__(self, controller: C, *, disabled: bool = False) -> None:
-        super().__init__(id=f"{self.NAME}-pane", classes="pane", disabled=disabled)
+    def __init__(self, controller: C) -> None:
+        super().__init__(id=f"{self.NAME}-pane", classes="pane")
         self._controller = controller
 
     def compose(self) -> ComposeResult:
