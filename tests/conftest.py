@@ -12,6 +12,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -64,31 +65,33 @@ def by_the_dozen(items: list[pytest.Item]) -> None:
 
 LONGEST = ("screens", "snapshots", "sheets")
 """Groups of tests (`xdist_group`) that take a worker half a minute or more: the first of all."""
-WAITING = ("test_extending", "test_judge_client", "test_live", "test_pages", "test_process", "test_terminal")
-"""Files of brief tests whose dozens take ten seconds or more, most of it waiting for processes: the first of these."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes long comes first: several workers end together, and none has the longest way before it at the end."""
+    """What takes long comes first: several workers end together, and none has the longest way before it at the end.
+
+    All else is mixed, a file at a time and always in the same way: tests of one folder often wait for the same
+    (processes, terminals, servers), and where all workers wait at once, the processors have nothing to do.
+    """
     if TIMES > 1:
         more_examples(items)
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
 
-    def brief(item: pytest.Item) -> bool:
-        return item.get_closest_marker("xdist_group") is None and item.path.parent.name not in ("tui", "e2e")
-
-    # Of the brief ones, those of files with properties are the longest: each is many examples.
-    properties = {item.path for item in items if is_hypothesis_test(getattr(item, "obj", None))}
-
-    def turn(item: pytest.Item) -> int:
-        if brief(item):
-            return len(LONGEST) + (1 if item.path.stem in WAITING else 2 if item.path in properties else 3)
+    def turn(item: pytest.Item) -> tuple[int, int]:
         group = item.get_closest_marker("xdist_group")
-        return LONGEST.index(group.args[0]) if group is not None and group.args[0] in LONGEST else len(LONGEST)
+        if group is not None and group.args[0] in LONGEST:
+            return LONGEST.index(group.args[0]), 0
+        of_the_group = str(item.path.relative_to(item.config.rootpath)) if group is None else group.args[0]
+        return len(LONGEST), zlib.crc32(of_the_group.encode())
 
     items.sort(key=turn)
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        by_the_dozen([item for item in items if brief(item)])
+    by_the_dozen([item for item in items if is_brief(item)])
+
+
+def is_brief(item: pytest.Item) -> bool:
+    return item.get_closest_marker("xdist_group") is None and item.path.parent.name not in ("tui", "e2e")
 
 
 def pytest_collection_finish() -> None:
