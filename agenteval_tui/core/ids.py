@@ -20,7 +20,18 @@ _last = 0
 _DRAWN = 64
 _random: list[bytes] = []
 """What was drawn ahead: who asks the system lets other threads go first."""
-os.register_at_fork(after_in_child=_random.clear)
+
+
+def _be_another() -> None:
+    """In a process that was forked: what was drawn is the other's, and so are the ids that follow its last one (within
+    a millisecond, or when the clock stepped back). A lock that one of its threads held is never released here."""
+    global _lock, _last
+    _lock = threading.Lock()
+    _random.clear()
+    _last += int.from_bytes(os.urandom(9))
+
+
+os.register_at_fork(after_in_child=_be_another)
 
 
 def new_id() -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,8 +27,11 @@ def test_ids_are_unique_and_increasing_also_from_many_threads() -> None:
     assert all(len(one) == 26 for one in made)
 
 
-def test_a_child_process_makes_other_ids() -> None:
+@pytest.mark.parametrize("clock", ["goes", "stepped back"])
+def test_a_child_process_makes_other_ids(clock: str, monkeypatch: pytest.MonkeyPatch) -> None:
     new_id()
+    if clock == "stepped back":
+        monkeypatch.setattr(time, "time_ns", lambda: 1_000_000)
     told, tell = os.pipe()
     child = os.fork()
     if not child:
