@@ -13,6 +13,8 @@ NAMES = ("suite.yaml", "suite.yml")
 MOST_FOLDERS = 50_000
 """Folders that are searched below one."""
 _OF_SYSTEM = (Path("/proc"), Path("/sys"), Path("/dev"))
+_OF_PEOPLE = Path("/dev/shm")  # noqa: S108  # nothing is written there
+"""Below these, but a folder in memory where people keep files, as in `/tmp`."""
 _SKIPPED = {"node_modules", "__pycache__", "site-packages"}
 
 
@@ -26,7 +28,7 @@ def require_project(folder: Path) -> None:
     real = folder.resolve()
     if real == Path(real.anchor):
         what = "the root of the file system"
-    elif any(real.is_relative_to(one) for one in _OF_SYSTEM):
+    elif any(real.is_relative_to(one) for one in _OF_SYSTEM) and not real.is_relative_to(_OF_PEOPLE):
         what = "a folder of the operating system"
     else:
         return

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 from shutil import rmtree
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -46,6 +48,13 @@ def test_what_cannot_be_a_project_is_refused(path: str, what: str) -> None:
     with pytest.raises(AgentevalError) as caught:
         discover([path])
     assert caught.value.sentence == f"{path}: this is {what}, not a project (name the folder of your suites)"
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="this system has no folder in memory")
+def test_a_folder_in_memory_can_be_a_project() -> None:
+    with TemporaryDirectory(dir="/dev/shm") as folder:
+        suite = write(Path(folder) / "a.suite.yaml")
+        assert discover([folder]) == [suite]
 
 
 def test_a_folder_with_too_many_folders_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
