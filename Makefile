@@ -10,8 +10,8 @@ NEWEST_PYTHON = \
 	done | sort -n | tail -n 1 | cut -d ' ' -f 2-
 VENV := .venv
 BIN := $(VENV)/bin
-# Six more than there are cores: many tests wait for terminals, servers and processes.
-WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 6)
+# Four more than there are cores: many tests wait for terminals, servers and processes.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 4)
 # Without compiled files each program that a test starts would compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 

@@ -98,7 +98,7 @@ def pytest_collection_finish() -> None:
     """What thousands of tests are made of stays: to look through it again and again costs a tenth of the time. What of
     it does not stay is little: to look for that, once, costs each worker half a second."""
     gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
+    gc.set_threshold(100_000, 20, 20)
     gc.enable()
 
 
@@ -124,12 +124,29 @@ def link_bytecode(bytecode: Path) -> None:
                         os.symlink(f"{folder}/{name}", target / name)  # who writes it anew replaces the link
 
 
+MEMORY = Path("/dev/shm")
+MEMORY_NEEDED = 4 * 1024**3
+"""Bytes: twice of what all tests write."""
+
+
+def has_memory() -> bool:
+    """Whether this machine has a folder in memory with room for what tests write, and as much again beside it."""
+    if not os.access(MEMORY, os.W_OK) or shutil.disk_usage(MEMORY).free < MEMORY_NEEDED:
+        return False
+    with open("/proc/meminfo") as file:
+        sizes_kb = {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in file)}
+    return sizes_kb.get("MemAvailable", 0) * 1024 > 2 * MEMORY_NEEDED
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """One for all workers. Their own summaries, which nobody sees, take seconds of each: which of all snapshots it left
     to others, say."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         config.option.no_summary = True
     else:
+        # Each history that a test makes asks a disk several times whether all of it is there.
+        if config.getoption("numprocesses", None) and "PYTEST_DEBUG_TEMPROOT" not in os.environ and has_memory():
+            os.environ["PYTEST_DEBUG_TEMPROOT"] = str(MEMORY)
         PRESTARTED.enter_context(prestarted.server())
         kept = getattr(config, "cache", None)
         if kept is not None and config.getoption("numprocesses", None):
