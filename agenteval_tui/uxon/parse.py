@@ -152,7 +152,12 @@ class _Parser:
             )
             if follows.kind in ("key", "string") and closes_one_more(self.text, self.solid, self.index, "}"):
                 self.reopened = True
-                self.report(syntax_errors.early_end(root.end - 1))
+                # A string that is never closed may have more of them at its end: each would be the next that ends it.
+                before = self.solid[self.index - 2] if self.index > 1 else token
+                first = root.end - 1
+                if before.kind in ("key", "string") and before.end == first:
+                    first = before.start + len(self.text[before.start : first].rstrip("} \t"))
+                self.report(syntax_errors.early_end(first, root.end))
                 frame = _Frame(True, root.start)
                 frame.members = list(root.members)
                 frame.state = "comma"

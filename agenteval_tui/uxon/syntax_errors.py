@@ -42,9 +42,9 @@ def missing_braces(first: Token, end: int) -> Diagnostic:
     return syntax("A config is an object: put { } around it.", first.start, first.end, fix)
 
 
-def early_end(brace: int) -> Diagnostic:
-    fix = replace_fix("remove this }", brace, brace + 1, "")
-    return syntax("This } ends the config before its last property: remove it.", brace, brace + 1, fix)
+def early_end(start: int, end: int) -> Diagnostic:
+    fix = replace_fix("remove this }", start, end, "")
+    return syntax("This } ends the config before its last property: remove it.", end - 1, end, fix)
 
 
 def text_behind(start: int, end: int, only_brackets: bool) -> Diagnostic:
