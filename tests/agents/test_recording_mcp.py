@@ -78,7 +78,7 @@ async def test_the_packages_client_and_server_are_recorded_and_replayed(
             command, *arguments = shim_command(words, "shop")
             env = {"SHOP_API_KEY": KEY, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
             started = StdioServerParameters(command=command, args=arguments, env=env, cwd=tmp_path)
-            async with stdio_client(started) as (read, write), ClientSession(read, write) as client:
+            async with stdio_client(started, sys.__stderr__) as (read, write), ClientSession(read, write) as client:
                 await client.initialize()
                 said += [one.name for one in (await client.list_tools()).tools]
                 for order in orders:
