@@ -11,7 +11,7 @@ from msgspec import ValidationError, convert, to_builtins
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.plan.model import Plan, PlanOptions
+from agenteval_tui.runs.plan.model import Plan, PlanOptionError, PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.runs.plan.runs import run_seed
 from agenteval_tui.suites.load import LoadedSuite
@@ -174,6 +174,27 @@ def test_what_can_not_be_run_is_said_in_a_sentence(
     assert mend in raised.value.mend
     if change[0]:
         assert "greetings.suite.yaml:" in raised.value.where
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "option"),
+    [
+        (("", ""), {"variation": "clod"}, "variation"),
+        (("", ""), {"agent": "bto"}, "agent"),
+        (("agent: bot\n", ""), {}, "agent"),
+        *((("", ""), {name: 0}, name) for name in ("repeat", "concurrency", "sample", "max_tokens", "max_seconds")),
+        (("", ""), {"max_cost": -1}, "max_cost"),
+        (("", ""), {"cache": "some"}, "cache"),
+        *((("", ""), {"ab": names}, "ab") for names in (("bot",), ("bot", " "), ("bot", "cold"))),
+        (("", ""), {"ab": ("bot", "other"), "agent": "bot"}, "agent"),
+    ],
+)  # fmt: skip
+def test_an_option_that_can_not_be_planned_with_is_named(
+    suite: Load, change: tuple[str, str], options: dict[str, Any], option: str
+) -> None:
+    with pytest.raises(PlanOptionError) as raised:
+        planned(suite, SUITE.replace(*change) if change[0] else SUITE, **options)
+    assert raised.value.option == option
 
 
 def test_of_a_broken_suite_the_tests_that_are_right_can_be_run_by_name(suite: Load) -> None:

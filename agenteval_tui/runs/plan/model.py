@@ -244,12 +244,20 @@ def arm_of(variation: str) -> str:
     return arm if mark and arm in ARMS else ""
 
 
+class PlanOptionError(AgentevalError):
+    """An option that can't be planned with. `option` is its name in `PlanOptions`."""
+
+    def __init__(self, option: str, what: str, *, where: str = "", mend: str = "") -> None:
+        super().__init__(what, where=where, mend=mend)
+        self.option = option
+
+
 def check_arms(names: tuple[str, ...]) -> None:
-    """Raises `AgentevalError` unless there are none, or two."""
+    """Raises `PlanOptionError` unless there are none, or two."""
     if names and len(names) != len(ARMS):
-        raise AgentevalError(
-            f"an A/B comparison needs two agents or variations, not {len(names)}", mend="give --ab NAME NAME"
+        raise PlanOptionError(
+            "ab", f"an A/B comparison needs two agents or variations, not {len(names)}", mend="give --ab NAME NAME"
         )
     for name in names:
         if not name.strip():
-            raise AgentevalError("an agent of the A/B comparison has no name", mend="give --ab NAME NAME")
+            raise PlanOptionError("ab", "an agent of the A/B comparison has no name", mend="give --ab NAME NAME")

@@ -17,6 +17,7 @@ from agenteval_tui.runs.plan.gates import GATES, OF_SUITE
 from agenteval_tui.runs.plan.model import (
     Limits,
     Plan,
+    PlanOptionError,
     PlanOptions,
     check_arms,
     check_executor,
@@ -118,9 +119,9 @@ def _check(options: PlanOptions) -> None:
     for name, least in _LEAST.items():
         value = getattr(options, name)
         if value is not None and not value >= least:  # NaN is not a number either
-            raise AgentevalError(f"{name} must be {least} or more, not {value}")
+            raise PlanOptionError(name, f"{name} must be {least} or more, not {value}")
     if options.cache not in _CACHES:
-        raise AgentevalError(f"cache is first or all, not {options.cache!r}")
+        raise PlanOptionError("cache", f"cache is first or all, not {options.cache!r}")
     check_arms(options.ab)
     check_executor(options)
 
@@ -134,7 +135,7 @@ def _nothing(chosen: Sequence[SelectedTest], options: PlanOptions) -> AgentevalE
             mend="run the tests without --failed",
         )
     if options.variation:
-        return AgentevalError(f"no chosen test has a variation {options.variation!r}", mend=variations)
+        return PlanOptionError("variation", f"no chosen test has a variation {options.variation!r}", mend=variations)
     return AgentevalError("there is nothing to run", mend="each chosen test has `repeat: 0`")
 
 

@@ -16,7 +16,7 @@ from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.plan.agents import AgentPlan, agent_plan
 from agenteval_tui.runs.plan.conversation import Conversation, Conversations
 from agenteval_tui.runs.plan.gates import gate_of, stop_threshold
-from agenteval_tui.runs.plan.model import ARMS, DEFAULT, PlanOptions, RunPlan, StopRule, arm_label
+from agenteval_tui.runs.plan.model import ARMS, DEFAULT, PlanOptionError, PlanOptions, RunPlan, StopRule, arm_label
 from agenteval_tui.runs.plan.test_selection import Failed, SelectedTest
 from agenteval_tui.runs.plan.user import UserPlan
 from agenteval_tui.runs.plan.variation import merged_context
@@ -289,7 +289,8 @@ def _arms(
     if options.variation is not None and base is None and options.variation != DEFAULT:
         return
     if options.agent is not None and all(_is_agent(chosen, name, user_agents) for name in options.ab):
-        raise AgentevalError(
+        raise PlanOptionError(
+            "agent",
             f"both arms name their agent, so --agent {options.agent} has no effect",
             mend="leave --agent out, or compare variations",
         )
@@ -303,7 +304,8 @@ def _arms(
         variation = _variation(chosen, name)
         if variation is None and name != DEFAULT:
             known = [*chosen.suite.agents, *user_agents, *(one.name for one in chosen.test.variations)]
-            raise AgentevalError(
+            raise PlanOptionError(
+                "ab",
                 f"arm {arm} is {name!r}, but test {chosen.test.id!r} has no agent or variation of that name",
                 where=chosen.where,
                 mend=f"known here: {', '.join(dict.fromkeys(known))}" if known else "configure an agent",
@@ -326,7 +328,8 @@ def _agent(
     own = variation.agent if variation is not None else None
     name = own or options.agent or chosen.test.agent or chosen.suite.agent
     if not name:
-        raise AgentevalError(
+        raise PlanOptionError(
+            "agent",
             f"test {chosen.test.id!r} has no agent, and neither does its suite",
             where=chosen.where,
             mend="write `agent: NAME` at the top of the suite, or give --agent NAME",
@@ -341,7 +344,7 @@ def _agent_named(
     try:
         return agent_plan(name, chosen.suite, chosen.folder, user_agents, over)
     except AgentevalError as error:
-        raise AgentevalError(error.what, where=error.where or chosen.where, mend=error.mend) from error
+        raise PlanOptionError("agent", error.what, where=error.where or chosen.where, mend=error.mend) from error
 
 
 def _user_agent(chosen: SelectedTest, name: str, user_agents: Mapping[str, AgentConfig]) -> AgentPlan:

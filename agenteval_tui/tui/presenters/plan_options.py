@@ -86,23 +86,6 @@ def read_options(
     return (None if problems else made), problems
 
 
-def field_of(message: str) -> str:
-    """The field that an error of planning is about; "" for none."""
-    text = message.casefold()
-    for word, name in (
-        ("a/b", "ab"),
-        ("variation", "variation"),
-        ("sample", "sample"),
-        ("repeat", "repeat"),
-        ("concurrency", "concurrency"),
-        ("max_cost", "max_cost"),
-        ("no agent", "agent"),
-    ):
-        if word in text:
-            return name
-    return ""
-
-
 def default_agent(agents: Sequence[str]) -> str:
     """The agent of tests that all have the same one."""
     named = dict.fromkeys(agents)

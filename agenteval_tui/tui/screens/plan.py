@@ -15,10 +15,10 @@ from textual.worker import Worker
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.agent_factory import Configured
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.model import PlanOptionError, PlanOptions
 from agenteval_tui.runs.plan.preview import Preview
 from agenteval_tui.suites.model import Suite, Test
-from agenteval_tui.tui.presenters.plan_options import CACHES, NO, STOPS, default_agent, field_of, read_options
+from agenteval_tui.tui.presenters.plan_options import CACHES, NO, STOPS, default_agent, read_options
 from agenteval_tui.tui.presenters.text_layout import error_lines
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.services import Services, services
@@ -138,9 +138,8 @@ class PlanScreen(Sheet["PlanOptions | None"]):
             error = wrong
         self._estimating = False
         self._preview, self._error = found, error
-        where = field_of(error.what) if error is not None else ""
-        if error is not None and where:
-            self.query_one(Form).complain({where: error.what})
+        if isinstance(error, PlanOptionError):
+            self.query_one(Form).complain({error.option: error.what})
         self.query_one("#estimate", LineBlock).show(self._estimate_lines)
         wanted, self._wanted = self._wanted, False
         if not wanted:
