@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
+_ALL_PROJECTS = "--all-projects"
 
 
 class Invocation(Struct):
@@ -77,7 +78,7 @@ class Invocation(Struct):
                 told.add(sentence)
                 self.note(sentence)
 
-        return References(store, self.projects, say)
+        return References(store, self.projects, say, self.option_for_all)
 
     @property
     def projects(self) -> tuple[str, ...]:
@@ -86,6 +87,15 @@ class Invocation(Struct):
         everything = self.everywhere or shows_all() or self.db == directories.demo_history()
         return () if everything else projects_open()
 
+    @property
+    def option_for_all(self) -> str:
+        """What makes this verb look in all projects: its option, or a variable for those that have none."""
+        from agenteval_tui.history.references import ALL  # as in `store`
+
+        context = click.get_current_context(silent=True)  # none in what serves many, over MCP say
+        has_option = context is not None and any(_ALL_PROJECTS in one.opts for one in context.command.params)
+        return _ALL_PROJECTS if has_option else ALL
+
     def why_nothing(self, store: Store) -> str:
         """Where nothing has run, and where this project has nothing but others have: a sentence that says so, and what
         to do next. Else ""."""
@@ -93,7 +103,7 @@ class Invocation(Struct):
         from agenteval_tui.history.errors import NothingRanError
         from agenteval_tui.history.queries import is_empty
         from agenteval_tui.history.records import RunFilter
-        from agenteval_tui.history.references import ALL, nothing_here
+        from agenteval_tui.history.references import nothing_here
         from agenteval_tui.history.scope import count_elsewhere
 
         if store.read(is_empty):
@@ -103,7 +113,7 @@ class Invocation(Struct):
         if not projects or store.execution_ids(RunFilter(projects=projects)):
             return ""
         many = store.read(lambda c: count_elsewhere(c, projects))
-        return f"{nothing_here(projects, many)}: {ALL} shows them" if many else ""
+        return f"{nothing_here(projects, many)}: {self.option_for_all} shows them" if many else ""
 
 
 def on_a_terminal() -> bool:
@@ -190,7 +200,7 @@ def _set_everywhere(context: click.Context, _: click.Parameter, value: bool) -> 
 def all_projects(*names: str) -> Callable[[F], F]:
     """`--all-projects`, and `names` for the same: of every project, not only of that of the current folder."""
     return click.option(
-        "--all-projects",
+        _ALL_PROJECTS,
         *names,
         is_flag=True,
         expose_value=False,

@@ -27,7 +27,8 @@ from agenteval_tui.history.scope import count_elsewhere, executions_in, newer_el
 from agenteval_tui.history.store import Store
 
 LAST = "last"
-ALL = "--all-projects"
+ALL = "AGENTEVAL_SCOPE=all"
+"""What includes all projects where whoever asks has no option for it."""
 _LISTED = 10  # candidates of an ambiguous reference
 _FAILURES = ("failed", "error")
 _FAILED = f"status IN {_FAILURES}"
@@ -60,6 +61,8 @@ class References(Struct, frozen=True):
     store: Store
     projects: tuple[str, ...] = ()
     say: Callable[[str], None] = _say_nothing
+    option: str = ALL
+    """What makes whoever asks look in all projects: an option of the command, or this variable."""
 
     def execution(self, reference: str = "") -> ExecutionRow:
         """An execution; the one that a run belongs to; the newest one of a test; `last` or nothing: the newest."""
@@ -168,7 +171,7 @@ class References(Struct, frozen=True):
                 self.say(
                     f"{'an execution of another project' if many == 1 else f'{many} executions of other projects'} "
                     f"{'is' if many == 1 else 'are'} newer (the newest: {project or 'project not known'}); "
-                    f"{ALL} counts them too"
+                    f"{self.option} counts them too"
                 )
         return found
 
@@ -176,7 +179,7 @@ class References(Struct, frozen=True):
         elsewhere = self.store.read(lambda c: count_elsewhere(c, self.projects)) if self.projects else 0
         if not elsewhere:
             return NothingRanError()
-        return NothingHereError(self.projects, elsewhere)
+        return NothingHereError(self.projects, elsewhere, self.option)
 
     def _newest_failure(self) -> RunRow:
         self._last()
@@ -228,8 +231,8 @@ class References(Struct, frozen=True):
 class NothingHereError(AgentevalError):
     """These projects have no execution, others have this many."""
 
-    def __init__(self, projects: Sequence[str], elsewhere: int) -> None:
-        super().__init__(nothing_here(projects, elsewhere), mend=f"{ALL} shows them")
+    def __init__(self, projects: Sequence[str], elsewhere: int, option: str) -> None:
+        super().__init__(nothing_here(projects, elsewhere), mend=f"{option} shows them")
         self.elsewhere = elsewhere
 
 

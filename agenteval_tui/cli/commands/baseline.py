@@ -24,7 +24,7 @@ from agenteval_tui.history.baselines import (
 )
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.records import RunFilter, RunRow
-from agenteval_tui.history.references import ALL, is_file
+from agenteval_tui.history.references import is_file
 
 
 @click.group("baseline", invoke_without_command=True)
@@ -155,7 +155,7 @@ def _listed(invocation: Invocation, as_json: bool) -> int:
             every, shown = shown, [baseline for baseline in shown if baseline.execution_id in here]
             if len(every) > len(shown):
                 left = count(len(every) - len(shown), "baseline")
-                invocation.note(f"{left} of other projects not listed; {ALL} lists them too")
+                invocation.note(f"{left} of other projects not listed; {invocation.option_for_all} lists them too")
     if as_json:
         invocation.out.json([listed_baseline(baseline) for baseline in shown])
         return 0

@@ -15,7 +15,6 @@ from agenteval_tui.formats.documents.listings import Quarantines, listed_quarant
 from agenteval_tui.history import quarantines
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.quarantines import Quarantine
-from agenteval_tui.history.references import ALL
 from agenteval_tui.history.scope import in_scope
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.trends import TestName, tests_known
@@ -108,7 +107,7 @@ def _list(invocation: Invocation, everything: bool, as_json: bool) -> int:
         if not belong[quarantine.suite_key] or in_scope(belong[quarantine.suite_key], projects)
     ]
     if len(listed) > len(shown):
-        left = f"{len(listed) - len(shown)} of other projects not listed; {ALL} lists them too"
+        left = f"{len(listed) - len(shown)} of other projects not listed; {invocation.option_for_all} lists them too"
         invocation.note(left)
     if as_json:
         invocation.out.json(Quarantines(quarantines=tuple(listed_quarantine(quarantine, now) for quarantine in shown)))
