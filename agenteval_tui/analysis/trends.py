@@ -226,6 +226,13 @@ def _chosen(wanted: TrendQuery, known: Iterable[TestName]) -> tuple[int, ...]:
             if any(one.suite_key == place or one.suite_key.startswith(place + "/") for place in places)
         ]
         if not found:
+            gone = [str(path) for path in wanted.paths if not path.exists()]
+            if gone:
+                raise AgentevalError(
+                    "there is no such file or folder, and no suite of that path has run",
+                    where=", ".join(gone),
+                    mend="check the path",
+                )
             raise AgentevalError(
                 "no test of these suites has ever run",
                 where=", ".join(map(str, wanted.paths)),

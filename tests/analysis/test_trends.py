@@ -157,7 +157,7 @@ def test_groups_are_apart_and_worst_first(store: Store) -> None:
     assert [one.spent_overall["tokens"].n for one in spent if one.spent_overall["tokens"]] == [180, 90]
 
 
-def test_what_is_wanted_is_all_that_counts(store: Store) -> None:
+def test_what_is_wanted_is_all_that_counts(store: Store, tmp_path: Path) -> None:
     def runs(**more: object) -> int:
         return trend(store, replace(ALL, **more)).runs  # type: ignore[arg-type]
 
@@ -172,7 +172,8 @@ def test_what_is_wanted_is_all_that_counts(store: Store) -> None:
     for wrong, said in (
         ({"tests": ("order",)}, "did you mean orders"),
         ({"suites": ("nothing",)}, "no such suite"),
-        ({"paths": (Path("/elsewhere"),)}, "has ever run"),
+        ({"paths": (tmp_path,)}, "has ever run"),
+        ({"paths": (Path("/elsewhere"),)}, "no such file or folder"),
     ):
         with pytest.raises(AgentevalError, match=said):
             runs(**wrong)
