@@ -227,6 +227,23 @@ def test_a_cause_stays_within_its_pane(width: int) -> None:
         assert "\n" not in plain(line)
 
 
+def test_the_next_open_cause_is_found_also_if_the_causes_were_read_again() -> None:
+    from agenteval_tui.analysis.causes import CauseGroup
+    from agenteval_tui.grading.causes import Cause
+    from agenteval_tui.tui.presenters.cause_rows import CauseRows
+
+    def read() -> list[CauseRow]:
+        causes = [Cause("failed", title, "X", "a", "a", "a", title) for title in ("one", "two", "three")]
+        return [CauseRow(CauseGroup(one, (1,), ("r",), (("s", "t"),), ("",), (0,), ("",))) for one in causes]
+
+    rows, (one, two, three) = CauseRows(read()), read()
+    keys = [rows.key(index) for index in range(3)]
+    assert len(set(keys)) == 3
+    assert [rows.open_after(row) for row in (one, two, three)] == [keys[1], keys[2], keys[0]]
+    assert CauseRows(read()[:1]).open_after(one) == keys[0]
+    assert CauseRows(read()[1:]).open_after(one) == keys[1], "it is gone: the first"
+
+
 def test_a_share_of_100_percent_does_not_touch_its_bar() -> None:
     from agenteval_tui.analysis.causes import CauseGroup, Trend
     from agenteval_tui.grading.causes import Cause

@@ -77,10 +77,11 @@ class CauseRows:
 
     def open_after(self, row: CauseRow) -> str:
         """The key of the open cause below this row, else of the first one that is not it; its own where none is."""
-        here = next((at for at, one in enumerate(self.rows) if one.group is row.group), 0)
-        order = (*self.rows[here + 1 :], *self.rows[:here])
-        found = next((one for one in order if one.is_open), row)
-        return found.group.cause.signature
+        own = row.group.cause.signature  # not by identity: the causes may have been read again since
+        keys = [one.group.cause.signature for one in self.rows]
+        here = keys.index(own) if own in keys else -1
+        order = (*self.rows[here + 1 :], *self.rows[: here + 1])
+        return next((key for one in order if one.is_open and (key := one.group.cause.signature) != own), own)
 
     def line(self, index: int, width: int, *, focused: bool) -> Line:
         """`  69 ▆▆▆▆▆▆▆▆▆▆▆▆ 36 %   Looks it up: get_order was never called   3 tests  new  ignored`."""
