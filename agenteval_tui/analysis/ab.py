@@ -234,8 +234,7 @@ def _measure(
     if middle is None or len(listed) < 2:
         return None
     interval = paired_bootstrap(listed, seed=seed, resamples=max(400, min(4_000, 4_000_000 // len(listed))))
-    apart = interval is not None and interval[0] < interval[1]
-    return MetricDelta(middle, interval if apart else None, len(listed))
+    return MetricDelta(middle, interval, len(listed))
 
 
 def _tests(

@@ -45,6 +45,7 @@ from agenteval_tui.analysis.statistics import (
     mean,
     paired_bootstrap,
     paired_counts,
+    spread_out,
     wilson,
 )
 from agenteval_tui.core.errors import AgentevalError
@@ -589,17 +590,12 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _interval(differences: Sequence[float], seed: int) -> Interval | None:
-    """The 95 % interval of a mean: the paired bootstrap's; of very many cases the normal distribution's."""
+    """The 95 % interval of a mean: the paired bootstrap's; of very many cases the normal distribution's. None
+    where no two cases differ by more than rounding: a point would promise certainty."""
     n = len(differences)
-    # Cases that all differ by the same have no spread to tell an interval from, and a point would promise certainty.
-    if n < 2 or min(differences) == max(differences):
-        return None
-    drawn: Interval | None
     if n >= _MANY:
-        drawn = _normal(differences)
-    else:
-        drawn = paired_bootstrap(differences, seed=seed, resamples=max(400, min(4_000, _DRAWS // n)))
-    return drawn if drawn and drawn[0] < drawn[1] else None
+        return _normal(differences) if spread_out(differences) else None
+    return paired_bootstrap(differences, seed=seed, resamples=max(400, min(4_000, _DRAWS // n)))
 
 
 def _normal(differences: Sequence[float]) -> Interval:

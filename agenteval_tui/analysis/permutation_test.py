@@ -31,12 +31,13 @@ def difference_interval(differences: Sequence[float], *, seed: int = 0) -> Inter
     if n < 2:
         return (-1.0, 1.0) if n else None
     middle, error = _added(differences)
-    drawn: Interval | None = (middle, middle)
+    half = student_t_quantile(0.975, n - 1) * error
+    observed = math.fsum(differences) / n
+    drawn = None
     if n < _MANY:
         drawn = paired_bootstrap(differences, seed=seed, resamples=max(400, min(4_000, _DRAWS // n)))
-    assert drawn is not None
-    half = student_t_quantile(0.975, n - 1) * error
-    return max(-1.0, min(drawn[0], middle - half)), min(1.0, max(drawn[1], middle + half))
+    low, high = drawn or (observed, observed)
+    return max(-1.0, min(low, middle - half)), min(1.0, max(high, middle + half))
 
 
 def sign_flip(differences: Sequence[float], *, seed: int = 0) -> float:

@@ -129,6 +129,8 @@ def clustered_standard_error(rates: Sequence[float]) -> float | None:
     tests = len(rates)
     if tests < 2:
         return None
+    if min(rates) == max(rates):
+        return 0.0  # exactly: equal quotients of whole numbers are equal as floats, but their mean may be rounded
     middle = math.fsum(rates) / tests
     squares = math.fsum((rate - middle) ** 2 for rate in rates)
     return math.sqrt(squares / (tests - 1) / tests)
@@ -167,10 +169,11 @@ def clustered_interval(counts: Sequence[tuple[int, int]]) -> Interval:
     if len(known) == 1:
         return wilson(*known[0])
     rates = [passed / n for passed, n in known]
+    if _of_one_rate(known):
+        return _wilson_of_share(rates[0], len(rates))
     error = clustered_standard_error(rates)
+    assert error is not None
     middle = math.fsum(rates) / len(rates)
-    if not error:
-        return _wilson_of_share(middle, len(rates))
     half = student_t_quantile(0.975, len(rates) - 1) * error
     return max(0.0, middle - half), min(1.0, middle + half)
 
@@ -179,7 +182,7 @@ def rate_over_rows(counts: Sequence[tuple[int, int]]) -> Interval:
     """The 95 % interval of the share of all runs that passed, over the rows of a dataset. `counts` is (passed, n) by
     row; rows without a decided run (n = 0) are left out.
 
-    Wilson's where no row, or only one, has repetitions. Else the share ± t * the cluster-robust standard error, with
+    Wilson's of one row, or where every row ran once. Else the share ± t * the cluster-robust standard error, with
     Student's t of (rows - 1) degrees of freedom, cut to 0..1 (the source of `clustered_interval`); where no row differs
     from the others, Wilson's with the number of rows as n.
     """
@@ -187,9 +190,10 @@ def rate_over_rows(counts: Sequence[tuple[int, int]]) -> Interval:
     passed, n = sum(one for one, _ in known), sum(one for _, one in known)
     if len(known) < 2 or n == len(known):
         return wilson(passed, n)
-    error = cluster_robust_standard_error([[1.0] * one + [0.0] * (of - one) for one, of in known])
-    if not error:
+    if _of_one_rate(known):
         return _wilson_of_share(passed / n, len(known))
+    error = cluster_robust_standard_error([[1.0] * one + [0.0] * (of - one) for one, of in known])
+    assert error is not None
     half = student_t_quantile(0.975, len(known) - 1) * error
     return max(0.0, passed / n - half), min(1.0, passed / n + half)
 
@@ -255,7 +259,8 @@ def fisher_exact(passed_a: int, n_a: int, passed_b: int, n_b: int) -> float:
 def paired_bootstrap(
     differences: Sequence[float], *, seed: int = 0, resamples: int = 4_000, level: float = 0.95
 ) -> Interval | None:
-    """The interval of the mean of paired differences (B minus A, one a test), by the bootstrap; None without any.
+    """The interval of the mean of paired differences (B minus A, one a test), by the bootstrap; None without any, and
+    where all are the same but for rounding: there is no spread to tell an interval from.
 
     Percentile method: tests are drawn with replacement, `resamples` times. The same seed gives the same interval.
     Give a difference a *test* (the mean over its repetitions), so that repetitions do not count as tests.
@@ -264,7 +269,7 @@ def paired_bootstrap(
     if not 0 < level < 1 or resamples < 1:
         raise ValueError(f"no interval of level {level} from {resamples} resamples")
     n = len(differences)
-    if not n:
+    if not n or not spread_out(differences):
         return None
     draw = random.Random(seed).choices  # noqa: S311 - no secret hangs on it
     means = [sum(draw(differences, k=n)) / n for _ in range(resamples)]
@@ -272,7 +277,21 @@ def paired_bootstrap(
     low, high = percentile(means, tail), percentile(means, 100 - tail)
     assert low is not None
     assert high is not None
-    return low, high
+    middle = math.fsum(differences) / n
+    return min(low, middle), max(high, middle)  # the mean may be rounded out of it
+
+
+def _of_one_rate(counts: Sequence[tuple[int, int]]) -> bool:
+    """Whether all (passed, n) are the same rate. In whole numbers: a clustered error is 0 then, but rounding rarely
+    gives it as 0."""
+    passed, n = counts[0]
+    return all(other * n == passed * of for other, of in counts)
+
+
+def spread_out(values: Sequence[float]) -> bool:
+    """Whether values differ by more than rounding: 0.3 - 0.2 and 0.8 - 0.7 do not."""
+    low, high = min(values), max(values)
+    return high - low > 1e-9 * max(abs(low), abs(high)) + 1e-12
 
 
 def _wilson_of_share(share: float, n: int, z: float = Z95) -> Interval:

@@ -152,7 +152,8 @@ def _overall(tests: Sequence[dict[str, Any]], runs: Sequence[RunRow], steps: Map
         "undecided": sum(test["undecided"] for test in tests),
         "checks_not_made": checks_not_made(runs),
         "pass_rate": mean(rates),
-        "interval": list(clustered_interval([(test["passed"], test["n"]) for test in known])),
+        # A single test has one interval, also where it stopped early.
+        "interval": known[0]["interval"] if len(known) == 1 else list(clustered_interval(_counts(known))),
         "standard_error": clustered_standard_error(rates),
         "pass_at_k": {k: mean([test["pass_at_k"][k] for test in enough]) for k, enough in at_k.items()},
         "pass_hat_k": {k: mean([test["pass_hat_k"][k] for test in enough]) for k, enough in at_k.items()},
@@ -161,6 +162,10 @@ def _overall(tests: Sequence[dict[str, Any]], runs: Sequence[RunRow], steps: Map
         "stopped_early": sum(test["stopped_early"] for test in tests),
         **_measured(runs, steps),
     }
+
+
+def _counts(tests: Sequence[dict[str, Any]]) -> list[tuple[int, int]]:
+    return [(test["passed"], test["n"]) for test in tests]
 
 
 def _measured(runs: Sequence[RunRow], steps: Mapping[str, int]) -> dict[str, Any]:

@@ -176,7 +176,8 @@ class Execution(Shown, Struct, frozen=True, eq=False):
             runs = self.of(test)
             decided = [run.passed for run in runs if run.status in ("passed", "failed")]
             rate = numbers.percent(sum(decided) / len(decided)) if decided else ""
-            between = " to ".join(map(numbers.percent, wilson(sum(decided), len(decided)))) if decided else ""
+            ends = numbers.percent_interval(*wilson(sum(decided), len(decided)))
+            between = " to ".join(f"{end} %" for end in ends) if decided else ""
             worst = next((run for run in runs if not run.passed), runs[0])
             why = one_line(worst.row.why or worst.row.error_message, 80) if not worst.passed else ""
             rows.append((_outcome(worst.status), test, f"{sum(decided)}/{len(runs)}", rate, between, why))

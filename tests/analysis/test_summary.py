@@ -6,6 +6,7 @@ import pytest
 
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.history.records import RunRow
+from agenteval_tui.runs.confidence_sequence import confidence_sequence
 
 
 def row(test: str, status: str, repetition: int = 1, **more: object) -> RunRow:
@@ -124,3 +125,18 @@ def test_ids_that_look_like_rows_and_variations_stay_apart() -> None:
     assert [one["id"] for one in execution_stats(rows)["tests"]] == [
         "a#1", "a#1 (2)", "b [v]", "b [v] (3)", "b [v] (2)"
     ]  # fmt: skip
+
+
+def test_a_single_test_that_stopped_early_has_one_interval() -> None:
+    rows = [row("a", "passed", n) for n in range(1, 7)] + [row("a", "skipped", n) for n in range(7, 11)]
+    stats = execution_stats(rows)
+    assert stats["tests"][0]["stopped_early"]
+    assert stats["overall"]["interval"] == stats["tests"][0]["interval"] == list(confidence_sequence(6, 6))
+
+
+def test_equal_tests_have_no_standard_error_and_an_interval_with_a_width() -> None:
+    overall = execution_stats([row(name, "passed" if n < 7 else "failed", n) for name in "abc" for n in range(10)])
+    assert overall["overall"]["standard_error"] == 0
+    low, high = overall["overall"]["interval"]
+    assert low == pytest.approx(0.2264, abs=1e-4)  # Wilson's, with n = 3
+    assert high == pytest.approx(0.9490, abs=1e-4)
