@@ -2,7 +2,9 @@
 
 For a run that passed before and fails now (or the reverse) the old output is graded with the new criterion and the new
 output with the old one, without calling anybody. A criterion is what judges: its version, and the variables of the row
-that fill it. Errors are never verdicts: if one of the two crosswise gradings is impossible, no side is named.
+that fill it. The test as a whole is graded crosswise in the same way, by all that decides it: its criteria with their
+severities and weights, and its threshold, as they were when it ran. Errors are never verdicts: if one of the two
+crosswise gradings is impossible, no side is named.
 """
 
 from __future__ import annotations
@@ -18,9 +20,11 @@ from msgspec.structs import replace
 
 from agenteval_tui.analysis.agreement import sole_of_results
 from agenteval_tui.analysis.divergence import StepChange, first_change
+from agenteval_tui.analysis.regrade import threshold_of
 from agenteval_tui.analysis.trajectory_alignment import align
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.compile import compile_criterion
+from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
@@ -36,15 +40,20 @@ Who = Literal["agent", "criterion", "both", "judge noise", "unknown"]
 ReasonCode = Literal[
     "version_unknown",  # by: who judged, "" where the version is not stored
     "no_verdict",  # output: old or new; result: what the other side's criterion says of it
-    "each_alone", "criterion_alone", "output_alone", "only_together",  # changed: criterion or row; now: the verdict
+    # changed: criterion, row, or rules (of the test; `changes` lists them); now: the verdict
+    "each_alone", "criterion_alone", "output_alone", "only_together",
     "judged_otherwise", "measured_otherwise", "output_changed",
     "judge_varies",  # output: old or new; times, passed
     "same_end", "not_a_verdict",  # status
     "criteria_agree",  # criterion, more: how many others; reason: of the first
     "criteria_differ",  # by: who, by criterion
-    "criterion_came", "criterion_gone", "criterion_counts",  # criterion
-    "no_criterion", "threshold_changed", "score_moved",
+    "criterion_came", "criterion_gone",  # criterion
+    "no_criterion", "rules_unknown", "score_moved",
     "pairs_differ",  # reason: of the most frequent; number, pairs, others: how many pairs, by whom
+]  # fmt: skip
+RuleKind = Literal[
+    "added", "removed", "config", "expected_value", "negate", "pass_threshold", "severity", "weight", "test_threshold",
+    "row",
 ]  # fmt: skip
 _DECIDED = (Outcome.PASSED, Outcome.FAILED)
 PAIRS = 5
@@ -56,6 +65,17 @@ class Reason(Struct, frozen=True):
 
     code: ReasonCode
     fields: Mapping[str, Any] = {}
+
+
+class RuleChange(Struct, frozen=True):
+    """One thing that decides a test and is another now: a criterion was `added` or `removed`, or its `config`,
+    `expected_value`, `negate`, `pass_threshold`, `severity` or `weight` changed (`criterion`: its name), the
+    `test_threshold`, or the variables of the dataset's `row`. `was` and `now` are values of a figure or a word."""
+
+    kind: RuleKind
+    criterion: str = ""
+    was: Any = None
+    now: Any = None
 
 
 class Attribution(Struct, frozen=True):
@@ -110,6 +130,22 @@ class _Stored:
         return self._store.replies(self.row.id)
 
     @cached_property
+    def threshold(self) -> float | None:
+        """The test's threshold when it ran; where that is not stored, none if the run ended as its criteria say, else
+        the one in the suite's file."""
+        if self._store.task_of(self.row.id) is None and self._ends_as_stored(None):
+            return None
+        return threshold_of(self._store, self.row)
+
+    @property
+    def explained(self) -> bool:
+        """Whether its criteria and its test's threshold give the verdict that it has."""
+        return self._ends_as_stored(self.threshold)
+
+    def _ends_as_stored(self, threshold: float | None) -> bool:
+        return str(verdict_of(self.results, threshold).outcome) == self.row.status
+
+    @cached_property
     def labels(self) -> tuple[Label, ...]:
         """What people said of it."""
         return tuple(self._store.labels([self.row.id]))
@@ -148,7 +184,7 @@ def attribute_pair(store: Store, before: str, after: str) -> Flip:
     old, new = _Stored(store, before), _Stored(store, after)
     criteria = tuple(_of_criteria(store, old, new))
     changed = first_change(old.transcript, new.transcript)
-    return Flip(before, after, _of_test(old, new, criteria), criteria, changed)
+    return Flip(before, after, _of_test(store, old, new, criteria), criteria, changed)
 
 
 def _most_frequent(attributions: Sequence[Attribution]) -> Attribution:
@@ -183,15 +219,33 @@ def _spec(store: Store, result: CriterionResult) -> CriterionSpec | None:
 
 def _of_criteria(store: Store, old: _Stored, new: _Stored) -> Iterable[Attribution]:
     """The criteria that both runs have and that were decided otherwise."""
-    known = {result.criterion: result for result in old.results}
-    by_hash = {result.criterion_hash: result for result in old.results if result.criterion_hash}
-    for now in new.results:
-        was = known.get(now.criterion) or by_hash.get(now.criterion_hash)
-        if was is None or was.outcome == now.outcome:
+    for was, now in _matched(old, new):
+        if was is None or now is None or was.outcome == now.outcome:
             continue
         if was.outcome not in _DECIDED or now.outcome not in _DECIDED:
             continue
         yield _of_criterion(store, old, new, was, now)
+
+
+def _matched(old: _Stored, new: _Stored) -> list[tuple[CriterionResult | None, CriterionResult | None]]:
+    """The criteria of both runs: those of one name, then those of one version, which were renamed. None: on that side
+    there is none."""
+    before = {result.criterion: result for result in old.results}
+    pairs: list[tuple[CriterionResult | None, CriterionResult | None]] = []
+    others = []
+    for now in new.results:
+        was = before.pop(now.criterion, None)
+        if was is None:
+            others.append(now)
+        else:
+            pairs.append((was, now))
+    for now in others:
+        versions = (
+            name for name, was in before.items() if now.criterion_hash and was.criterion_hash == now.criterion_hash
+        )
+        name = next(versions, None)
+        pairs.append((None if name is None else before.pop(name), now))
+    return [*pairs, *((was, None) for was in before.values())]
 
 
 def _of_criterion(store: Store, old: _Stored, new: _Stored, was: CriterionResult, now: CriterionResult) -> Attribution:
@@ -277,57 +331,175 @@ def _question(request: Mapping[str, Any]) -> str:
 # The test
 
 
-def _of_test(old: _Stored, new: _Stored, criteria: Sequence[Attribution]) -> Attribution:
-    """Of the criteria that changed as the test did, what all say."""
+def _of_test(store: Store, old: _Stored, new: _Stored, criteria: Sequence[Attribution]) -> Attribution:
+    """The old output by the new rules, and the new output by the old ones; where the rules are the same, what the
+    criteria that changed as the test did say."""
     was, now = old.row.status, new.row.status
     made = Attribution("unknown", Reason("same_end"), "", was, now)
     if was == now:
         return made
     if {was, now} != {"passed", "failed"}:
         return _named(made, "unknown", "not_a_verdict", status=was if was not in _DECIDED else now)
+    if not old.results or not new.results:
+        return _named(made, "unknown", "no_criterion")
+    changes = _rule_changes(store, old, new)
+    if changes:
+        return _by_rules(store, made, old, new, criteria, changes)
+    return _by_criteria(made, new, criteria) or _by_score(store, made, old, new)
+
+
+def _by_criteria(made: Attribution, new: _Stored, criteria: Sequence[Attribution]) -> Attribution | None:
+    """Of the criteria that changed as the test did, what all say; None: no criterion that decides changed."""
     deciding = {result.criterion for result in new.results if result.severity == "error"}
-    alike = [criterion for criterion in criteria if criterion.now == now and criterion.criterion in deciding]
+    alike = [criterion for criterion in criteria if criterion.now == made.now and criterion.criterion in deciding]
     if not alike:
-        return _without_flip(made, old, new)
-    found = {criterion.who for criterion in alike}
+        return None
+    sides = {criterion.who for criterion in alike}
     first = alike[0]
     if len(alike) == 1:
         return replace(made, who=first.who, reason=first.reason)
-    if len(found) == 1:
+    if len(sides) == 1:
         return _named(
             made, first.who, "criteria_agree", criterion=first.criterion, more=len(alike) - 1, reason=first.reason
         )
-    if "unknown" in found:
+    if "unknown" in sides:
         return replace(made, reason=next(criterion.reason for criterion in alike if criterion.who == "unknown"))
     return _named(made, "both", "criteria_differ", by={criterion.criterion: criterion.who for criterion in alike})
 
 
-def _without_flip(made: Attribution, old: _Stored, new: _Stored) -> Attribution:
-    """No criterion that decides changed its verdict: criteria came or went, or count otherwise."""
-    before, after = ({result.criterion: result for result in run.results} for run in (old, new))
+def _by_score(store: Store, made: Attribution, old: _Stored, new: _Stored) -> Attribution:
+    """No criterion that decides changed its verdict, and the rules are the same: the score crossed the threshold."""
+    if not (old.explained and new.explained):
+        return _named(made, "unknown", "rules_unknown")
+    if align(old.transcript, new.transcript).differences:
+        return _named(made, "agent", "score_moved")
+    moved = [now for was, now in _matched(old, new) if was is not None and now is not None and was.score != now.score]
+    specs = [spec for result in moved if (spec := _spec(store, result)) is not None]
+    if any(compile_criterion(spec).asks for spec in specs):
+        return _named(made, "judge noise", "judged_otherwise")
+    return _named(made, "agent", "measured_otherwise")
 
-    def failed(results: Iterable[CriterionResult], elsewhere: Mapping[str, CriterionResult]) -> list[str]:
-        return [
-            result.criterion
-            for result in results
-            if result.criterion not in elsewhere and result.severity == "error" and result.outcome is Outcome.FAILED
-        ]
 
-    came, gone = failed(new.results, before), failed(old.results, after)
-    if came and made.now == "failed":
-        return _named(made, "criterion", "criterion_came", criterion=came[0])
-    if gone and made.now == "passed":
-        return _named(made, "criterion", "criterion_gone", criterion=gone[0])
-    moved = [
-        name
-        for name in before.keys() & after.keys()
-        if (before[name].severity, before[name].weight) != (after[name].severity, after[name].weight)
-    ]
-    if moved:
-        return _named(made, "criterion", "criterion_counts", criterion=min(moved))
-    if not old.results or not new.results:
-        return _named(made, "unknown", "no_criterion")
-    scores = [{name: result.score for name, result in side.items()} for side in (before, after)]
-    if scores[0] == scores[1]:
-        return _named(made, "criterion", "threshold_changed")
-    return _named(made, "agent", "score_moved")
+# The rules of a test
+
+
+def _rule_changes(store: Store, old: _Stored, new: _Stored) -> tuple[RuleChange, ...]:
+    """What decides the test otherwise now. Weights count only where the test has a threshold."""
+    changes: list[RuleChange] = []
+    weighed = old.threshold is not None or new.threshold is not None
+    for was, now in _matched(old, new):
+        if was is None or now is None:
+            criterion = now or was
+            assert criterion is not None
+            if _decides(criterion, weighed):
+                changes.append(RuleChange("added" if was is None else "removed", criterion.criterion))
+            continue
+        if not _decides(was, weighed) and not _decides(now, weighed):
+            continue
+        if was.criterion_hash != now.criterion_hash:
+            changes += _spec_changes(now.criterion, _spec(store, was), _spec(store, now))
+        if was.severity != now.severity:
+            changes.append(RuleChange("severity", now.criterion, was.severity, now.severity))
+        if weighed and was.weight != now.weight:
+            changes.append(RuleChange("weight", now.criterion, was.weight, now.weight))
+    if old.threshold != new.threshold:
+        changes.append(RuleChange("test_threshold", "", old.threshold, new.threshold))
+    if old.row.variables != new.row.variables:
+        changes.append(RuleChange("row"))
+    return tuple(changes)
+
+
+def _decides(result: CriterionResult, weighed: bool) -> bool:
+    return result.severity == "error" or (weighed and result.weight > 0)
+
+
+def _spec_changes(name: str, was: CriterionSpec | None, now: CriterionSpec | None) -> list[RuleChange]:
+    """How two versions of a criterion differ; where one is not stored, that they do."""
+    if was is None or now is None:
+        return [RuleChange("config", name)]
+    changes = []
+    if was.negate != now.negate:
+        changes.append(RuleChange("negate", name, was.negate, now.negate))
+    if was.pass_threshold != now.pass_threshold:
+        changes.append(RuleChange("pass_threshold", name, was.pass_threshold, now.pass_threshold))
+    if was.expected_value != now.expected_value:
+        changes.append(RuleChange("expected_value", name))
+    alike = replace(was, negate=now.negate, pass_threshold=now.pass_threshold, expected_value=now.expected_value)
+    if alike.hash != now.hash:
+        changes.append(RuleChange("config", name))
+    return changes
+
+
+def _by_rules(
+    store: Store,
+    made: Attribution,
+    old: _Stored,
+    new: _Stored,
+    criteria: Sequence[Attribution],
+    changes: tuple[RuleChange, ...],
+) -> Attribution:
+    """The verdicts of the test for the old output by the new rules and for the new output by the old rules."""
+    if not (old.explained and new.explained):
+        by_criteria = _by_criteria(made, new, criteria)
+        if by_criteria is not None and by_criteria.who == "unknown":
+            return by_criteria
+        return _named(made, "unknown", "rules_unknown")
+    outcomes = []
+    for output, rules, side in ((old, new, "old"), (new, old, "new")):
+        results = _crosswise(store, output, rules, _matched(old, new) if output is old else _matched(new, old))
+        if results is None:
+            return _named(made, "unknown", "version_unknown", by="")
+        verdict = verdict_of(results, rules.threshold)
+        if verdict.outcome not in _DECIDED:
+            open_ = next(result for result in results if result.outcome not in _DECIDED)
+            return _named(made, "unknown", "no_verdict", output=side, result=open_)
+        outcomes.append(str(verdict.outcome))
+    made = replace(made, old_under_new=outcomes[0], new_under_old=outcomes[1])
+    by_criterion, by_agent = (outcome == made.now for outcome in outcomes)
+    who, code = _CROSSWISE[by_criterion, by_agent]
+    lifted = _by_criteria(made, new, criteria)
+    if who == "agent" and lifted is not None and lifted.who == "judge noise":
+        return lifted
+    flips = [criterion for criterion in criteria if criterion.now == made.now]
+    if lifted is not None and lifted.who == who and len(flips) == 1 and _only(changes, flips[0].criterion):
+        return lifted
+    if who == "criterion" and len(changes) == 1:
+        if changes[0].kind == "added" and made.now == "failed":
+            return _named(made, who, "criterion_came", criterion=changes[0].criterion)
+        if changes[0].kind == "removed" and made.now == "passed":
+            return _named(made, who, "criterion_gone", criterion=changes[0].criterion)
+    return _named(made, who, code, changed="rules", changes=changes, now=made.now)
+
+
+def _only(changes: Sequence[RuleChange], criterion: str) -> bool:
+    """Whether nothing but how this criterion judges changed."""
+    versions = ("config", "expected_value", "negate", "pass_threshold")
+    return all(
+        change.kind == "row" or (change.criterion == criterion and change.kind in versions) for change in changes
+    )
+
+
+def _crosswise(
+    store: Store,
+    output: _Stored,
+    rules: _Stored,
+    matched: Iterable[tuple[CriterionResult | None, CriterionResult | None]],
+) -> list[CriterionResult] | None:
+    """What the criteria of `rules` say of `output`; None: one that decides can't be asked. `matched`: its results, and
+    those of `rules`, which tell how much each criterion counts."""
+    same_row = output.row.variables == rules.row.variables
+    replies = (*output.replies, *rules.replies)
+    results = []
+    for own, judge in matched:
+        if judge is None:
+            continue
+        if own is not None and own.criterion_hash == judge.criterion_hash and same_row:
+            # The same version said it already; of another tool's verdict there is no version, and nobody to ask.
+            results.append(replace(own, severity=judge.severity, weight=judge.weight))
+            continue
+        spec = _spec(store, judge)
+        if spec is not None:
+            results.append(_judged(spec, output, rules.row.variables, replies))
+        elif _decides(judge, rules.threshold is not None):
+            return None
+    return results

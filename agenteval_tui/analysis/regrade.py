@@ -24,6 +24,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import known_spec, spec_to_dict, specs_of
 from agenteval_tui.runs.judge_client import Answers, JudgeRequestGroup
 from agenteval_tui.runs.stored_answers import sole_of_specs, stored_answers
+from agenteval_tui.runs.task_payload import threshold_task
 from agenteval_tui.suites.load import LoadedSuite, load_suite
 from agenteval_tui.transcripts.model import Transcript
 
@@ -293,6 +294,7 @@ def _stored(
         variables=_variables(row, one.rules),
         criteria=tuple(spec.hash for spec in one.rules.specs),
         specs=tuple(spec_to_dict(spec) for spec in one.rules.specs),
+        task=threshold_task(one.rules.pass_threshold),
     )
     theirs = tuple(replace(result, severity="info") for result in one.foreign)
     ended = RunEnded(

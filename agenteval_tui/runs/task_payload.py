@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +204,13 @@ def run_plan(
         raise AgentevalError(
             f"what is stored to run test {ref.test!r} again is broken: {error!r}", where=f"run {ref.run}"
         ) from error
+
+
+@lru_cache(maxsize=64)
+def threshold_task(pass_threshold: float | None) -> Mapping[str, Any]:
+    """What is kept of a run that was only graded, and can't be run again: the test's threshold, None where it has none.
+    Equal ones are one object, so that they are stored once."""
+    return {"version": VERSION} if pass_threshold is None else {"version": VERSION, "pass_threshold": pass_threshold}
 
 
 def task_messages(task: Mapping[str, Any]) -> tuple[Message, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
+import attributed
 import pytest
 from compared import (
     NEW,
@@ -25,6 +26,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.analysis.attribution import Reason, ReasonCode, attribute, attribute_pair
 from agenteval_tui.analysis.divergence import first_change
+from agenteval_tui.analysis.regrade import CriteriaSource, regrade, save_verdicts, threshold_of
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.store import Store
@@ -89,6 +91,109 @@ def test_only_together_and_what_can_not_be_judged_crosswise(store: Store) -> Non
     assert who(store, "threshold") == ("unknown", "both ended the same way")
     assert who(store, "values")[0] == "criterion", "the same output: other expected values of the row"
     assert who(store, "broken-before")[0] == "unknown"
+
+
+def test_every_change_of_a_test_with_and_without_another_answer(store: Store) -> None:
+    """Up to two things of a test changed at once, forwards and back: what each alone gives decides who it was. The
+    table is a reading of the rules without our code (tests/independent/attributed.py)."""
+    cases: dict[tuple[object, ...], tuple[str, tuple[str, str], tuple[attributed.Rules, attributed.Rules]]] = {}
+    for name, outputs, sides, changed in attributed.every_change(2):
+        expected = attributed.expected_by_rules(outputs, sides)
+        cases.setdefault((changed, sides, outputs[0] == outputs[1], expected), (name, outputs, sides))
+    for side, (execution, at_ms) in enumerate(((OLD, NOON), (NEW, NOON + 5_000))):
+        planned = [attributed.planned(name, outputs[side], sides[side]) for name, outputs, sides in cases.values()]
+        keep(store, execution, planned, at_ms=at_ms)
+    seen = {"agent": 0, "criterion": 0, "both": 0}
+    for (changed, _, _, expected), (name, outputs, sides) in cases.items():
+        found = attribute_pair(store, f"OLD-{name}-0-1", f"NEW-{name}-0-1").test
+        assert found.who == expected, (changed, outputs, found.reason, sides)
+        assert reason_text(found.reason)
+        seen[expected] += 1
+    assert min(seen.values()) > 50
+
+
+RED = text("red", name="red")
+WARNING = text("blue", name="blue", severity="warning")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "who_it_was", "reason"),
+    [
+        (  # a new criterion and a changed answer, which fail only together
+            (["red blue"], [RED], None), (["red"], [RED, text("blue", name="blue")], None),
+            "both", "criterion 'blue' (added) changed, and the output; it fails only with both changes",
+        ),
+        (  # the threshold was raised and the score has fallen, neither far enough alone
+            (["red blue"], [RED, WARNING], 0.4), (["red"], [RED, WARNING], 0.8),
+            "both", "the test's threshold (0.4 to 0.8) changed, and the output; it fails only with both changes",
+        ),
+        (  # the same, where the score fell below the old threshold, too
+            (["red blue"], [RED, WARNING], 0.6), (["red"], [RED, WARNING], 0.8),
+            "agent", "the output changed: without the change of the test's threshold (0.6 to 0.8), the new one also"
+            " fails; with it, the old output still passed",
+        ),
+        (
+            (["red"], [RED, WARNING], 0.4), (["red"], [RED, WARNING], 0.8),
+            "criterion", "the test's threshold (0.4 to 0.8) changed: with that, the old output also fails; without it,"
+            " the new output passed",
+        ),
+        (
+            (["red blue"], [RED, WARNING], None), (["red"], [RED, replace(WARNING, severity="error")], None),
+            "both",
+            "the severity of 'blue' (warning to error) changed, and the output; it fails only with both changes",
+        ),
+        (
+            (["red"], [RED, WARNING], 0.5), (["red"], [RED, replace(WARNING, weight=3.0)], 0.5),
+            "criterion", "the weight of 'blue' (1 to 3) changed: with that, the old output also fails; without it, the"
+            " new output passed",
+        ),
+        (
+            (["red"], [RED], None), (["red"], [replace(RED, negate=True)], None),
+            "criterion", "the criterion changed: with it, the old output also fails; with the old criterion, the new"
+            " output passed",
+        ),
+        (  # a weight says nothing where no test has a threshold
+            (["red"], [RED], None), (["blue"], [replace(RED, weight=3.0)], None),
+            "agent", "the criterion is the same, the output changed",
+        ),
+        (  # what was removed did not fail: the answer did
+            (["red"], [RED, text("r", name="r")], None), (["blue"], [RED], None),
+            "agent", "the output changed: without the change of criterion 'r' (removed), the new one also fails; with"
+            " it, the old output still passed",
+        ),
+    ],
+)  # fmt: skip
+def test_what_changed_of_a_test_is_named(
+    store: Store,
+    before: tuple[list[str], list[CriterionSpec], float | None],
+    after: tuple[list[str], list[CriterionSpec], float | None],
+    who_it_was: str,
+    reason: str,
+) -> None:
+    for execution, (said, specs, threshold), at_ms in ((OLD, before, NOON), (NEW, after, NOON + 5)):
+        keep(store, execution, [Planned("t", list(map(answered, said)), specs, threshold=threshold)], at_ms=at_ms)
+    assert who(store, "t") == (who_it_was, reason)
+
+
+def test_the_same_answer_scored_otherwise_by_a_judge_is_noise_whatever_the_threshold_is(store: Store) -> None:
+    judged = replace(POLITE, severity="warning")
+    keep(store, OLD, [Planned("t", [NICE], [judged], [YES], threshold=0.5)])
+    keep(store, NEW, [Planned("t", [NICE], [judged], [NO], threshold=0.5)], at_ms=NOON + 5)
+    assert who(store, "t")[0] == "judge noise"
+
+
+def test_a_threshold_counts_as_it_was_when_the_run_was_graded(store: Store) -> None:
+    keep(store, OLD, [Planned("t", [answered("red blue")], [RED, WARNING], threshold=0.4)])
+    keep(store, NEW, [Planned("t", [answered("red")], [RED, WARNING], threshold=0.4)], at_ms=NOON + 5)
+    rules = CriteriaSource((RED, WARNING), 0.8)
+    execution = store.execution(NEW)
+    graded = regrade(store, [store.run("NEW-t-0-1")], lambda _: rules)
+    again = save_verdicts(store, execution, graded, "graded again")
+    (run,) = store.runs_of_execution(again)
+    assert run.status == "failed"
+    found = attribute_pair(store, "OLD-t-0-1", run.id).test
+    assert (found.who, found.reason.code) == ("both", "only_together")
+    assert threshold_of(store, run) == 0.8
 
 
 def test_a_judge_that_says_both_of_one_answer_is_noise(store: Store) -> None:

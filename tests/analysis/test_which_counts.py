@@ -88,7 +88,11 @@ def test_a_warning_that_came_or_went_is_no_reason(store: Store) -> None:
     ], at_ms=NOON + 5)  # fmt: skip
     assert who(store, "came") == ("criterion", "criterion 'second' is new and fails")
     assert who(store, "went") == ("criterion", "criterion 'second', which failed, was removed")
-    assert who(store, "weighs") == ("criterion", "the weight or severity of criterion 'second' changed")
+    assert who(store, "weighs") == (
+        "criterion",
+        "the severity of 'second' (warning to error) changed: with that, the old output also fails; without it, the new"
+        " output passed",
+    )
 
 
 def test_of_pairs_that_say_different_things_the_most_frequent_counts_and_of_equals_the_first() -> None:

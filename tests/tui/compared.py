@@ -18,6 +18,7 @@ from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_to_dict
+from agenteval_tui.runs.task_payload import threshold_task
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript, Usage
 
 OLD, NEW = "01KB0000000000000000000OLD", "01KB1000000000000000000NEW"
@@ -101,6 +102,8 @@ class Planned(Struct, frozen=True):
     agent: str = "shop/support"
     row: int = 0
     variables: tuple[tuple[str, Any], ...] = ()
+    threshold: float | None = None
+    """The test's."""
 
 
 LOOKED, AT_ONCE = answered("Within 30 days.", ("search_docs", {"query": "refund"})), answered("Soon.")
@@ -157,12 +160,13 @@ def keep(
                     for request in compile_criterion(spec).requests(transcript, dict(one.variables), {}):
                         known[request.hash] = Reply(said, at_ms=at_ms + number)
                         replies.append((run, StoredReply(request, "judge", known[request.hash], spec.hash)))
-                verdict = grade(transcript, one.specs, dict(one.variables), replies=known)
+                verdict = grade(transcript, one.specs, dict(one.variables), one.threshold, replies=known)
                 yield (
                     PlannedRun(
                         run, execution, position, suite, "Support", one.test, one.test.title(), one.variation, one.row,
                         number + 1, one.agent, "please", variables=dict(one.variables),
                         criteria=tuple(spec.hash for spec in one.specs), specs=tuple(map(spec_to_dict, one.specs)),
+                        task=threshold_task(one.threshold),
                     ),
                     RunEnded(
                         run, str(verdict.outcome), verdict.score, at_ms + position, 1_000.0 + at_ms % 1_000, 1,
