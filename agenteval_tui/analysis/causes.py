@@ -17,7 +17,8 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.phrasing import quoted
-from agenteval_tui.grading.causes import Cause, cause_from, way_of
+from agenteval_tui.grading.causes import Cause, cause_from
+from agenteval_tui.grading.placeholders import names_in
 from agenteval_tui.history import causes as stored
 from agenteval_tui.history.baselines import baseline_runs, baselines_of
 from agenteval_tui.history.causes import Failure
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 Trend = Literal["new", "known", "gone", ""]
 TestKey = tuple[str, str]
-_LOOKED_AT = 4
-"""Examples whose evidence is read for what they have in common."""
 
 
 class Scope(Struct, frozen=True):
@@ -57,7 +56,7 @@ class CauseGroup(Struct, frozen=True):
     failed runs that are looked at. `ended`: runs of these tests that are looked at, passed or not. `newest_ms` and
     `since_ms`: when the newest run here, and the first one ever, started (None: not known). `trend` against what is
     compared with ("": none of its tests ran there): "gone" groups have no runs here, and `runs` are those before.
-    `wanted`: what was expected, where it is the same in the runs that were looked into; else "".
+    `wanted`: what was expected, where it is the same in all of the runs; else "".
     """
 
     cause: Cause
@@ -114,7 +113,8 @@ class Causes(Struct, frozen=True):
 def group_failures(store: Store, scope: Scope) -> Causes:
     """The causes of a scope's failed runs. A run with several failed criteria counts in each of their causes.
 
-    Some evidence is read: that of a few runs of each cause, for what they have in common.
+    The evidence of the runs of a cause is read until two of them expected different things: a title holds for every
+    run, or says less.
     """
     # One look at the history for both: the end of an execution waits for this.
     failures = stored.failures(store, [*scope.runs, *scope.before])
@@ -136,7 +136,8 @@ def group_failures(store: Store, scope: Scope) -> Causes:
     for signature, found in gone.items():
         groups.append(facts.group(signature, found, "gone", 0, len(before[signature])))
     ended = len(scope.runs)
-    return Causes(scope, tuple(_with_wanted(store, group) for group in groups), failed, ended)
+    named = store.read(lambda c: tuple(_with_wanted(c, group) for group in groups))
+    return Causes(scope, named, failed, ended)
 
 
 def failure_causes(store: Store, run_ids: Sequence[str]) -> dict[str, list[Cause]]:
@@ -227,29 +228,24 @@ class _Facts(Struct):
         )
 
 
-def _with_wanted(store: Store, group: CauseGroup) -> CauseGroup:
-    """The group with what was expected, where its newest and oldest runs agree on it."""
+_NAMED = ("ToolCheck", "Trajectory", "Json", "Classification", "extraction")
+"""Metrics of which the cause itself has what was expected."""
 
+
+def _with_wanted(connection: Connection, group: CauseGroup) -> CauseGroup:
+    """The group with what was expected, if all its runs agree on that."""
     cause = group.cause
-    if cause.kind != "failed" or not cause.metric or cause.metric in ("ToolCheck", "Trajectory", "Json", "extraction"):
+    if cause.kind != "failed" or not cause.metric or cause.metric in _NAMED:
         return group
-    numbers = sorted({*range(min(_LOOKED_AT // 2, len(group.runs))), *range(len(group.runs))[-_LOOKED_AT // 2 :]})
-    expected = set()
-    for number in numbers:
-        results, position = store.results(group.run_ids[number]), group.positions[number]
-        if not 0 <= position < len(results):
-            continue
-        for metric in results[position].metrics:
-            lines = [one for one in metric.evidence if one.passed is False and metric.type == cause.metric]
-            line = next((one for one in lines if way_of(metric.type, one).condition == cause.condition), None)
-            if line is not None:
-                is_text = isinstance(line.expected, str) and line.expected
-                # A range of scores is not a text that was looked for.
-                as_said = line.expected if cause.condition == "score" else quoted(line.expected, 40) if is_text else ""
-                expected.add(str(as_said) if is_text else _figure(line.expected))
-    if len(expected) != 1:
-        return group
-    return replace(group, wanted=expected.pop())
+    if cause.about and not names_in(cause.about):
+        return group  # a text that the cause names
+    expected = stored.expected_by_all(connection, list(zip(group.runs, group.positions, strict=True)))
+    if isinstance(expected, str):
+        # A range of scores is not a text that was looked for.
+        wanted = expected if cause.condition == "score" else quoted(expected, 40) if expected else ""
+    else:
+        wanted = _figure(expected)
+    return replace(group, wanted=wanted)
 
 
 def _figure(expected: object) -> str:

@@ -1,10 +1,11 @@
 """The cause of a failure: a signature that is the same wherever the same thing is wrong in the same way.
 
 A failed criterion result has one cause, that of its first missed condition: the criterion's name and prototype class,
-the metric's type, the condition, what it is about (a tool, an argument, a missing key) and how it was missed. What was
-found, where, and how near it was is in no cause; neither is the criterion's hash, nor the test: an edit of the
-criterion and another test leave the cause what it is. A run whose agent failed has a cause of its own, by the error's
-kind, code and fields (`transcripts.error_codes`).
+the metric's type, the condition, what it is about (a tool, an argument, a missing key, an entry of a list) and how it
+was missed. What was found, where, and how near it was is in no cause; neither is the criterion's hash, nor the test: an
+edit of anything else and another test leave the cause what it is. The order in which a criterion lists texts, keys or
+tools is in no cause either: of several that are missed, the first in the order of their names counts. A run whose
+agent failed has a cause of its own, by the error's kind, code and fields (`transcripts.error_codes`).
 
 What a line of evidence is about, and how it was missed, are read from its code and fields, never from a sentence. Of
 metrics that are not known here, a plug-in's, the condition alone is taken.
@@ -26,8 +27,9 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Struct
 
 from agenteval_tui.core.fingerprint import LONGEST, fingerprint
-from agenteval_tui.core.phrasing import cut, nth
+from agenteval_tui.core.phrasing import cut, quoted
 from agenteval_tui.grading.codes import Code
+from agenteval_tui.grading.placeholders import names_in
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
 from agenteval_tui.grading.sentences import MEASURES, dotted_path
 from agenteval_tui.transcripts.error_codes import ErrorCode
@@ -40,8 +42,9 @@ criterion passed, and the score is below the test's `pass_threshold`; `ending`: 
 filter, and then failed: `condition` is which."""
 _KINDS: tuple[Kind, ...] = ("failed", "error", "agent", "threshold", "ending")
 _OWN_ENDINGS = ("length", "content_filter", "malformed_call", "incomplete")  # an empty answer is each criterion's own
-VERSION = 3
-"""Of how signatures are made. 1 read the sentences of evidence and of errors, 2 those of agents' errors."""
+VERSION = 4
+"""Of how signatures are made. 1 read the sentences of evidence and of errors, 2 those of agents' errors, 3 named the
+entry of a list by its place."""
 _ID = 10
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _EXTRACTION_WAYS: dict[str, str] = {
@@ -98,13 +101,13 @@ _TEXT: dict[str, tuple[str, str]] = {
 }
 """Each with what was expected, where that is known ("": it is never one text), and without."""
 _LISTS: dict[str, tuple[str, str]] = {
-    "contains_all": ("{} is not in the text", "the {} expected text is missing"),
-    "not_contains_any": ("the text contains {}, which is forbidden", "the text contains the {} forbidden text"),
-    "keywords": ("the keyword {} is missing", "the {} keyword is missing"),
-    "secrets": ("", "the text contains the {} secret"),
+    "contains_all": ("{} is not in the text", "an expected text is missing"),
+    "not_contains_any": ("the text contains {}, which is forbidden", "the text contains a forbidden text"),
+    "keywords": ("the keyword {} is missing", "a keyword is missing"),
+    "secrets": ("", "the text contains a secret"),
 }
-"""The same of an entry of a list; without what was expected, with its place."""
-_PLACE = re.compile(r"^(\w+)\[(\d+)\]$")
+"""The same of an entry of a list."""
+_SHOWN = 40  # characters of an expected text in a title
 _ERRORS: dict[str, str] = {
     Code.UNKNOWN_VARIABLE: "a variable is unknown",
     Code.BAD_PLACEHOLDER: "a placeholder can't be read",
@@ -269,14 +272,35 @@ def _of_metric(result: CriterionResult, metric: MetricResult, name: str) -> Caus
     if result.value == "" and prototype == "TextResponse":
         # Whatever was looked for: nothing was there to look in.
         return Cause("failed", name, prototype, way="empty answer")
-    missed = [one for one in metric.evidence if one.passed is False]
-    if not missed:
+    line = _deciding(metric)
+    if line is None:
         return Cause("failed", name, prototype, metric.type, "score")
-    line = missed[0]
-    if metric.type == "Python" and len(missed) > 1:
-        line = missed[1]  # the function's own conditions say more than that it said no
     condition, about, way = way_of(metric.type, line)
     return Cause("failed", name, prototype, metric.type, condition, about, way)
+
+
+def deciding_line(result: CriterionResult) -> Evidence | None:
+    """The missed condition that the cause of a failed result was made of; None where it is made of none."""
+    failed = next((metric for metric in result.metrics if metric.outcome is Outcome.FAILED), None)
+    return None if failed is None else _deciding(failed)
+
+
+def _deciding(metric: MetricResult) -> Evidence | None:
+    missed = [line for line in metric.evidence if line.passed is False]
+    if metric.type == "Python" and len(missed) > 1:
+        return missed[1]  # the function's own conditions say more than that it said no
+    if metric.type not in _WAYS or len(missed) < 2 or missed[0].group == "strict":
+        return missed[0] if missed else None
+    modes = [way_of(metric.type, line) for line in missed]
+    conditions = [mode.condition for mode in modes]
+    is_ranked = metric.type == "ToolCheck" and set(conditions) <= set(_TOOL_CONDITIONS)
+    first = min(conditions, key=_TOOL_CONDITIONS.index) if is_ranked else conditions[0]
+    ranked = [
+        (mode.way == "not expected", str(line.fields.get("tool") or mode.about), number)
+        for number, (mode, line) in enumerate(zip(modes, missed, strict=True))
+        if mode.condition == first
+    ]
+    return missed[min(ranked)[-1]]
 
 
 def agent_cause(error: RunError) -> Cause:
@@ -396,6 +420,16 @@ def _base(condition: str) -> str:
     return condition.split("[", 1)[0]
 
 
+def _entry(line: Evidence) -> FailureMode:
+    """An entry of a list is known by its text: as the config has it where that holds variables, which differ from row
+    to row. Of a secret nothing is kept."""
+    base = _base(line.condition)
+    if base not in _LISTS or base == "secrets":
+        return FailureMode(base)
+    text = line.fields.get("template") or line.expected
+    return FailureMode(base, text if isinstance(text, str) else "")
+
+
 def _tool_check(line: Evidence) -> FailureMode:
     """Usage, arguments, forbidden tools."""
     fields = line.fields
@@ -453,7 +487,7 @@ def _json(line: Evidence) -> FailureMode:
     if line.code == Code.MESSAGE:
         return FailureMode(base)
     if line.code == Code.MISSING:
-        names = [str(key) for key in fields.get("keys") or (fields.get("key"),)]
+        names = sorted(str(key) for key in fields.get("keys") or (fields.get("key"),))
         return FailureMode(base, ", ".join(names[:_KEYS]), "missing")
     return FailureMode(
         base, _LISTED.sub("[]", dotted_path(fields.get("path") or ())), _JSON_WAYS.get(line.code, "another value")
@@ -479,6 +513,9 @@ def _without_index(line: Evidence) -> FailureMode:
 
 
 _WAYS: dict[str, Callable[[Evidence], FailureMode]] = {
+    "TextMatch": _entry,
+    "Keywords": _entry,
+    "Leak": _entry,
     "ToolCheck": _tool_check,
     "Trajectory": _trajectory,
     "Json": _json,
@@ -486,6 +523,8 @@ _WAYS: dict[str, Callable[[Evidence], FailureMode]] = {
     "Python": _function,
     "Human": _without_index,
 }
+_TOOL_CONDITIONS = ("usage", "arguments", "forbidden_tools", "tool_call_forbidden")
+"""Those of a ToolCheck, in the order in which they count: a tool that was not called has no arguments."""
 
 
 # A cause in words: one line that says what is wrong, as far as it is the same in every run
@@ -517,6 +556,8 @@ def words_of(cause: Cause, wanted: str = "") -> str:
         return f"{cause.metric or 'everything'} holds, but must not"
     if cause.metric in ("", "extraction"):
         return _EXTRACTION_WORDS.get(cause.way, cause.way) or "the score is too low"
+    if cause.condition in _LISTS:
+        return _condition(cause)
     special = {
         "ToolCheck": _tools,
         "Trajectory": _tools,
@@ -536,16 +577,16 @@ def _of_agent(cause: Cause) -> str:
 
 def _told(cause: Cause, wanted: str) -> str:
     """What is wrong, in a sentence with what was expected; "" where there is none."""
-    place = _PLACE.match(cause.condition)
-    if place and place[1] in _LISTS:
-        return _LISTS[place[1]][0].format(wanted)
+    if cause.condition in _LISTS:
+        return _LISTS[cause.condition][0].format(wanted)
     return _TEXT[cause.condition][0].format(wanted) if cause.metric == "TextMatch" and cause.condition in _TEXT else ""
 
 
 def _condition(cause: Cause) -> str:
-    place = _PLACE.match(cause.condition)
-    if place and place[1] in _LISTS:
-        return _LISTS[place[1]][1].format(nth(int(place[2]) + 1))
+    if cause.condition in _LISTS:
+        known, unknown = _LISTS[cause.condition]
+        about = cause.about if names_in(cause.about) else quoted(cause.about, _SHOWN)
+        return known.format(about) if cause.about and known else unknown
     if cause.metric == "TextMatch" and cause.condition in _TEXT:
         return _TEXT[cause.condition][1]
     plain = {

@@ -7,6 +7,7 @@ fields there are depends on what was checked; those that occur with several code
 - `path` (where in a JSON value: a list of keys and indexes), `key`, `keys`, `argument`, `arguments`
 - `side` (equals, contains, starts_with, ends_with), `pattern`, `line` and `lines` (from 1), `near` (the nearest miss)
 - `measure` (what was counted or measured), `least`, `most` (the bounds), `count`, `amount`
+- `template` (an entry of a list as the config has it, where it holds variables)
 - `forbidden` (true: what was looked for must not be there), `empty` (true: there was nothing to look in)
 
 What was asked for and what was found are `expected` and `found` of the evidence itself.

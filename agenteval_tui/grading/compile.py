@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
@@ -9,6 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import canonical_json
@@ -171,6 +173,8 @@ class Checker:
             return self._nothing(pipeline, transcript, explain)
         context = self._context(variables, explain, replies)
         results = tuple([_run(metric, check, value, context) for metric, check in pipeline.metrics])
+        if explain and self._variables:
+            results = _with_templates(results, self.spec.document.value)
         if explain or pipeline.remote:
             return self._judged(pipeline, results, value if explain else None)
         # Metrics give the same few result objects again and again when they need not explain.
@@ -293,6 +297,31 @@ def _run(metric: Metric, check: Check, value: Value, context: Context) -> Metric
     except Exception as problem:
         fields = {"what": "metric", "type": type(problem).__name__, "message": str(problem)}
         return metric.error(code=Code.BROKE, fields=fields)
+
+
+_ENTRY = re.compile(r"(\w+)\[(\d+)\]")
+
+
+def _with_templates(results: tuple[MetricResult, ...], config: Any) -> tuple[MetricResult, ...]:
+    """The results with, in each missed line about an entry of a list, that entry as the config has it, if it holds
+    variables: what is expected differs from row to row, and the entry is the same one."""
+    listed = config.get("metrics") if isinstance(config, Mapping) else None
+    if not isinstance(listed, list) or len(listed) != len(results):
+        return results
+    return tuple([_with_template(result, written) for result, written in zip(results, listed, strict=True)])
+
+
+def _with_template(result: MetricResult, written: Mapping[str, Any]) -> MetricResult:
+    if result.outcome is not Outcome.FAILED or not has_placeholders(written):
+        return result
+    lines = []
+    for line in result.evidence:
+        entry = _ENTRY.fullmatch(line.condition) if line.passed is False else None
+        texts = written.get(entry[1]) if entry is not None else None
+        here = texts[int(entry[2]) :][:1] if entry is not None and isinstance(texts, list) else []
+        is_template = bool(here) and isinstance(here[0], str) and bool(names_in(here[0]))
+        lines.append(replace(line, fields={**line.fields, "template": here[0]}) if is_template else line)
+    return replace(result, evidence=tuple(lines))
 
 
 def _combined(

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
-from agenteval_tui.grading.causes import UNEXPLAINED, agent_cause, signatures
+from agenteval_tui.grading.causes import UNEXPLAINED, agent_cause, deciding_line, signatures
 from agenteval_tui.history.blobs import clean, unpack_results, unpack_transcript
 from agenteval_tui.history.bulk_sql import write_rows
 from agenteval_tui.history.errors import HistoryError
@@ -115,6 +115,35 @@ def _read_failures(
             made += [(run, position, signature) for signature, position, _ in known if position >= 0]
         found += [Failure(run, test, execution, *one) for one in known]
     return found, made
+
+
+def expected_by_all(connection: sqlite3.Connection, results: Sequence[tuple[int, int]]) -> Any:
+    """What the deciding condition of these failed results expected, if it is the same in every one of them; else
+    None, as where the evidence of one can't be read. `results`: (run, position)."""
+    expected: Any = None
+    read: dict[tuple[bytes, int], Any] = {}  # of runs that answered the same, the bytes are the same
+    rows = connection.execute(
+        "SELECT e.data, json_extract(j.value, '$[1]') FROM json_each(?) j"
+        " LEFT JOIN evidence e ON e.run = json_extract(j.value, '$[0]')",
+        (json.dumps(results),),
+    )
+    for number, (data, position) in enumerate(rows):
+        if (data, position) not in read:
+            read[data, position] = _expected_in(data, position)
+        here = read[data, position]
+        if here is None or (number and (type(here), here) != (type(expected), expected)):
+            return None
+        expected = here
+    return expected
+
+
+def _expected_in(data: bytes | None, position: int) -> Any:
+    try:
+        results = unpack_results(data) if data else ()
+    except (ValueError, HistoryError):
+        return None  # broken bytes
+    line = deciding_line(results[position]) if 0 <= position < len(results) else None
+    return None if line is None else line.expected
 
 
 def _of_agent(connection: sqlite3.Connection, run: int, kind: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
@@ -55,8 +56,8 @@ SCHEMA = {
     [
         (
             said("country is there, 5.000"), TEXTS,
-            '["failed","The answer","TextResponse","TextMatch","contains_all[1]"]',
-            "the 2nd expected text is missing",
+            '["failed","The answer","TextResponse","TextMatch","contains_all","5000"]',
+            '"5000" is not in the text',
         ),
         (said(""), TEXTS, '["failed","The answer","TextResponse","","","","empty answer"]',
             "the final answer is empty"),
@@ -137,13 +138,93 @@ def test_signatures_are_kept_and_must_not_change(
 def test_the_same_fault_is_one_cause_whatever_was_found() -> None:
     near, far = said("country, 5.000 of them"), said("country, and nothing else at all in many more words")
     assert cause(near, TEXTS) == cause(far, TEXTS)
-    assert cause(near, TEXTS) != cause(said("nothing"), TEXTS)  # another text is missing first
+    assert cause(near, TEXTS) != cause(said("5000"), TEXTS)  # another text is missing
     one = said("x", ("get_order", {"order_id": "W1", "full": True}))
     calls = [("get_order", {"order_id": order, "full": True}) for order in ("#W7", 7)]
     other = said("x", ("search", {}), *calls)
     assert cause(one, ORDER, prototype="ToolResponse") == cause(other, ORDER, prototype="ToolResponse")
     # The hash is not in it: a criterion that is edited keeps the name of its fault.
     assert cause(near, {**TEXTS, "weight": 2}) == cause(near, TEXTS)
+
+
+MISSED_IN_ANY_ORDER = [
+    ({"type": "TextMatch", "contains_all": ["alpha", "beta", "gamma"]}, said("only beta")),
+    ({"type": "TextMatch", "contains_all": ["alpha", "beta", "gamma"]}, said("none")),
+    ({"type": "TextMatch", "contains_all": ["alpha", "beta"], "ends_with": "!"}, said("alpha")),
+    ({"type": "TextMatch", "not_contains_any": ["sorry", "can't", "unable"]}, said("sorry, I am unable")),
+    ({"type": "TextMatch", "contains_any": ["alpha", "beta"]}, said("none")),
+    ({"type": "TextMatch", "starts_with_any": ["alpha", "beta"]}, said("none")),
+    ({"type": "Keywords", "keywords": ["alpha", "beta", "gamma"]}, said("gamma")),
+    ({"type": "Leak", "secrets": ["key-12345", "word-9876", "other-111"]}, said("key-12345 and word-9876")),
+    ({"type": "Json", "required_keys": ["a", "b", "c"]}, said('{"b": 1}')),
+    ({"type": "Json", "schema": {"type": "object", "required": ["a", "b", "c"]}}, said('{"b": 1}')),
+    ({"type": "ToolCheck", "tools": [{"name": "a"}, {"name": "b"}, {"name": "c"}]}, said("x", ("b", {}))),
+    (
+        {"type": "ToolCheck", "tools": [{"name": "a", "arguments": {"n": 1}}, {"name": "b"}]},
+        said("x", ("a", {"n": 2})),
+    ),
+    (
+        {"type": "ToolCheck", "tools": [{"name": "a", "arguments": [{"n": 1}, {"m": 2}, {"k": 3}]}]},
+        said("x", ("a", {"k": 4})),
+    ),
+    ({"type": "ToolCheck", "forbidden_tools": ["a", "b", "c"]}, said("x", ("c", {}), ("b", {}))),
+    (
+        {"type": "Trajectory", "mode": "unordered", "calls": [{"name": "a"}, {"name": "b"}, {"name": "c"}]},
+        said("x", ("c", {})),
+    ),
+    ({"type": "Trajectory", "mode": "all", "calls": [{"name": "a"}, {"name": "b"}]}, said("x")),
+]
+
+
+def in_another_order(value: Any, order: Random) -> Any:
+    """The same config with the entries of its lists, and the keys of its objects, in another order."""
+    if isinstance(value, list):
+        return order.sample([in_another_order(item, order) for item in value], len(value))
+    if isinstance(value, dict):
+        names = order.sample(list(value), len(value))
+        return {name: in_another_order(value[name], order) for name in names}
+    return value
+
+
+@pytest.mark.parametrize(("metric", "transcript"), MISSED_IN_ANY_ORDER)
+def test_a_list_in_another_order_misses_the_same(metric: dict[str, Any], transcript: Transcript) -> None:
+    kind = {"ToolCheck": "ToolResponse", "Trajectory": "ToolResponse", "Json": "JsonResponse"}
+    prototype = kind.get(metric["type"], "TextResponse")
+    causes = {
+        cause(transcript, in_another_order(metric, Random(seed)), prototype=prototype).signature for seed in range(12)
+    }
+    assert len(causes) == 1
+
+
+def test_an_entry_with_variables_is_the_same_in_every_row() -> None:
+    spec = CriterionSpec(
+        "Says where",
+        "TextResponse",
+        {"metrics": [{"type": "TextMatch", "contains_all": ["{{city}}", "{{country}}", "on the map"]}]},
+    )
+    rows = [("Rome", "Italy"), ("Tokyo", "Japan"), ("Athens", "Greece")]
+
+    def missed(answer: str) -> set[Cause | None]:
+        checker = compile_criterion(spec)
+        return {
+            cause_of(checker.check(said(answer.format(city, country)), {"city": city, "country": country}))
+            for city, country in rows
+        }
+
+    (city,), (country,), (fixed,) = missed("{1} on the map"), missed("{0} on the map"), missed("{0}, {1}")
+    assert city is not None
+    assert country is not None
+    assert fixed is not None
+    assert city.title == "Says where: {{city}} is not in the text"
+    assert city.title_with('"Rome"') == 'Says where: "Rome" is not in the text'
+    assert country.title == "Says where: {{country}} is not in the text"
+    assert fixed.title == 'Says where: "on the map" is not in the text'
+
+
+def test_a_cause_holds_no_secret() -> None:
+    leaked = cause(said("the key is hunter2-4711"), {"type": "Leak", "secrets": ["hunter2-4711"]})
+    assert "hunter2" not in leaked.signature
+    assert leaked.title == "The answer: the text contains a secret"
 
 
 @pytest.mark.parametrize(

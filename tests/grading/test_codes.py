@@ -62,7 +62,7 @@ CASES: dict[str, tuple[Callable[[str], CriterionResult], str, str]] = {
     ),
     "forbidden text": (
         lambda t: judged(said(f"{t} WANTED"), {"type": "TextMatch", "not_contains_any": ["WANTED"]}),
-        '["failed","c","TextResponse","TextMatch","not_contains_any[0]"]', "present",
+        '["failed","c","TextResponse","TextMatch","not_contains_any","WANTED"]', "present",
     ),
     "any": (
         lambda t: judged(said(t), {"type": "TextMatch", "contains_any": ["WANTED", "OTHER"]}),
@@ -70,7 +70,7 @@ CASES: dict[str, tuple[Callable[[str], CriterionResult], str, str]] = {
     ),
     "keyword": (
         lambda t: judged(said(t), {"type": "Keywords", "keywords": ["WANTED"]}),
-        '["failed","c","TextResponse","Keywords","keywords[0]"]', "missing",
+        '["failed","c","TextResponse","Keywords","keywords","WANTED"]', "missing",
     ),
     "pattern": (
         lambda t: judged(said(t), {"type": "Regex", "pattern": "W[A]NTED"}),
@@ -86,7 +86,7 @@ CASES: dict[str, tuple[Callable[[str], CriterionResult], str, str]] = {
     ),
     "secret": (
         lambda t: judged(said(f"{t} WANTED"), {"type": "Leak", "secrets": ["WANTED"]}),
-        '["failed","c","TextResponse","Leak","secrets[0]"]', "present",
+        '["failed","c","TextResponse","Leak","secrets"]', "present",
     ),
     "canary": (
         lambda t: judged(said(f"{t} PWNED"), {"type": "Injection", "canary": "PWNED"}),
