@@ -35,6 +35,7 @@ from agenteval_tui.transcripts.codec import to_openai_messages
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.views.evidence import explanation_view
 from agenteval_tui.views.execution import ended_view, run_head, title_text
+from agenteval_tui.views.failure import reasons_text
 from agenteval_tui.views.gates import excuse_text, gates_view
 from agenteval_tui.views.model import OUTCOMES, View
 from agenteval_tui.views.terminal import plain_text
@@ -179,7 +180,7 @@ class Execution(Shown, Struct, frozen=True, eq=False):
             ends = numbers.percent_interval(*wilson(sum(decided), len(decided)))
             between = " to ".join(f"{end} %" for end in ends) if decided else ""
             worst = next((run for run in runs if not run.passed), runs[0])
-            why = one_line(worst.row.why or worst.row.error_message, 80) if not worst.passed else ""
+            why = one_line(reasons_text([run.row for run in runs if not run.passed]), 80)
             rows.append((_outcome(worst.status), test, f"{sum(decided)}/{len(runs)}", rate, between, why))
         heads = ("outcome", "test", "passed#", "rate#", "95 % interval", "why")
         ended = ended_view(self.row, [run.row for run in self.runs])

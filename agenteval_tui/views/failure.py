@@ -8,15 +8,17 @@ from typing import TypeVar
 from unicodedata import normalize
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import cut
 from agenteval_tui.grading.explain import why
 from agenteval_tui.grading.results import CriterionResult, Evidence, Outcome
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.views.evidence_comparison import comparisons, leaves
 
-REASONS = 3  # that are told apart; of each one run is read
+REASONS = 3  # that are told apart
 MOST_TESTS = 50  # failed tests of which the clearest failure is looked for
 _VALUE = 200  # characters of a value
 
@@ -44,13 +46,20 @@ class Miss(Struct, frozen=True):
 
 
 class Failure(Struct, frozen=True):
-    """A reason, and how many of this many runs give it."""
+    """A reason, and how many of this many runs give it. All that `miss` says holds for each of them; if `varies`, but
+    for `got`, which is what `run` got."""
 
     miss: Miss
     runs: int
     of: int
     run: str = ""
     """The id of one of the runs."""
+    varies: bool = False
+
+    @property
+    def got_label(self) -> str:
+        """What stands before the actual value: `got`, or `got e.g.` where others got something else."""
+        return "got e.g." if self.varies else "got"
 
 
 class Failures(Struct, frozen=True):
@@ -64,22 +73,50 @@ class Failures(Struct, frozen=True):
 def failures(runs: Sequence[RunRow], results_of: Callable[[str], Sequence[CriterionResult]]) -> Failures:
     """The reasons of these runs of a test (newest first): of those of the last execution, unless all of these passed.
 
-    `results_of` gives the results of a run by its id; it is asked for one run of each reason.
+    `results_of` gives the results of a run by its id.
     """
     ended = [run for run in runs if run.status in ("passed", "failed", "error")]
     newest = [run for run in ended if run.execution_id == ended[0].execution_id]
     last = any(run.status != "passed" for run in newest)
     looked_at = newest if last else ended
     bad = [run for run in looked_at if run.status != "passed"]
-    reasons = Counter(run.why or run.error_message or run.status for run in bad)
-    told = []
-    for reason, number in reasons.most_common(REASONS):
-        run = next(
-            candidate for candidate in bad if (candidate.why or candidate.error_message or candidate.status) == reason
-        )
-        miss = first_miss(results_of(run.id)) if run.status == "failed" else None
-        told.append(Failure(miss or Miss("", said=reason), number, len(looked_at), run.id))
-    return Failures(tuple(told), last)
+    by_reason: dict[str, list[RunRow]] = {}
+    for run in bad:
+        by_reason.setdefault(reason_of(run), []).append(run)
+    frequent = sorted(by_reason.items(), key=lambda entry: -len(entry[1]))[:REASONS]
+    return Failures(tuple(_failure(reason, alike, len(looked_at), results_of) for reason, alike in frequent), last)
+
+
+def reason_of(run: RunRow) -> str:
+    """Why a run did not pass, as it was said when it ended."""
+    return run.why or run.error_message or run.status
+
+
+def reasons_text(runs: Sequence[RunRow]) -> str:
+    """Why these runs did not pass: the reason, if all of them have the same; else the most frequent one with its
+    number of runs, and how many more there are."""
+    reasons = Counter(map(reason_of, runs)).most_common()
+    if len(reasons) < 2:
+        return "".join(reason for reason, _ in reasons)
+    return f"{reasons[0][0]} ({reasons[0][1]} of {len(runs)} runs), and {count(len(reasons) - 1, 'other reason')}"
+
+
+def _failure(
+    reason: str, alike: Sequence[RunRow], of: int, results_of: Callable[[str], Sequence[CriterionResult]]
+) -> Failure:
+    """The reason of some runs. What they missed is read of each of them, until one missed something else."""
+    run = alike[0]
+    first = first_miss(results_of(run.id)) if run.status == "failed" else None
+    failure = Failure(first or Miss("", said=reason), len(alike), of, run.id)
+    if first is None or not first.expected:
+        return failure
+    for other in alike[1:]:
+        miss = first_miss(results_of(other.id)) if other.status == "failed" else None
+        if miss is None or (miss.criterion, miss.what, miss.expected) != (first.criterion, first.what, first.expected):
+            return replace(failure, miss=Miss("", said=reason))
+        if miss != first:
+            failure = replace(failure, miss=replace(first, note=""), varies=True)
+    return failure
 
 
 def first_miss(results: Sequence[CriterionResult]) -> Miss | None:

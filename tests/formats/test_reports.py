@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attacks import ATTACKS
@@ -18,7 +19,7 @@ from agenteval_tui.formats.exporters.report_html import report_html
 from agenteval_tui.formats.exporters.report_md import report_md
 from agenteval_tui.formats.import_file import import_file
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
-from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript, Usage
 
@@ -204,6 +205,25 @@ def test_annotations_name_file_line_and_reason_and_are_escaped(store: Store) -> 
         assert line.startswith("::error file=s/a%3Ab%2Cc.suite.yaml,line=12,title=a%3Ab%2Cc%25::")
         assert line.count("::error ") == 1
     assert "failed (2 runs): 50%25 ::add-mask::x, y: z%0Aagenteval why RUN-00000" in lines[0]
+
+
+def test_an_annotation_of_several_runs_says_what_holds_for_all_of_them() -> None:
+    def lines(*ends: tuple[str, str]) -> list[str]:
+        empty: dict[str, Any] = dict.fromkeys(RunRow.__struct_fields__, "")
+        runs = [
+            RunRow(
+                **{**empty, "id": f"R{number}", "test_name": "T", "checks_not_made": 0, "status": status, "why": why}
+            )
+            for number, (status, why) in enumerate(ends)
+        ]
+        return list(annotation_lines(runs, lambda run: None))
+
+    (alike,) = lines(("failed", "late"), ("failed", "late"))
+    assert alike.endswith("::failed (2 runs): late%0Aagenteval why R0")
+    (varied,) = lines(("error", "no connection"), ("failed", "late"), ("failed", "late"))
+    assert varied.endswith(
+        "::failed (2 runs), error (1 run): late (2 of 3 runs), and 1 other reason%0Aagenteval why R0"
+    )
 
 
 def test_annotations_that_nobody_would_see_are_counted(store: Store) -> None:

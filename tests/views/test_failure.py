@@ -9,7 +9,16 @@ from msgspec.structs import replace
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
 from agenteval_tui.history.records import RunRow
-from agenteval_tui.views.failure import Failure, Failures, Miss, clearest, clearest_of, failures, first_miss
+from agenteval_tui.views.failure import (
+    Failure,
+    Failures,
+    Miss,
+    clearest,
+    clearest_of,
+    failures,
+    first_miss,
+    reasons_text,
+)
 
 
 def result(name: str, *lines: Evidence, severity: str = "error", negate: bool = False) -> CriterionResult:
@@ -107,13 +116,41 @@ def test_the_last_execution_counts_unless_all_of_it_passed() -> None:
     assert failures(runs, results_of) == Failures(
         (Failure(asks, 2, 3, "4"), Failure(Miss("", said="error"), 1, 3, "2"))
     )
-    assert read == ["4"], "one run of a reason is read, and none of an error"
+    assert read == ["4", "3"], "each run of a reason is read, and none of an error"
     passed = [run("6", "passed", "C"), *runs]
     found = failures(passed, results_of)
     assert not found.last
     assert [(one.runs, one.of) for one in found.reasons] == [(2, 5), (1, 5), (1, 5)]
     assert failures([run("1", "passed", "A")], results_of) == Failures((), False)
     assert failures([], results_of) == Failures((), False)
+
+
+def test_a_reason_of_several_runs_says_only_what_all_of_them_missed() -> None:
+    def missed(expected: str, found: str) -> list[CriterionResult]:
+        line = Evidence("equals", False, "", expected, found, code=Code.DIFFERS, fields={"side": "equals"})
+        return [result("says", line)]
+
+    runs = [run("3", "failed", "A", "late"), run("2", "failed", "A", "late"), run("1", "failed", "A", "late")]
+
+    def reason(*results: list[CriterionResult]) -> Failure:
+        by_run = dict(zip(("3", "2", "1"), results, strict=True))
+        (only,) = failures(runs, by_run.__getitem__).reasons
+        return only
+
+    alike = reason(*[missed("yes", "no")] * 3)
+    assert (alike.miss.expected, alike.miss.got, alike.runs, alike.got_label) == ('"yes"', '"no"', 3, "got")
+    varied = reason(missed("yes", "no"), missed("yes", "no"), missed("yes", "perhaps"))
+    assert (varied.miss.expected, varied.miss.got, varied.got_label) == ('"yes"', '"no"', "got e.g.")
+    for place in range(3):
+        rows = [missed("no" if number == place else "yes", "perhaps") for number in range(3)]
+        assert reason(*rows).miss == Miss("", said="late"), place
+
+
+def test_the_reasons_of_runs_are_those_of_all_of_them() -> None:
+    late, early = run("1", "failed", "A", "late"), run("2", "failed", "A", "early")
+    assert reasons_text([late, late]) == "late"
+    assert reasons_text([early, late, late]) == "late (2 of 3 runs), and 1 other reason"
+    assert reasons_text([late, early, run("3", "error", "A")]) == "late (1 of 3 runs), and 2 other reasons"
 
 
 def test_the_clearest_failure_compares_two_short_values() -> None:

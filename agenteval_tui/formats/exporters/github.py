@@ -5,16 +5,21 @@ Workflow commands and their escapes: https://docs.github.com/actions/reference/w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.quarantine_gate import GatedRuns
 from agenteval_tui.analysis.test_gates import TestGates
 from agenteval_tui.core.display import displayable, one_line
+from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.exporters.report_figures import BAD
 from agenteval_tui.formats.exporters.report_md import report_md
 from agenteval_tui.grading.sentences import not_made_in_runs_sentence, not_made_sentence
 from agenteval_tui.history.records import ExecutionRow, RunRow, checks_not_made
 from agenteval_tui.history.store import Store
+from agenteval_tui.views.failure import reasons_text
 from agenteval_tui.views.gates import excuse_text, verdict_text
 
 MOST = 10
@@ -53,13 +58,13 @@ def annotation_lines(
             yield command("error", f"{left} more tests did not pass", title="agenteval")
             break
         first = alike[0]
-        many = f" ({len(alike)} runs)" if len(alike) > 1 else ""
-        why = one_line(held.whys.get(first.id) or first.why or first.error_message or first.status, 1000)
+        told = [replace(run, why=held.whys.get(run.id) or run.why) for run in alike]
+        why = one_line(reasons_text(told), 1000)
         since = f"regressed since the baseline ({worse[key]}); " if key in worse else ""
         missing = f"; {said}" if (said := not_made_in_runs_sentence(checks_not_made(alike))) else ""
         verdicts = dict.fromkeys(one for run in alike if (one := gates.missed_by(run)) is not None)
         missed = "".join(f"{one_line(verdict_text(one), 300)}\n" for one in verdicts)
-        message = f"{since}{missed}{first.status}{many}: {why}{missing}\nagenteval why {first.id}"
+        message = f"{since}{missed}{_statuses(alike)}: {why}{missing}\nagenteval why {first.id}"
         yield command("error", message, place=place_of(first), title=one_line(first.test_name, 200))
     yield from _warnings(runs, place_of)
     yield from _notices(runs, place_of, held, gates)
@@ -78,7 +83,8 @@ def _warnings(runs: list[RunRow], place_of: Callable[[RunRow], Place | None]) ->
             break
         first = alike[0]
         # The reason of a run that passed is which of its checks could not run; an imported one may have none.
-        why = one_line(first.why or not_made_sentence(first.checks_not_made), 1000)
+        told = [replace(run, why=run.why or not_made_sentence(run.checks_not_made)) for run in alike]
+        why = one_line(reasons_text(told), 1000)
         whole = f" ({not_made_in_runs_sentence(checks_not_made(alike))})" if len(alike) > 1 else ""
         message = f"passed, but {why}{whole}\nagenteval why {first.id}"
         yield command("warning", message, place=place_of(first), title=one_line(first.test_name, 200))
@@ -94,11 +100,18 @@ def _notices(
             tests.setdefault((run.suite_key, run.test_id), []).append(run)
     for alike in list(tests.values())[:MOST]:
         first = alike[0]
-        many = f" ({len(alike)} runs)" if len(alike) > 1 else ""
-        why = one_line(first.why or first.error_message or first.status, 1000)
-        excuse = one_line(excuse_text(first, held, gates), 300)
-        message = f"{excuse}; {first.status}{many}: {why}\nagenteval why {first.id}"
+        why = one_line(reasons_text(alike), 1000)
+        excuses = dict.fromkeys(excuse_text(run, held, gates) for run in alike)
+        excuse = one_line("; ".join(excuses), 300)
+        message = f"{excuse}; {_statuses(alike)}: {why}\nagenteval why {first.id}"
         yield command("notice", message, place=place_of(first), title=one_line(first.test_name, 200))
+
+
+def _statuses(runs: Sequence[RunRow]) -> str:
+    """How these runs ended: `failed`, `failed (3 runs)`, `failed (2 runs), error (1 run)`."""
+    if len(runs) == 1:
+        return runs[0].status
+    return ", ".join(f"{status} ({count(n, 'run')})" for status, n in Counter(run.status for run in runs).most_common())
 
 
 def command(kind: str, message: str, *, place: Place | None = None, title: str = "") -> str:

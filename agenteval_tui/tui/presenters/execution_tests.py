@@ -120,7 +120,7 @@ def _why(failure: Failure) -> list[Line]:
     place: Line = ((f"{one_line(miss.what)}  ", "json-key"),) if miss.what else ()
     expected: Cell = (one_line(miss.expected), "")
     got: Cell = (one_line(miss.got), "failed")
-    said: Line = (("expected ", "dim"), expected, ("  got ", "dim"), got)
+    said: Line = (("expected ", "dim"), expected, (f"  {failure.got_label} ", "dim"), got)
     if miss.looks_equal:
         note: Line = (expected, (f"  {one_line(miss.note)}", "failed"))
         return [(*where, *place, *note), (*place, *note), note, note[1:]]

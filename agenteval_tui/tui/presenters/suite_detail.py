@@ -240,7 +240,7 @@ def _reason(one: Failure, width: int) -> list[Line]:
         return lines + rows
     if miss.what:
         lines.append(((("  ", "")), (one_line(miss.what), "dim")))
-    for label, value in (("expected", miss.expected), ("got", miss.got)):
+    for label, value in (("expected", miss.expected), (one.got_label, miss.got)):
         for at, line in enumerate(paragraph(value, width - WHY - 2)[:REASON_LINES]):
             lines.append((("  ", ""), (left("" if at else label, WHY), "dim"), *line))
     if miss.note:
