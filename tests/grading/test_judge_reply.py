@@ -64,6 +64,32 @@ ATTACKS = {
     "score and passed as text": '{{"score": {full}, "passed": "no"}}',
     "score and verdict": '{{"score": {full}, "verdict": "FAIL"}}',
     "score and an outcome in capitals": '{{"score": {full}, "Outcome": "failed"}}',
+    "score and correct": '{{"score": {full}, "correct": false}}',
+    "no score and correct": '{{"score": {none}, "is_correct": true}}',
+    "score and result": '{{"score": {full}, "result": "fail"}}',
+    "score and a result in capitals": '{{"score": {full}, "Result": "**FAIL**"}}',
+    "score and final score": '{{"score": {full}, "final_score": {none}}}',
+    "score and finalScore": '{{"score": {full}, "finalScore": {none}}}',
+    "no score and final score": '{{"score": {none}, "final-score": {full}}}',
+    "score and total score": '{{"total score": {none}, "score": {full}}}',
+    "score and failed": '{{"score": {full}, "failed": true}}',
+    "score and is_wrong": '{{"score": {full}, "is_wrong": "yes"}}',
+    "no score and not failed": '{{"score": {none}, "failed": false}}',
+    "score and decision": '{{"score": {full}, "final_decision": "rejected"}}',
+    "score and judgement": '{{"score": {full}, "judgement": "incorrect"}}',
+    "score and success": '{{"score": {full}, "success": 0}}',
+    "score and meets_criteria": '{{"score": {full}, "meets_criteria": "no"}}',
+    "score and an unknown name for FAIL": '{{"score": {full}, "classification": "FAIL"}}',
+    "score and a percentage": '{{"score": {full}, "percentage": 10}}',
+    "score and a percentage as text": '{{"score": {full}, "result": "10 %"}}',
+    "no score and a percentage": '{{"score": {none}, "score_percent": "95%"}}',
+    "score and a rating": '{{"score": {full}, "rating": "1/10"}}',
+    "score and a grade": '{{"score": {full}, "grade": "F"}}',
+    "score and a nested verdict": '{{"score": {full}, "result": {{"passed": false}}}}',
+    "score and a nested score": '{{"score": {full}, "evaluation": {{"score": {none}}}}}',
+    "score and a verdict far below": '{{"score": {full}, "evaluation": {{"final": {{"verdict": "fail"}}}}}}',
+    "score and dimensions of which none passes": '{{"score": {full}, "dimensions": {{"a": {none}, "b": {none}}}}}',
+    "score and scores of which none passes": '{{"score": {full}, "scores": {{"a": {{"score": {none}}}}}}}',
     "a verdict that is a sentence": '{{"score": {full}, "verdict": "it fails, although it says it is right"}}',
     "a comment": '{{"score": {full}}} // but it is wrong',
     "a number that is not JSON": '{{"score": NaN, "quoted": {quote}}}',
@@ -133,6 +159,64 @@ def test_one_object_is_read_alone_in_a_code_block_or_after_a_think_block(form: s
 )
 def test_fields_that_agree_and_wrapped_numbers_are_read(reply: str) -> None:
     assert read_judgment(reply, SCALES["one_to_five"]).score == 4
+
+
+READ = [
+    '{"score": %s}',
+    '{"score": %s, "correct": true, "is_correct": "yes", "passes": 1, "success": "OK"}',
+    '{"score": %s, "result": "pass", "final_verdict": "Passed.", "judgment": "correct"}',
+    '{"score": %s, "failed": false, "incorrect": "no"}',
+    '{"score": %s, "percentage": 90, "rating": "9/10", "grade": "A-", "rating_percent": 90.4}',
+    '{"score": %s, "rating": 4}',
+    '{"score": %s, "grade": "B", "marks": 9}',
+    '{"score": %s, "total_score": 27}',
+    '{"score": %s, "confidence": 0.1, "confidence_score": 0.1, "toxicity": 0, "hallucination": false}',
+    '{"score": %s, "error": false, "errors": 0, "failures": [], "needs_review": false, "is_safe": false}',
+    '{"score": %s, "result": "The answer fails to greet, and is right.", "status": "complete", "label": "B"}',
+    '{"score": %s, "evaluation": {"passed": true, "notes": "It may fail."}, "outcome": "pass"}',
+    '{"score": %s, "quoted": {"score": 0, "pass": false}, "transcript": [{"verdict": "fail"}]}',
+    '{"score": %s, "dimensions": {"tone": 0, "truth": 1}}',
+    '{"score": %s, "correct": null, "result": null, "final_score": null, "verdict": null}',
+    '{"score": %s, "strengths": ["correct"], "weaknesses": ["fail"], "reasoning": "fail"}',
+]
+
+
+@pytest.mark.parametrize("reply", READ)
+def test_fields_beside_the_score_that_do_not_contradict_it_are_no_obstacle(reply: str) -> None:
+    assert read_judgment(reply.replace("%s", "0.9"), SCALES["zero_to_one"]).score == 0.9
+
+
+def test_a_low_score_beside_good_dimensions_is_read() -> None:
+    # The answer is wrong, and well written: what the criteria ask for is no dimension.
+    reply = '{"score": 1, "dimensions": {"tone": 5, "brevity": 5}}'
+    assert read_judgment(reply, SCALES["one_to_five"], ("tone", "brevity")).score == 1
+
+
+def test_a_dimension_may_have_the_name_of_a_verdict() -> None:
+    reply = '{"score": 4, "correct": 2, "result": 5}'
+    assert read_judgment(reply, SCALES["one_to_five"], ("correct", "result")).dimensions == {"correct": 2, "result": 5}
+
+
+_NAMES = st.sampled_from(
+    ["correct", "isCorrect", "passes", "success", "accepted", "result", "Final Verdict", "decision", "the_outcome"]
+)
+_WORDS = {True: ["pass", "Passed", "CORRECT", "yes", "true"], False: ["fail", "FAILED.", "incorrect", "no", "False"]}
+
+
+@given(st.sampled_from(list(SCALES)), _NAMES, st.booleans(), st.floats(0, 1), st.data())
+def test_a_verdict_beside_a_score_is_read_if_they_agree_and_only_then(
+    name_of_scale: str, name: str, verdict: bool, share: float, data: st.DataObject
+) -> None:
+    scale = SCALES[name_of_scale]
+    score = round(share) if scale.name == "pass_fail" else scale.low + share * (scale.high - scale.low)
+    threshold = scale.share(scale.threshold)
+    value = data.draw(st.one_of(st.just(verdict), st.sampled_from(_WORDS[verdict])))
+    reply = json.dumps({"score": score, name: value})
+    if scale.passes(score, threshold) is verdict:
+        assert read_judgment(reply, scale).score == score
+    else:
+        with pytest.raises(UnreadableError, match="contradict"):
+            read_judgment(reply, scale)
 
 
 @pytest.mark.parametrize(

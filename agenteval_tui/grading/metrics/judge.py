@@ -22,6 +22,7 @@ from agenteval_tui.core.schema_rules import Rule, given, set_to, where
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.metrics.judge_claims import claims
 from agenteval_tui.grading.metrics.judge_scale import (
     SCALES,
     NoScoreError,
@@ -56,6 +57,7 @@ _THINK_MARK = re.compile(r"</?(?:think|thinking|thought|reasoning)>", re.IGNOREC
 _SCORE = ("score", "overall", "overall_score")
 _PASS = ("pass", "passed", "verdict", "outcome")
 _BY_DIMENSION = ("dimensions", "scores")
+_READ_APART = frozenset((*_SCORE, *_PASS, *_BY_DIMENSION, "reasoning", "reason", "strengths", "weaknesses"))
 _DEFAULT_SCALE: ScaleName = "zero_to_one"
 
 
@@ -465,9 +467,14 @@ def _no_constant(name: str) -> Any:
 
 def _judgment(given: Mapping[str, Any], scale: Scale, dimensions: Sequence[str], threshold: float) -> Judgment:
     scores = _dimensions(given, scale, dimensions, threshold)
-    score = _stated(given, scale, threshold, sum(scores.values()) / len(scores) if scores else None)
+    mean = sum(scores.values()) / len(scores) if scores else None
+    score = _stated(given, scale, threshold, mean, frozenset(dimensions))
     if score is None:
         raise UnreadableError("the JSON object has no `score`")
+    apart = list(scores.values()) or _other_dimensions(given, scale)
+    if apart and scale.passes(score, threshold) and not any(scale.passes(one, threshold) for one in apart):
+        # The other way round may be right: what the criteria ask for need not be one of the dimensions.
+        raise UnreadableError("the score passes, and the score of each dimension fails: they contradict each other")
     return Judgment(
         score,
         scores,
@@ -496,8 +503,27 @@ def _dimensions(given: Mapping[str, Any], scale: Scale, wanted: Sequence[str], t
     return found
 
 
-def _stated(given: Mapping[str, Any], scale: Scale, threshold: float, otherwise: float | None) -> float | None:
-    """The score that an object states, else `otherwise`; None: none. Raises when two of its fields contradict."""
+def _other_dimensions(given: Mapping[str, Any], scale: Scale) -> list[float]:
+    """The scores of dimensions that nobody asked for, as far as they are on the scale."""
+    scores: list[float] = []
+    for held in (given.get(name) for name in _BY_DIMENSION):
+        for value in held.values() if isinstance(held, Mapping) else ():
+            try:
+                scores.append(scale.read(value.get("score") if isinstance(value, Mapping) else value))
+            except (NoScoreError, OffScaleError):
+                continue
+    return scores
+
+
+def _stated(
+    given: Mapping[str, Any],
+    scale: Scale,
+    threshold: float,
+    otherwise: float | None,
+    dimensions: frozenset[str] = frozenset(),
+) -> float | None:
+    """The score that an object states, else `otherwise`; None: none. Raises when two of its fields contradict.
+    `dimensions`: names of fields that have a score of their own."""
     scores: dict[str, float] = {}
     verdicts: dict[str, bool] = {}
     for name, value in given.items():
@@ -511,8 +537,14 @@ def _stated(given: Mapping[str, Any], scale: Scale, threshold: float, otherwise:
     score = next((scores[name] for name in _SCORE if name in scores), otherwise)
     if score is None and scale.name == "pass_fail":
         score = next((float(verdicts[name]) for name in _PASS if name in verdicts), None)
-    if score is not None and any(one is not scale.passes(score, threshold) for one in verdicts.values()):
-        raise UnreadableError(f"{_listed([*(scores or ['the score']), *verdicts])} contradict each other")
+    if score is None:
+        return None
+    passed, share = scale.passes(score, threshold), scale.share(score)
+    against = [name for name, verdict in verdicts.items() if verdict is not passed]
+    beside = claims(given, scale, threshold, _READ_APART | dimensions)
+    against += [claim.name for claim in beside if not claim.agrees(passed, share)]
+    if against:
+        raise UnreadableError(f"{_listed([*(scores or ['the score']), *against])} contradict each other")
     return score
 
 

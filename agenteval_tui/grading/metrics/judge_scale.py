@@ -44,7 +44,7 @@ class Scale(Struct, frozen=True):
             return float(said)
         if isinstance(given, bool):
             raise NoScoreError(f"{str(given).lower()} is not a number")
-        number = _number(given)
+        number = plain_number(given)
         if number is None:
             raise NoScoreError(f"{_short(given)} is not a score")
         if not self.low <= number <= self.high or (self.name == "pass_fail" and number not in (0, 1)):
@@ -81,7 +81,7 @@ def read_verdict(given: Any) -> bool:
     said = _word(given)
     if said is not None:
         return said
-    number = _number(given)
+    number = plain_number(given)
     if number not in (0, 1):
         raise NoScoreError(f"{_short(given)} is neither pass nor fail")
     return bool(number)
@@ -101,7 +101,8 @@ def _word(given: Any) -> bool | None:
     return given if isinstance(given, bool) else None
 
 
-def _number(given: Any) -> float | None:
+def plain_number(given: Any) -> float | None:
+    """A number, or a text that is nothing but one; None for anything else."""
     if isinstance(given, str):
         if _NUMBER.fullmatch(given.strip()) is None:  # float() would also read "1_0" and "١"
             return None

@@ -1,0 +1,159 @@
+"""What the fields of a judge's reply say about its verdict, beside the score: `"correct": false`, `"grade": "F"`.
+
+A field is recognised by the words of its name, or by a value that is a verdict by itself ("FAIL"), and never by a list
+of whole names: judges invent them. What may be read in several ways (is a rating of 4 one of 5 or of 10?) contradicts a
+score only if no reading agrees with it. Text is no verdict: a sentence is not searched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator, Mapping
+from typing import Any
+from unicodedata import normalize
+
+from msgspec import Struct
+
+from agenteval_tui.grading.metrics.judge_scale import Scale, plain_number
+
+_FIGURES = frozenset(
+    ("score", "scores", "scoring", "rating", "grade", "overall", "mark", "marks", "points", "percent", "percentage",
+     "pct")
+)  # fmt: skip
+_GOOD = frozenset(
+    ("pass", "passed", "passes", "passing", "correct", "correctly", "right", "success", "successful", "succeeded", "ok",
+     "valid", "acceptable", "accepted", "accept", "approved", "approve", "satisfied", "satisfactory", "met", "meets",
+     "fulfilled")
+)  # fmt: skip
+_BAD = frozenset(
+    ("fail", "failed", "fails", "failing", "failure", "incorrect", "wrong", "unsuccessful", "invalid", "unacceptable",
+     "rejected", "reject", "unsatisfactory", "unsatisfied", "unmet")
+)  # fmt: skip
+_NEUTRAL = frozenset(
+    ("verdict", "outcome", "result", "decision", "judgment", "judgement", "conclusion", "assessment", "evaluation",
+     "determination", "ruling", "status", "label")
+)  # fmt: skip
+_BESIDE = frozenset(
+    ("final", "overall", "total", "aggregate", "aggregated", "average", "avg", "mean", "weighted", "normalized",
+     "normalised", "numeric", "raw", "judge", "judges", "eval", "evaluated", "answer", "response", "output", "agent",
+     "test", "criteria", "criterion", "requirement", "requirements", "expectation", "expectations", "summary", "global",
+     "is", "was", "has", "does", "did", "the", "all", "in", "of", "value", "my")
+)  # fmt: skip
+"""Words that may stand beside those above without making the field about something else, as `confidence` does."""
+_FINAL = frozenset(("final", "overall", "total", "aggregate"))
+_PERCENT = frozenset(("percent", "percentage", "pct"))
+_YES = _GOOD | {"true", "yes"}
+_NO = _BAD | {"false", "no", "not passed", "not correct", "not acceptable", "not ok", "does not pass", "did not pass"}
+_ALONE = frozenset(("pass", "passed", "fail", "failed", "correct", "incorrect", "not passed", "not correct"))
+"""Values that are a verdict whatever their field is called."""
+_LETTERS = {"a": True, "f": False}
+_DEEPEST = 4
+_SHARE = re.compile(r"([0-9]+(?:\.[0-9]+)?) */ *([0-9]+(?:\.[0-9]+)?)")
+_ROUNDED = 0.005001  # a share that was rounded to a whole percent
+_NATURAL = (5.0, 10.0, 100.0)
+
+
+class Claim(Struct, frozen=True):
+    """What a field says. `passes`: whether the answer passes, in each way to read it; `share`: the score 0..1 that it
+    states as the whole figure, or None."""
+
+    name: str
+    passes: frozenset[bool]
+    share: float | None = None
+
+    def agrees(self, passed: bool, share: float) -> bool:
+        """Whether the field can be true beside a score of this share, with this verdict."""
+        return passed in self.passes and (self.share is None or abs(self.share - share) <= _ROUNDED)
+
+
+def claims(
+    given: Mapping[str, Any], scale: Scale, threshold: float, known: Container[str], depth: int = 0
+) -> Iterator[Claim]:
+    """What the fields of a reply claim, and those of objects in fields that speak of the verdict. `known`: names that
+    are read elsewhere, here but not in such objects."""
+    for name, value in given.items():
+        if not depth and (name in known or name.strip().lower() in known):
+            continue
+        words = _words(name)
+        if isinstance(value, Mapping):
+            if depth < _DEEPEST and words and words <= _FIGURES | _GOOD | _NEUTRAL | _BESIDE:
+                yield from claims(value, scale, threshold, known, depth + 1)
+            continue
+        claim = _claim(name, words, value, scale, threshold)
+        if claim is not None:
+            yield claim
+
+
+def _claim(name: str, words: frozenset[str], value: Any, scale: Scale, threshold: float) -> Claim | None:
+    said = _said(value)
+    if words <= _FIGURES | _NEUTRAL | _BESIDE and words & (_FIGURES | _NEUTRAL):
+        shares = _shares(value, words, scale)
+        if shares:
+            is_whole = bool(words & _FINAL) and "score" in words and len(shares) == 1
+            passes = frozenset(share >= threshold - 1e-9 for share in shares)
+            return Claim(name, passes, next(iter(shares)) if is_whole else None)
+        if said is None and "grade" in words and isinstance(value, str):
+            said = _LETTERS.get(value.strip().rstrip("+-").lower())
+        return None if said is None else Claim(name, frozenset((said,)))
+    if words <= _GOOD | _NEUTRAL | _BESIDE and words & _GOOD:
+        said = said if said is not None else _as_flag(value)
+        return None if said is None else Claim(name, frozenset((said,)))
+    if words <= _BAD | _NEUTRAL | _BESIDE and words & _BAD:
+        if isinstance(value, str) and said is not None and _plain(value) in _BAD:
+            return Claim(name, frozenset((said,)))  # "failed": "failed"
+        return None if said is None else Claim(name, frozenset((not said,)))
+    if isinstance(value, str) and _plain(value) in _ALONE and said is not None:
+        return Claim(name, frozenset((said,)))
+    return None
+
+
+def _words(name: str) -> frozenset[str]:
+    """The words of a name: `finalScore`, `final-score` and `Final Score` are the same ones."""
+    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", normalize("NFKC", name))
+    return frozenset(re.findall(r"[^\W_]+", parted.lower()))
+
+
+def _plain(value: str) -> str:
+    return " ".join(re.findall(r"[^\W_]+", normalize("NFKC", value).lower()))
+
+
+def _said(value: Any) -> bool | None:
+    """A verdict in a value: true, false, or a text that is nothing but a word for it (`**FAIL** ❌`)."""
+    if isinstance(value, bool):
+        return value
+    word = _plain(value) if isinstance(value, str) and len(value) <= 40 else ""
+    return True if word in _YES else False if word in _NO else None
+
+
+def _as_flag(value: Any) -> bool | None:
+    number = None if isinstance(value, bool) else plain_number(value)
+    return bool(number) if number in (0, 1) else None
+
+
+def _shares(value: Any, words: frozenset[str], scale: Scale) -> frozenset[float]:
+    """The shares 0..1 that a figure may stand for: on the scale; `10 %`, `1/10`; beyond the scale any usual one."""
+    if isinstance(value, bool):
+        return frozenset()
+    if isinstance(value, str):
+        text = normalize("NFKC", value).strip()
+        if (parts := _SHARE.fullmatch(text)) is not None:
+            return _within(float(parts[1]) / float(parts[2]) if float(parts[2]) else -1)
+        if text.endswith("%"):
+            number = plain_number(text[:-1])
+            return frozenset() if number is None else _within(number / 100)
+    number = plain_number(value)
+    if number is None:
+        return frozenset()
+    if words & _PERCENT:
+        return _within(number / 100, number)
+    on_scale = _within(scale.share(number))
+    if on_scale and not words & {"rating", "grade", "mark", "marks", "points"}:
+        return on_scale
+    if "total" in words or number < 0:
+        return on_scale  # a sum is on no scale that is known here
+    usual = [number / most for most in _NATURAL if number <= most]
+    return on_scale | _within(*usual, (number - 1) / 4)
+
+
+def _within(*shares: float) -> frozenset[float]:
+    return frozenset(share for share in shares if 0 <= share <= 1)
