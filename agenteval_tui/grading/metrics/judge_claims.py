@@ -74,31 +74,31 @@ def claims(
     for name, value in given.items():
         if not depth and (name in known or name.strip().lower() in known):
             continue
-        words = _words(name)
+        tokens = _tokens(name)
         if isinstance(value, Mapping):
-            if depth < _DEEPEST and words and words <= _FIGURES | _GOOD | _NEUTRAL | _BESIDE:
+            if depth < _DEEPEST and tokens and tokens <= _FIGURES | _GOOD | _NEUTRAL | _BESIDE:
                 yield from claims(value, scale, threshold, known, depth + 1)
             continue
-        claim = _claim(name, words, value, scale, threshold)
+        claim = _claim(name, tokens, value, scale, threshold)
         if claim is not None:
             yield claim
 
 
-def _claim(name: str, words: frozenset[str], value: Any, scale: Scale, threshold: float) -> Claim | None:
+def _claim(name: str, tokens: frozenset[str], value: Any, scale: Scale, threshold: float) -> Claim | None:
     said = _said(value)
-    if words <= _FIGURES | _NEUTRAL | _BESIDE and words & (_FIGURES | _NEUTRAL):
-        shares = _shares(value, words, scale)
+    if tokens <= _FIGURES | _NEUTRAL | _BESIDE and tokens & (_FIGURES | _NEUTRAL):
+        shares = _shares(value, tokens, scale)
         if shares:
-            is_whole = bool(words & _FINAL) and "score" in words and len(shares) == 1
+            is_whole = bool(tokens & _FINAL) and "score" in tokens and len(shares) == 1
             passes = frozenset(share >= threshold - 1e-9 for share in shares)
             return Claim(name, passes, next(iter(shares)) if is_whole else None)
-        if said is None and "grade" in words and isinstance(value, str):
+        if said is None and "grade" in tokens and isinstance(value, str):
             said = _LETTERS.get(value.strip().rstrip("+-").lower())
         return None if said is None else Claim(name, frozenset((said,)))
-    if words <= _GOOD | _NEUTRAL | _BESIDE and words & _GOOD:
+    if tokens <= _GOOD | _NEUTRAL | _BESIDE and tokens & _GOOD:
         said = said if said is not None else _as_flag(value)
         return None if said is None else Claim(name, frozenset((said,)))
-    if words <= _BAD | _NEUTRAL | _BESIDE and words & _BAD:
+    if tokens <= _BAD | _NEUTRAL | _BESIDE and tokens & _BAD:
         if isinstance(value, str) and said is not None and _plain(value) in _BAD:
             return Claim(name, frozenset((said,)))  # "failed": "failed"
         return None if said is None else Claim(name, frozenset((not said,)))
@@ -107,7 +107,7 @@ def _claim(name: str, words: frozenset[str], value: Any, scale: Scale, threshold
     return None
 
 
-def _words(name: str) -> frozenset[str]:
+def _tokens(name: str) -> frozenset[str]:
     """The words of a name: `finalScore`, `final-score` and `Final Score` are the same ones."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", normalize("NFKC", name))
     return frozenset(re.findall(r"[^\W_]+", parted.lower()))
@@ -130,7 +130,7 @@ def _as_flag(value: Any) -> bool | None:
     return bool(number) if number in (0, 1) else None
 
 
-def _shares(value: Any, words: frozenset[str], scale: Scale) -> frozenset[float]:
+def _shares(value: Any, tokens: frozenset[str], scale: Scale) -> frozenset[float]:
     """The shares 0..1 that a figure may stand for: on the scale; `10 %`, `1/10`; beyond the scale any usual one."""
     if isinstance(value, bool):
         return frozenset()
@@ -144,12 +144,12 @@ def _shares(value: Any, words: frozenset[str], scale: Scale) -> frozenset[float]
     number = plain_number(value)
     if number is None:
         return frozenset()
-    if words & _PERCENT:
+    if tokens & _PERCENT:
         return _within(number / 100, number)
     on_scale = _within(scale.share(number))
-    if on_scale and not words & {"rating", "grade", "mark", "marks", "points"}:
+    if on_scale and not tokens & {"rating", "grade", "mark", "marks", "points"}:
         return on_scale
-    if "total" in words or number < 0:
+    if "total" in tokens or number < 0:
         return on_scale  # a sum is on no scale that is known here
     usual = [number / most for most in _NATURAL if number <= most]
     return on_scale | _within(*usual, (number - 1) / 4)
