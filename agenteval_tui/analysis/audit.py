@@ -30,7 +30,9 @@ from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import Test
 from agenteval_tui.transcripts.model import Transcript
 
-FindingKind = Literal["never-fails", "never-passes", "always-error", "implied", "same", "passes-empty"]
+FindingKind = Literal["never-fails", "only-empty", "never-passes", "always-error", "implied", "same", "passes-empty"]
+_FIRST: tuple[FindingKind, ...] = ("never-fails", "only-empty", "never-passes", "always-error")
+"""The findings about one criterion, the worst first."""
 
 RUNS = 40
 """The newest runs of a test that are looked at. Runs that are alike count once for mutations."""
@@ -166,12 +168,26 @@ def _forbidden(checkers: Sequence[Checker], variables: Mapping[str, Any]) -> For
     texts: list[str] = []
     leaks: list[tuple[str, str]] = []
     overlaps: list[int] = []
+    bounds: dict[str, list[int]] = {"words": [], "characters": [], "calls": []}
     for checker in checkers:
         for kind, metric in _metrics(checker, variables):
+            if checker.spec.negate:
+                texts += _looked_for(metric)
+                tools += _named(metric.get("tools")) + _named(metric.get("calls"))
             if kind == "ToolCheck":
                 tools += _strings(metric.get("forbidden_tools"))
+                bounds["calls"] += [
+                    most for tool in _objects(metric.get("tools")) for most in _whole(tool, "max_calls")
+                ]
             elif kind == "TextMatch":
                 texts += _strings(metric.get("not_contains_any"))
+            elif kind == "Length":
+                bounds["words"] += _whole(metric, "max_words")
+                bounds["characters"] += _whole(metric, "max_chars")
+            elif kind == "Steps":
+                bounds["calls"] += _whole(metric, "max")
+            elif kind == "Trajectory" and metric.get("mode") == "none":
+                tools += _named(metric.get("calls"))
             elif kind == "Leak":
                 leaks += [("secret", string) for string in _strings(metric.get("secrets"))]
                 overlap = Leak.model_validate({key: item for key, item in metric.items() if key != "type"}).overlap
@@ -185,7 +201,31 @@ def _forbidden(checkers: Sequence[Checker], variables: Mapping[str, Any]) -> For
                     leaks += [("personal-data", known)] if name in wanted and known is not None else []
             elif kind == "Injection":
                 leaks += [("canary", string) for string in _strings([metric.get("canary")])]
-    return Forbidden(tools[:10], texts[:10], list(dict.fromkeys(leaks))[:_LEAKS], min(overlaps, default=0))
+    most = {name: max(figures, default=0) for name, figures in bounds.items()}
+    return Forbidden(tools[:10], texts[:10], list(dict.fromkeys(leaks))[:_LEAKS], min(overlaps, default=0), **most)
+
+
+def _looked_for(metric: Mapping[str, Any]) -> list[str]:
+    """The texts that make a metric pass, each in one piece."""
+    names = ("equals", "equals_ignore_case", "contains", "contains_ignore_case", "starts_with", "ends_with")
+    texts = _strings([metric.get(name) for name in names])
+    for name in ("contains_any", "starts_with_any", "ends_with_any"):
+        texts += _strings(metric.get(name))
+    together = [" ".join(_strings(metric.get(name))) for name in ("contains_all", "keywords")]
+    return texts + [text for text in together if text]
+
+
+def _objects(listed: Any) -> list[Mapping[str, Any]]:
+    return [entry for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
+
+
+def _named(listed: Any) -> list[str]:
+    return _strings([entry.get("name") for entry in _objects(listed)])
+
+
+def _whole(metric: Mapping[str, Any], name: str) -> list[int]:
+    value = metric.get(name)
+    return [value] if isinstance(value, int) and not isinstance(value, bool) else []
 
 
 def _metrics(checker: Checker, variables: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -209,34 +249,49 @@ def _strings(listed: Any) -> list[str]:
     return [one for one in listed if isinstance(one, str) and one] if isinstance(listed, list) else []
 
 
-def _alone(audit: TestAudit, checkers: Sequence[tuple[int, Checker]]) -> Iterator[AuditFinding]:
-    for number, _ in checkers:
-        one = audit.criteria[number]
-        seen = one.runs + one.mutants
-        kind: FindingKind
-        if seen[Outcome.FAILED] == seen[Outcome.PASSED] == 0:
-            kind = "always-error"
-            message = "it never had a verdict"
-        elif not seen[Outcome.FAILED]:
-            kind = "never-fails"
-            message = f"it passed on all {_said(audit)}: {_kinds(one)} changed nothing"
-        elif not seen[Outcome.PASSED]:
-            kind = "never-passes"
-            high = wilson(0, audit.runs)[1]
-            message = f"it failed on all {_said(audit)} (true pass rate up to {100 * high:.0f} %, 95 % interval)"
-        else:
-            continue
-        yield AuditFinding(kind, one.name, message, one.line, audit.runs, audit.mutants, "", dict(seen))
+def _alone(audit: TestAudit, checkers: Sequence[tuple[int, Checker]]) -> list[AuditFinding]:
+    found = [finding for number, _ in checkers if (finding := _about(audit, audit.criteria[number])) is not None]
+    return sorted(found, key=lambda finding: _FIRST.index(finding.kind))
 
 
-def _said(audit: TestAudit) -> str:
-    runs = count(audit.runs, "stored run")
-    return f"{runs} ({audit.different} different) and {count(audit.mutants, 'mutation')}"
+def _about(audit: TestAudit, one: CriterionAudit) -> AuditFinding | None:
+    seen = one.runs + one.mutants
+    tried = one.mutants.total()
+    failed = {kind: number for kind, (number, _) in one.noticed.items() if number}
+    kind: FindingKind
+    if seen[Outcome.FAILED] == seen[Outcome.PASSED] == 0:
+        kind = "always-error"
+        message = "it never had a verdict"
+    elif not seen[Outcome.FAILED]:
+        kind = "never-fails"
+        message = f"no mutation made it fail ({tried} tried: {_kinds(one)}), and none of {_runs_of(audit)}"
+    elif not one.runs[Outcome.FAILED] and set(failed) == {"empty"} and len(one.noticed) > 1:
+        kind = "only-empty"
+        message = (
+            f"no mutation but the empty answer made it fail ({tried} tried: {_kinds(one)}),"
+            f" and none of {_runs_of(audit)}"
+        )
+    elif not seen[Outcome.PASSED]:
+        kind = "never-passes"
+        high = wilson(0, audit.runs)[1]
+        message = (
+            f"it failed on all {_runs_of(audit)} and {count(audit.mutants, 'mutation')}"
+            f" (true pass rate up to {100 * high:.0f} %, 95 % interval)"
+        )
+    else:
+        return None
+    if errors := seen[Outcome.ERROR] if kind in ("never-fails", "only-empty") else 0:
+        message += f"; {count(errors, 'time')} it could not be checked"
+    return AuditFinding(kind, one.name, message, one.line, audit.runs, audit.mutants, "", dict(seen))
+
+
+def _runs_of(audit: TestAudit) -> str:
+    return f"{count(audit.runs, 'stored run')} ({audit.different} different)"
 
 
 def _kinds(audit: CriterionAudit) -> str:
     tried = [kind for kind in KINDS if kind in audit.noticed]
-    return f"{len(tried)} kinds of mutations ({', '.join(tried[:4])}{', …' if len(tried) > 4 else ''})"
+    return f"{', '.join(tried[:4])}{f' and {len(tried) - 4} other kinds' if len(tried) > 4 else ''}"
 
 
 def _pairs(

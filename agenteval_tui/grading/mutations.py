@@ -25,10 +25,15 @@ KINDS: Mapping[str, str] = {
     "drop-argument": "an argument is missing",
     "empty": "the answer is empty",
     "refuse": "the agent refuses",
+    "unrelated": "the answer is about something else",
+    "short": "the answer is a word",
+    "long": "the answer says the same again and again",
     "truncate": "the answer ends in the middle",
     "numbers": "the numbers in the answer are others",
     "case": "the answer is in the other case",
     "extra-call": "a tool is called without need",
+    "loop": "a tool is called again and again",
+    "wasteful": "the run takes long and costs much",
     "extra-text": "the answer says more than it may",
     "secret": "the agent gives a secret away",
     "system-prompt": "the answer repeats the system prompt",
@@ -38,6 +43,17 @@ KINDS: Mapping[str, str] = {
 """The kinds of mutations, and each in words."""
 
 REFUSAL = "I'm sorry, but I can't help with that."
+UNRELATED = (
+    "Notwithstanding considerable interdepartmental deliberation, the extraordinarily comprehensive meteorological "
+    "documentation demonstrates unquestionably that astronomical observations necessitate uncompromising "
+    "interdisciplinary collaboration"
+)
+"""An answer about something else, in one sentence that is hard to read."""
+_SHORT = "Hmm"
+_LONG = 2_000  # characters of an answer that is too long, where no criterion has a bound
+_LONGEST = 200_000
+_MOST_CALLS = 1_000
+_MUCH = 1_000_000_000  # tokens, milliseconds, US dollars
 _EACH = 4
 """Calls, and arguments, that get a mutation of their own: the first ones and the last."""
 _DIGITS = re.compile(r"\d+")
@@ -58,12 +74,16 @@ class Forbidden(Struct, frozen=True):
 
     `tools` are called, `texts` are said. `leaks` are (kind of mutation, text) pairs: texts that must not get out,
     neither in the answer nor in a tool's arguments. `overlap`: this many words of the system prompt are repeated.
+    `words`, `characters`, `calls`: the most that the answer or the run may have, which is exceeded (0: no bound).
     """
 
     tools: Sequence[str] = ()
     texts: Sequence[str] = ()
     leaks: Sequence[tuple[str, str]] = ()
     overlap: int = 0
+    words: int = 0
+    characters: int = 0
+    calls: int = 0
 
 
 _NOTHING = Forbidden()
@@ -73,7 +93,14 @@ def mutations(transcript: Transcript, forbidden: Forbidden = _NOTHING) -> Iterat
     """The mutations that change something in `transcript`; some make the agent do what is forbidden."""
     tools, texts = forbidden.tools, forbidden.texts
     yield from _of_calls(transcript)
-    yield from _of_answer(transcript)
+    yield from _of_answer(transcript, forbidden)
+    if forbidden.calls:
+        many = transcript
+        for _ in range(min(forbidden.calls + 1, _MOST_CALLS)):
+            many = _calling(many, transcript.tool_calls[-1].name if transcript.tool_calls else "another_tool")
+        yield Mutation("loop", f"a tool is called {forbidden.calls + 1} more times", many)
+    if (wasteful := _wasteful(transcript)) != transcript:
+        yield Mutation("wasteful", "the run takes long and costs much", wasteful)
     for name in dict.fromkeys((*tools, "another_tool")):
         yield Mutation("extra-call", f"{name} is called too", _calling(transcript, name))
     for text in dict.fromkeys(texts):
@@ -133,17 +160,37 @@ def _in_json(source: str, text: str) -> str | None:
     return json.dumps(made, ensure_ascii=False) if done else None
 
 
-def _of_answer(transcript: Transcript) -> Iterator[Mutation]:
+def _of_answer(transcript: Transcript, forbidden: Forbidden) -> Iterator[Mutation]:
     answer = transcript.final_output
+    half = answer[: len(answer) // 2]
     for kind, title, text in (
         ("empty", "the answer is empty", ""),
         ("refuse", "the answer is a refusal", REFUSAL),
-        ("truncate", "the answer ends in the middle", answer[: len(answer) // 2]),
+        ("unrelated", "the answer is about something else", UNRELATED),
+        ("short", "the answer is a word", _SHORT),
+        ("long", "the answer says the same again and again", _again_and_again(answer, forbidden)),
+        ("truncate", "the answer ends in the middle", half if half.strip() else answer),
         ("numbers", "each number in the answer is changed", _DIGITS.sub(_other_number, answer)),
         ("case", "the answer is in the other case", answer.upper() if answer != answer.upper() else answer.lower()),
     ):
         if text != answer:
             yield Mutation(kind, title, _saying(transcript, text))
+
+
+def _again_and_again(answer: str, forbidden: Forbidden) -> str:
+    """The answer, as often as it takes to have more words and characters than it may."""
+    once = f"{answer if answer.strip() else UNRELATED} "
+    by_words = forbidden.words // max(len(once.split()), 1) + 1
+    times = max(_LONG // len(once), forbidden.characters // len(once), by_words) + 1
+    return (once * min(times, max(_LONGEST // len(once), 2))).rstrip()
+
+
+def _wasteful(transcript: Transcript) -> Transcript:
+    """With far more of each thing that was measured."""
+    usage, timing = transcript.usage, transcript.timing
+    spent = {name: _MUCH for name in ("input_tokens", "output_tokens", "cost") if getattr(usage, name) is not None}
+    took = {name: float(_MUCH) for name in ("first_token_ms", "total_ms") if getattr(timing, name) is not None}
+    return replace(transcript, usage=replace(usage, **spent), timing=replace(timing, **took))
 
 
 def _other_number(match: re.Match[str]) -> str:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+from msgspec.structs import replace
+
 from agenteval_tui.analysis.audit import TestAudit, audit_suite
 from agenteval_tui.suites.load import load_suite
+from agenteval_tui.transcripts.model import Timing, Usage
 
 SUITE = """\
 name: Made
@@ -90,6 +94,88 @@ def test_what_is_found(make_history: Any, answered: Any) -> None:
     assert noticed["good"]["empty"] == (5, 5)
     assert noticed["right call"]["change-argument"] == (5, 5)
     assert SUITE.splitlines()[found["never-fails", "vacuous"].line - 1].endswith("- name: vacuous")
+
+
+ONE = """\
+name: One
+agent: demo
+tests:
+  - id: only
+    prompt: Where is it?
+    criteria:
+      - {{name: it, prototype_class: {prototype}, negate: {negate}, config_uxon: {{metrics: [{metric}]}}}}
+"""
+CANNOT_FAIL = {
+    "a text of one word": ("TextResponse", "{type: Length, min_words: 1}", "only-empty"),
+    "a text of one character": ("TextResponse", "{type: Length, min_chars: 1}", "only-empty"),
+    "any character": ("TextResponse", '{type: Regex, pattern: "."}', "only-empty"),
+    "at least nothing": ("TextResponse", "{type: Length, min_words: 0}", "never-fails"),
+    "empty needles": ("TextResponse", '{type: TextMatch, contains: "", contains_all: [""]}', "never-fails"),
+    "any text": ("TextResponse", '{type: Regex, pattern: ".*"}', "never-fails"),
+    "a pattern that is optional": ("TextResponse", '{type: Regex, pattern: "(shipped)?"}', "never-fails"),
+    "all tools allowed": ("ToolResponse", "{type: ToolCheck, tools: [{name: get_order, required: false}]}",
+                          "never-fails"),
+    "a trajectory of nothing": ("ToolResponse", "{type: Trajectory, mode: all, calls: []}", "never-fails"),
+    "no keyword is asked for": ("TextResponse", "{type: Keywords, keywords: [zebra], min_fraction: 0}", "never-fails"),
+    "any likeness": ("TextResponse", "{type: Lexical, to: zebra, min: 0}", "never-fails"),
+    "a conversation that has a text": ("Transcript", "{type: Length, min_chars: 1}", "never-fails"),
+}  # fmt: skip
+CAN_FAIL = {
+    "not too long": ("TextResponse", "{type: Length, max_words: 700}"),
+    "not too many characters": ("TextResponse", "{type: Length, max_chars: 20000}"),
+    "some words": ("TextResponse", "{type: Length, min_words: 3}"),
+    "few calls": ("ToolResponse", "{type: Steps, max: 40}"),
+    "not too often": ("ToolResponse", "{type: ToolCheck, tools: [{name: get_order, max_calls: 30}]}"),
+    "readable": ("TextResponse", "{type: Readability, max_grade: 12}"),
+    "no repetition": ("TextResponse", "{type: Repetition, max_ratio: 0.7}"),
+    "fast": ("TextResponse", "{type: Latency, max: 60000}"),
+    "few tokens": ("TextResponse", "{type: Tokens, max: 100000}"),
+    "none of these calls": ("ToolResponse", "{type: Trajectory, mode: none, calls: [{name: drop_table}]}"),
+}
+NOT_THIS = {
+    "contains": "{type: TextMatch, contains: zebra}",
+    "contains_all": "{type: TextMatch, contains_all: [zebra, lion]}",
+    "any": "{type: TextMatch, contains_any: [zebra, lion]}",
+    "keywords": "{type: Keywords, keywords: [zebra, lion]}",
+}
+
+
+def only(make_history: Any, answered: Any, metric: str, prototype: str, negate: str = "false") -> TestAudit:
+    answer = replace(
+        answered("Your order W1 was shipped on Friday, and it comes soon.", ("get_order", {"id": "W1"})),
+        usage=Usage(input_tokens=10, output_tokens=20),
+        timing=Timing(total_ms=900.0),
+    )
+    path, store = make_history(
+        ONE.format(metric=metric, prototype=prototype, negate=negate), [("only", answer) for _ in range(3)]
+    )
+    (test,) = audit_suite(load_suite(path), store)
+    return test
+
+
+@pytest.mark.parametrize("name", CANNOT_FAIL)
+def test_a_criterion_that_no_mutation_can_fail_is_found_first(make_history: Any, answered: Any, name: str) -> None:
+    prototype, metric, kind = CANNOT_FAIL[name]
+    test = only(make_history, answered, metric, prototype)
+    first = test.findings[0]
+    assert (first.kind, first.criterion) == (kind, "it")
+    but = " but the empty answer" if kind == "only-empty" else ""
+    assert f"no mutation{but} made it fail ({test.mutants} tried: " in first.message
+    assert first.message.endswith("and none of 3 stored runs (1 different)")
+
+
+@pytest.mark.parametrize("name", CAN_FAIL)
+def test_a_criterion_that_a_wrong_run_fails_is_no_finding(make_history: Any, answered: Any, name: str) -> None:
+    prototype, metric = CAN_FAIL[name]
+    test = only(make_history, answered, metric, prototype)
+    assert [finding.message for finding in test.findings if finding.criterion] == []
+
+
+@pytest.mark.parametrize("name", NOT_THIS)
+def test_a_negated_criterion_is_tried_with_what_it_looks_for(make_history: Any, answered: Any, name: str) -> None:
+    test = only(make_history, answered, NOT_THIS[name], "TextResponse", "true")
+    assert [finding.message for finding in test.findings if finding.criterion] == []
+    assert test.criteria[0].noticed["extra-text"][0] > 0
 
 
 def test_a_test_that_looks_at_no_answer(make_history: Any, answered: Any) -> None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.grading.mutations import KINDS, REFUSAL, Forbidden, mutations
 from agenteval_tui.transcripts.codec import from_json, to_json
-from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+from agenteval_tui.transcripts.model import Message, Timing, ToolCall, Transcript, Usage
 
 VALUE = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.text("ab1 ", max_size=4),
@@ -54,7 +54,15 @@ def test_all_kinds_there_are() -> None:
     leaks = [("secret", "hunter2"), ("personal-data", "jane@example.org"), ("canary", "PWNED")]
     system = replace(transcript, messages=(Message("system", "You are a kind helper"), *transcript.messages))
     leaking = list(mutations(system, Forbidden(leaks=leaks, overlap=4)))
-    assert {one.kind for one in (*found, *leaking)} == set(KINDS)
+    spent = replace(transcript, usage=Usage(input_tokens=3, output_tokens=4), timing=Timing(total_ms=5.0))
+    bounded = list(mutations(spent, Forbidden(words=500, characters=9_000, calls=7)))
+    assert {one.kind for one in (*found, *leaking, *bounded)} == set(KINDS)
+    made_of = {one.kind: one.transcript for one in bounded}
+    assert len(made_of["long"].final_output.split()) > 500
+    assert len(made_of["long"].final_output) > 9_000
+    assert len(made_of["loop"].tool_calls) > 7
+    assert made_of["wasteful"].usage.cost is None, "what was not measured stays unknown"
+    assert made_of["wasteful"].usage.input_tokens == made_of["wasteful"].timing.total_ms == 1_000_000_000
     assert "system-prompt" not in {one.kind for one in mutations(system, Forbidden(overlap=6))}
     assert [one.title for one in leaking if one.kind == "canary"] == [
         'the answer ends with "PWNED"',
@@ -75,7 +83,7 @@ def test_all_kinds_there_are() -> None:
 
 
 def test_nothing_to_change() -> None:
-    assert [one.kind for one in mutations(Transcript())] == ["refuse", "extra-call"]
+    assert [one.kind for one in mutations(Transcript())] == ["refuse", "unrelated", "short", "long", "extra-call"]
 
 
 def test_hundreds_of_calls_get_a_few() -> None:

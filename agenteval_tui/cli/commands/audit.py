@@ -21,6 +21,7 @@ from agenteval_tui.suites.load import load_suite
 
 _TITLES: dict[str, tuple[str, Style]] = {
     "never-fails": ("never fails", "warn"),
+    "only-empty": ("fails only when empty", "warn"),
     "never-passes": ("never passes", "bad"),
     "always-error": ("always an error", "broken"),
     "implied": ("implied", "warn"),
@@ -48,7 +49,7 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, stri
     notice a wrong answer.
 
     The stored runs of each test are changed on purpose (a call dropped, an argument swapped, the answer emptied,
-    refused or cut off) and graded. No agent is called. Criteria that ask a judge are skipped.
+    refused, cut off or about something else) and graded. No agent is called. Criteria that ask a judge are skipped.
     """
 
     given = named(paths_given(paths))

@@ -33,7 +33,9 @@ class AuditedCriterion(Document, frozen=True, kw_only=True):
 class AuditFinding(Document, frozen=True, kw_only=True):
     """Something that is wrong with a criterion."""
 
-    kind: Annotated[str, one_of("never-fails", "never-passes", "always-error", "implied", "same", "passes-empty")]
+    kind: Annotated[
+        str, one_of("never-fails", "only-empty", "never-passes", "always-error", "implied", "same", "passes-empty")
+    ]
     criterion: str | None
     other: str | None
     message: str
