@@ -12,7 +12,7 @@ metrics that are not known here, a plug-in's, the condition alone is taken.
 
 Signatures are kept in histories and decisions are made about them: changing how one is made makes those decisions
 speak of nothing. `tests/grading/test_causes.py` holds them fast; a change needs a new `VERSION`, and a migration that
-rewrites what is stored (`history.data_migrations`).
+rewrites what is stored (`history.schema`).
 """
 
 from __future__ import annotations

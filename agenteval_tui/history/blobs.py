@@ -33,6 +33,7 @@ from agenteval_tui.transcripts.model import (
 _LAYOUT = 1
 _LAYOUT_WITH_ATTACHMENTS = 2
 """Of transcripts with images or files, so that a program that knows no attachments refuses to read them."""
+_BEGINNINGS = tuple(b"[%d,[" % layout for layout in (_LAYOUT, _LAYOUT_WITH_ATTACHMENTS))
 _RESULTS_LAYOUT = 2
 """Of results: 1 held sentences, and no codes."""
 _PLAIN = 400  # bytes; what is shorter is kept as it is: compressing it costs more time than it saves space
@@ -119,9 +120,11 @@ def inflated(data: bytes, most: int, *, words: bool = True) -> bytes:
 def is_transcript(content_hash: bytes, data: bytes) -> bool:
     """Whether these are the bytes that `pack_transcript` made with this hash."""
     try:
-        return hashlib.sha256(inflated(data, _LARGEST)).digest()[:16] == content_hash
+        text = inflated(data, _LARGEST)
     except ValueError:
         return False
+    # The inputs of runs are stored with such a hash, too; they are no transcript.
+    return text.startswith(_BEGINNINGS) and hashlib.sha256(text).digest()[:16] == content_hash
 
 
 def are_results(data: bytes) -> bool:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from agenteval_tui.core import directories
 from agenteval_tui.core.private_files import make_missing, make_private
-from agenteval_tui.history.errors import HistoryError, foreign_file, is_busy, is_foreign
+from agenteval_tui.history.errors import HistoryError, foreign_file, is_busy, is_foreign, refuse_unreleased
 from agenteval_tui.history.lock_wait import NOTICE_S
 
 BUSY_SECONDS = NOTICE_S  # how long a connection waits for another process; who tries again says so first
@@ -118,7 +118,8 @@ def _connect(address: Path | str, pragmas: Sequence[str], **options: Any) -> Con
 
 
 def connect_to_look(path: Path) -> Connection:
-    """A connection that only reads, also where the folder can't be written."""
+    """A connection that only reads, also where the folder can't be written. Raises HistoryError, sqlite3.Error."""
+    refuse_unreleased(path)
     try:
         return connect_reader(path)
     except sqlite3.OperationalError as error:

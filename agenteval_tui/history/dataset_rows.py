@@ -1,8 +1,8 @@
 """The rows of datasets that tests ran with: each once, by what it is (`suites.row_keys`), and where it stood last.
 
-A run names its row here, so that runs of one row are found wherever it stood in its file. Programs before version 7 of
-the file stored no keys: of their runs the key is made of all variables of the run, the test's own ones among them
-(`assumed`). The first plan that has a row with those variables gives it the key that it really has.
+A run names its row here, so that runs of one row are found wherever it stood in its file. Runs that other tools made
+come without a key: theirs is made of all variables of the run, the test's own ones among them (`assumed`). The first
+plan that has a row with those variables gives it the key that it really has.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _known(connection: sqlite3.Connection, wanted: Mapping[tuple[int, str], Plan
 def _adopted(
     connection: sqlite3.Connection, missing: Mapping[tuple[int, str], PlannedRun]
 ) -> dict[tuple[int, str], int]:
-    """Rows that an older program stored with the same variables get their key: their numbers by it."""
+    """Rows that were stored with the same variables and no key get it: their numbers by it."""
     tests = json.dumps(sorted({test for test, _ in missing}))
     known = connection.execute(
         "SELECT test, key, id FROM dataset_rows WHERE assumed AND test IN (SELECT value FROM json_each(?))", (tests,)

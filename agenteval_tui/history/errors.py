@@ -44,6 +44,8 @@ class LockedError(HistoryError):
 
 MAGIC = b"SQLite format 3\0"
 """How each file of SQLite begins."""
+UNRELEASED_ID = 0x41474556
+"""SQLite's `application_id` in files of development versions: their tables are others, whatever version they name."""
 _OURS = (".db", ".sqlite", ".sqlite3")  # a file of another name may be anything
 _LOOKED_AT = 1 << 20  # bytes; each page of SQLite holds NUL bytes
 
@@ -90,6 +92,31 @@ def foreign_file(path: Path) -> ForeignFileError:
     """What is said of such a file."""
     return ForeignFileError(
         "this is not a history file", where=str(path), mend="name another file with --db or AGENTEVAL_DB"
+    )
+
+
+def refuse_unreleased(path: Path) -> None:
+    """Raise HistoryError for a history of a development version before 0.1.0. Reads the file's header; changes nothing.
+
+    No SQLite: opening the file with it could already change it, where a write-ahead log is beside it.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(72)
+    except OSError:
+        return  # who opens it says why it can't be read
+    if head.startswith(MAGIC) and int.from_bytes(head[68:72], "big") == UNRELEASED_ID:
+        raise unreleased(path)
+
+
+def unreleased(path: Path) -> HistoryError:
+    """What is said of a history of a development version."""
+    return HistoryError(
+        "this history was written by a development version before agenteval 0.1.0, and its tables are others; "
+        "nothing in it was changed",
+        where=str(path),
+        mend="to start a new one, move the file away or name another with --db; to keep its runs, check out the commit "
+        "that wrote it, run `agenteval --db FILE export EXECUTION OUT` there, and `agenteval import OUT` here",
     )
 
 

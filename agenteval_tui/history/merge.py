@@ -25,7 +25,7 @@ from agenteval_tui.history.backup import copy_history
 from agenteval_tui.history.blobs import json_text, search_document
 from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.delete_runs import running_executions, spent_by_attempts
-from agenteval_tui.history.errors import HistoryError, explain
+from agenteval_tui.history.errors import HistoryError, explain, refuse_unreleased
 from agenteval_tui.history.rebuild_totals import LOST
 from agenteval_tui.history.recordings import ASKED, FORK, mark_superseded
 from agenteval_tui.history.run_writes import TOTAL_OF, withdraw
@@ -567,6 +567,7 @@ def open_other_history(path: Path) -> Iterator[Store]:
 
     if not path.is_file():
         raise HistoryError("there is no such history file", where=str(path))
+    refuse_unreleased(path)
     with tempfile.TemporaryDirectory(prefix="agenteval-") as folder:
         wanted = path
         try:

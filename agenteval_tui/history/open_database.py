@@ -25,12 +25,15 @@ from agenteval_tui.history import schema, schema_check
 from agenteval_tui.history.connections import OPENING_TRIES, connect_reader, connect_writer, prepare_file, use_wal
 from agenteval_tui.history.errors import (
     RUN_SOMETHING,
+    UNRELEASED_ID,
     DamagedError,
     HistoryError,
     LockedError,
     explain,
     is_busy,
     is_damage,
+    refuse_unreleased,
+    unreleased,
 )
 from agenteval_tui.history.lock_wait import tell_waiting
 from agenteval_tui.history.process_liveness import is_alive
@@ -53,6 +56,7 @@ class OpenedDatabase(Struct, frozen=True):
 def open_file(path: Path, *, read_only: bool = False) -> OpenedDatabase:
     """Make `path` ready. Raises HistoryError."""
     path = Path(os.path.abspath(path.expanduser()))  # noqa: PTH100 - resolve() would follow links
+    refuse_unreleased(path)
     if not read_only:
         prepare_file(path)
     for _ in range(OPENING_TRIES - 1):
@@ -169,6 +173,8 @@ def tables_of_ours(connection: sqlite3.Connection, path: Path) -> set[str]:
     """The names of its tables. Raises HistoryError for another program's database."""
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     application = int(connection.execute("PRAGMA application_id").fetchone()[0])
+    if application == UNRELEASED_ID:  # where its header is still in the log
+        raise unreleased(path)
     if tables and application != schema.APPLICATION_ID:
         raise HistoryError(
             "this is another program's database, not a history file",

@@ -30,7 +30,7 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.history import import_validation, schema
 from agenteval_tui.history.blobs import are_results, is_transcript
 from agenteval_tui.history.connections import connect_reader
-from agenteval_tui.history.errors import HistoryError, explain, is_foreign
+from agenteval_tui.history.errors import HistoryError, explain, is_foreign, refuse_unreleased
 from agenteval_tui.history.rebuild_totals import REBUILT, RebuildResult, complete, reindex
 from agenteval_tui.history.sqlite_pages import (
     CUT,
@@ -75,8 +75,6 @@ _NAMES = {
 _TOGETHER = 1_000  # rows a statement
 _NOT_OURS = ("sqlite_", "search")
 """Prefixes of the names of tables that are built again."""
-_REWRITTEN = 3
-"""The migration that rewrote all rows of `run_replies`: no row has two numbers any longer, as rows of indexes have."""
 _LATER = 1_000
 """The highest version that a newer program may have written. A higher number is damage."""
 _ENTRY = 5  # values of a row in the list of tables
@@ -179,6 +177,7 @@ def salvage(path: Path, new: Path) -> SalvageResult:
     """
     if not path.is_file() or is_foreign(path):
         raise HistoryError("this is not a history file", where=str(path), mend="name one that agenteval made")
+    refuse_unreleased(path)
     if new.exists():
         raise _taken(new)
     draft = draft_path(new)
@@ -680,8 +679,6 @@ def _tables(version: int) -> dict[str, _Table]:
             schema.migrate(made, upto=number)
             for name in _names(made):
                 least.setdefault(name, len(_raw(made, name)))
-            if number == _REWRITTEN:
-                least["run_replies"] = len(_raw(made, "run_replies"))
         return {name: _table_of(_raw(made, name), name, least[name]) for name in _names(made)}
 
 

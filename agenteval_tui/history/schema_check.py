@@ -1,8 +1,7 @@
 """Whether a file has the tables that its version has, and adding what is missing.
 
-A file's number says which migrations it went through. Twice, early on, a migration was changed after files had gone
-through it, so there are files of the right number that lack columns. (`tests/history/test_migrations.py` keeps that
-from happening again.) Other programs may have changed a file too.
+A file's number says which migrations it went through. A development version may have written the file before a column
+was added to the tables; other programs may have changed it too.
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ def differences(connection: sqlite3.Connection, version: int) -> tuple[Differenc
 
 
 def add_missing(connection: sqlite3.Connection, version: int) -> tuple[Difference, ...]:
-    """Add what is missing, with the values that its migration gave it. Gives what was added, and what was not.
+    """Add what is missing; a new column has its default. Gives what was added, and what was not.
 
     Within the caller's transaction. Raises sqlite3.Error; nothing is changed where something can't be added.
     """
@@ -108,7 +107,6 @@ def add_missing(connection: sqlite3.Connection, version: int) -> tuple[Differenc
             connection.execute(
                 f"ALTER TABLE {one.table} ADD COLUMN {one.name} {column.kind}{' NOT NULL' * column.required}{rule}"
             )
-    _fill(connection, version, found)
     for one in found:
         if one.kind == "other index":
             connection.execute(f"DROP INDEX {one.name}")
@@ -119,31 +117,11 @@ def add_missing(connection: sqlite3.Connection, version: int) -> tuple[Differenc
     return found
 
 
-def _fill(connection: sqlite3.Connection, version: int, differences: tuple[Difference, ...]) -> None:
-    """What the migrations wrote into what is new."""
-    columns = {(difference.table, difference.name) for difference in differences if difference.kind == "column"}
-    tables = {difference.table for difference in differences if difference.kind == "table"}
-    for migration in schema.MIGRATIONS[:version]:
-        concerned = False
-        for statement in migration.statements:
-            if callable(statement):
-                if concerned:
-                    statement(connection)
-                continue
-            added = _ADD.match(statement) or _TABLE.match(statement)
-            if added:
-                concerned = concerned or tuple(added.groups()[:2]) in columns or added[1] in tables
-            filled = _FILL.match(statement)
-            if filled and ((filled[1], filled[2]) in columns or filled[3] in tables):
-                connection.execute(statement)
-
-
 _ADD = re.compile(r"ALTER TABLE (\w+) ADD COLUMN (\w+)")
-_TABLE = re.compile(r"CREATE (?:VIRTUAL )?TABLE (\w+)()")
-_RULES = re.compile(r",(?= (?:PRIMARY KEY|UNIQUE) \()")
+_TABLE = re.compile(r"CREATE (?:VIRTUAL )?TABLE (\w+)")
+_COMMA = re.compile(r", (?![^(]*\))")  # not within parentheses
 _INDEX = re.compile(r"CREATE INDEX (\w+) ON (\w+)")
 _DROP = re.compile(r"DROP INDEX (\w+)")
-_FILL = re.compile(r"UPDATE (\w+) SET (\w+) =|INSERT INTO (\w+) ")
 
 
 @lru_cache(maxsize=2)
@@ -155,9 +133,10 @@ def _written(version: int) -> tuple[dict[str, list[str]], dict[str, str]]:
         for statement in migration.statements:
             if not isinstance(statement, str):
                 continue
-            if made := _TABLE.match(statement):
-                # What is added later comes between the columns and the rules for several of them.
-                tables[made[1]] = [one for one in _RULES.split(_plain(statement).rpartition(")")[0]) if one]
+            if table := _TABLE.match(statement):
+                # What a file got later stands between its columns and the rules for several of them.
+                beginning, _, rest = _plain(statement).partition("(")
+                tables[table[1]] = [beginning, *_COMMA.split(rest.rpartition(")")[0].strip())]
             elif added := _ADD.match(statement):
                 tables[added[1]].append(_plain(statement.partition(" ADD COLUMN ")[2]))
             elif index := _INDEX.match(statement):

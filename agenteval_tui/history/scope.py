@@ -4,13 +4,11 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Sequence
 
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.recordings import COUNTED
-from agenteval_tui.suites.projects import project_of_keys
 
 
 def executions_in(projects: Sequence[str]) -> tuple[str, list[str]]:
@@ -63,22 +61,3 @@ def newer_elsewhere(connection: sqlite3.Connection, projects: Sequence[str], exe
         [execution, *values],
     ).fetchall()
     return len(rows), rows[0][0] if rows else ""
-
-
-def find_projects(connection: sqlite3.Connection) -> None:
-    """Give every execution its project, by the folders of its suites as they are now."""
-    known: dict[str, str] = {}
-    for row, keys in connection.execute("SELECT id, suite_keys FROM executions").fetchall():
-        if keys not in known:
-            known[keys] = clean(project_of_keys(_listed(keys)))
-        if known[keys]:
-            connection.execute("UPDATE executions SET project = ? WHERE id = ?", (known[keys], row))
-
-
-def _listed(keys: str) -> list[str]:
-    """The keys in a stored JSON list; none where that is damaged: the project is not known then."""
-    try:
-        found = json.loads(keys)
-    except ValueError:
-        return []
-    return [str(one) for one in found] if isinstance(found, list) else []

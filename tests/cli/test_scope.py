@@ -11,11 +11,8 @@ import pytest
 from failing import make
 
 from agenteval_tui.core import directories
-from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.history import queries, schema
-from agenteval_tui.history.connections import connect_writer
+from agenteval_tui.history import queries
 from agenteval_tui.history.records import RunFilter
-from agenteval_tui.history.references import References
 from agenteval_tui.history.scope import executions_in, in_scope
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.projects import SAMPLES, project_of_folder, project_of_keys, projects_open
@@ -175,27 +172,6 @@ def test_an_import_is_of_the_folder_where_it_ran_and_regrading_stays_there(cli: 
     assert cli("grade", "--criteria", criteria, "--execution", "B1", "--save", "--db", two).code in (0, 1)
     with Store.open(two) as store:
         assert store.execution("last").project == str(tmp_path / "two")
-
-
-def test_old_executions_get_the_project_of_their_suites(two: Path, tmp_path: Path) -> None:
-    old = tmp_path / "old.db"
-    connection = connect_writer(old)
-    schema.migrate(connection, upto=11)
-    for uid, keys in (
-        ("X1", [str(tmp_path / "one" / "evals" / "a.suite.yaml")]), ("X2", ["import:openai:x"]), ("X3", []),
-        ("X4", ["/gone/away/a.suite.yaml"]),
-    ):  # fmt: skip
-        connection.execute(
-            "INSERT INTO executions (uid, title, kind, source, status, started_ms, options, suite_keys, owner)"
-            " VALUES (?, '', 'run', '', 'finished', 1, '{}', ?, '')",
-            (uid, json.dumps(keys)),
-        )
-    connection.close()
-    with Store.open(old) as store:
-        projects = {row.id: row.project for row in store.executions()}
-        assert projects == {"X1": str(tmp_path / "one"), "X2": "", "X3": "", "X4": "/gone/away"}
-        with pytest.raises(AgentevalError, match="4 executions of other projects"):
-            References(store, ("/elsewhere",)).execution()
 
 
 def test_the_lists_of_a_project_are_read_from_an_index(two: Path) -> None:

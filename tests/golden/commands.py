@@ -131,7 +131,7 @@ def words_of(recorder: Recorder) -> dict[str, Any]:
         "passed": next(one["run"] for one in runs if one["test"] == "status" and one["outcome"] == "passed"),
         "judged": first("tone", "failed"),
         "broken": first("secret", "failed"),
-        "other": recorder.copy("11"),
+        "other": recorder.copy("support"),
     }
 
 

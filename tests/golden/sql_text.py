@@ -1,4 +1,7 @@
-"""A history as SQL text, and back: what is committed can be read and compared, and needs no program of ours."""
+"""The rows of a history as SQL text, and back: what is committed can be read and compared.
+
+The tables are those of the program that loads them: a column that is added to them has its default.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,11 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-PRAGMAS = ("application_id", "user_version")
+from agenteval_tui.history.schema import migrate
 
 
 def dumped(path: Path) -> str:
-    """All of a history file as SQL, one statement a line but for the texts of tables, in a fixed order.
+    """All rows of a history file as SQL, one a line, in a fixed order.
 
     The hidden tables of the full-text index come last: the index has no contents to be made of again.
     """
@@ -23,16 +26,11 @@ def dumped(path: Path) -> str:
 
 
 def _lines(connection: sqlite3.Connection) -> Iterator[str]:
-    for name in PRAGMAS:
-        yield f"PRAGMA {name} = {connection.execute(f'PRAGMA {name}').fetchone()[0]};"
     made = connection.execute(
         "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY rowid"
     ).fetchall()
     virtual = [name for kind, name, sql in made if kind == "table" and sql.startswith("CREATE VIRTUAL")]
     hidden = {name for _, name, _ in made for owner in virtual if re.fullmatch(rf"{owner}_\w+", name)}
-    for _, name, sql in made:
-        if name not in hidden:
-            yield f"{sql};"
     tables = [name for kind, name, _ in made if kind == "table" and name not in hidden and name not in virtual]
     for table in sorted(tables):
         yield from _rows(connection, table)
@@ -49,14 +47,16 @@ def _rows(connection: sqlite3.Connection, table: str) -> Iterator[str]:
     rows = connection.execute(
         f"SELECT {quoted} FROM {table} ORDER BY {', '.join(map(str, range(1, len(columns) + 1)))}"
     )
-    for row in rows:
-        yield f"INSERT INTO {table} VALUES ({','.join(row)});"
+    listed = [f"({','.join(row)})" for row in rows]
+    if listed:
+        yield f"INSERT INTO {table} ({', '.join(columns)}) VALUES\n" + ",\n".join(listed) + ";"
 
 
 def loaded(text: str, path: Path) -> None:
     """Write the history that `dumped` gave this text of."""
-    connection = sqlite3.connect(path)
+    connection = sqlite3.connect(path, isolation_level=None)
     try:
+        migrate(connection)
         connection.executescript(f"BEGIN;\n{text}\nCOMMIT;")
     finally:
         connection.close()

@@ -15,7 +15,6 @@ from recorder import EXPECTED, Recorder, Subject, compare
 
 SUBJECTS: dict[str, Subject] = {
     "tables": histories.tables,
-    **{f"history-{name}": partial(histories.opened_today, name=name) for name in histories.COMMITTED},
     "commands": commands.overview,
     "codes": codes.evidence,
     "error-codes": codes.errors,
@@ -46,10 +45,6 @@ def test_golden(name: str, recorder: Recorder, request: pytest.FixtureRequest) -
 
 def test_every_file_is_of_a_subject() -> None:
     assert {path.name for path in EXPECTED.iterdir()} == set(SUBJECTS)
-
-
-def test_every_version_of_the_history_before_this_one_is_here() -> None:
-    assert [int(name) for name in histories.COMMITTED] == list(range(1, histories.newest()))
 
 
 def test_every_command_with_json_is_asked() -> None:

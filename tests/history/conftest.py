@@ -66,8 +66,26 @@ def filled(store: Store) -> Store:
 
 
 @pytest.fixture
-def old(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """A file with the old history that a test's module has as `OLD`."""
-    path = tmp_path / "old.db"
-    path.write_bytes(request.module.OLD)
-    return path
+def next_version(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Calling it makes this program one whose tables have a version more: what was written before is then older."""
+
+    def add() -> None:
+        monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, SECOND))
+
+    return add
+
+
+def _name_moods(connection: sqlite3.Connection) -> None:
+    connection.execute("INSERT INTO moods (name) SELECT DISTINCT mood FROM runs")
+
+
+SECOND = schema.Migration(
+    schema.newest() + 1,
+    "a test's",
+    (
+        "ALTER TABLE runs ADD COLUMN mood TEXT NOT NULL DEFAULT 'calm'",
+        "CREATE INDEX runs_by_mood ON runs (mood)",
+        "CREATE TABLE moods (id INTEGER PRIMARY KEY, name TEXT)",
+        _name_moods,
+    ),
+)

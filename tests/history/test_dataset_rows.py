@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import sqlite3
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from agenteval_tui.core.ids import new_id
 from agenteval_tui.history.backup import move_suites
-from agenteval_tui.history.maintenance import check
 from agenteval_tui.history.merge import merge_history
 from agenteval_tui.history.rebuild_totals import complete
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
@@ -20,7 +16,6 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.suites.row_keys import RowKeys, content_key
 from agenteval_tui.transcripts.model import Message, Transcript
 
-OLD = Path(__file__).parent / "old" / "version5.db.gz"
 Rows = Iterable[tuple[Mapping[str, Any], str]]
 
 
@@ -85,7 +80,7 @@ def test_rows_that_came_without_a_key_are_adopted_by_their_variables(store: Stor
     assert store.runs_of_execution(later)[0].row_key == now[1].row_key, "the test's own variables are not the row's"
 
 
-def test_an_id_that_several_rows_of_an_older_program_had_is_none(store: Store) -> None:
+def test_an_id_that_several_rows_that_came_without_keys_had_is_none(store: Store) -> None:
     rows = [({"id": "x", "q": "1"}, "passed"), ({"id": "x", "q": "2"}, "passed")]
     execution = new_id()
     runs = []
@@ -94,53 +89,6 @@ def test_an_id_that_several_rows_of_an_older_program_had_is_none(store: Store) -
         runs.append((planned, RunEnded(planned.id, status, 1.0, 1, 1.0, 1, Transcript())))
     store.import_runs(ExecutionRecord(execution, "t", "run", "s", (), started_ms=1), runs)
     assert sorted(keys_of(store, execution).values()) == sorted(content_key(variables) for variables, _ in rows)
-
-
-@pytest.fixture
-def old(tmp_path: Path) -> Path:
-    """A history of file version 5, as the program of then wrote it (`old/make_version5.py`)."""
-    path = tmp_path / "old.db"
-    path.write_bytes(gzip.decompress(OLD.read_bytes()))
-    return path
-
-
-def test_an_older_history_gets_its_rows(old: Path) -> None:
-    with sqlite3.connect(old) as before:
-        assert before.execute("PRAGMA user_version").fetchone()[0] == 5
-        outcomes = before.execute("SELECT uid, status, row FROM runs ORDER BY id").fetchall()
-        totals = before.execute("SELECT uid, runs, passed, failed, errors FROM executions ORDER BY id").fetchall()
-    with Store.open(old) as store:
-        assert store.read(lambda c: c.execute("SELECT uid, status, row FROM runs ORDER BY id").fetchall()) == outcomes
-        now = "SELECT uid, runs, passed, failed, errors FROM executions ORDER BY id"
-        assert store.read(lambda c: c.execute(now).fetchall()) == totals
-        executions = [uid for uid, *_ in totals]
-        for test in ("rows", "named"):
-            known = [
-                {run.variables["question"]: run.row_key for run in store.runs_of_execution(uid) if run.test_id == test}
-                for uid in executions
-            ]
-            assert len(set(known[0].values())) == 6
-            assert all(one == known[0] for one in known), "whatever turned"
-        named = {run.row_key for run in store.runs_of_execution(executions[0]) if run.test_id == "named"}
-        assert named == {f"id:{n}x" for n in range(6)}
-        assert {run.row_key for run in store.runs_of_execution(executions[0]) if run.test_id == "plain"} == {""}
-        assert not check(store.path).wrong
-        # What is planned now is what ran then, by the row's own columns.
-        rows = [run for run in store.runs_of_execution(executions[0]) if run.test_id == "rows"]
-        own = [{key: value for key, value in run.variables.items() if key != "tone"} for run in rows]
-        planned = PlannedRun(new_id(), executions[0], 99, rows[0].suite_key, "Shop", "rows", "rows", row=4,
-                             variables=rows[2].variables, row_key=content_key(own[2]))  # fmt: skip
-        store.add_runs(executions[0], [planned]).result()
-        assert store.run(planned.id).row_key == store.run(rows[2].id).row_key == content_key(own[2])
-
-
-def test_an_older_history_merges_with_a_newer_one(old: Path, store: Store) -> None:
-    merge_history(store, old)
-    merge_history(store, old)
-    (execution,) = [one.id for one in store.executions(10)][-1:]
-    runs = [run for run in store.runs_of_execution(execution) if run.test_id == "named"]
-    assert {run.row_key for run in runs} == {f"id:{n}x" for n in range(6)}
-    assert not check(store.path).wrong
 
 
 def test_rows_come_with_a_merge_follow_a_move_and_are_made_anew_when_lost(store: Store, tmp_path: Path) -> None:

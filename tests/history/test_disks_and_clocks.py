@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -49,17 +50,20 @@ def test_a_disk_that_is_full(small_disk: Path) -> None:
         assert store.execution("last").passed == 40
 
 
-def test_an_older_file_that_can_not_be_copied_stays_as_it_is(small_disk: Path) -> None:
+def test_an_older_file_that_can_not_be_copied_stays_as_it_is(
+    small_disk: Path, next_version: Callable[[], None]
+) -> None:
     path = small_disk / "history.db"
     with sqlite3.connect(path, isolation_level=None) as connection:
-        schema.migrate(connection, upto=2)
+        schema.migrate(connection)
         connection.execute("INSERT INTO transcripts (hash, data) VALUES (x'00', zeroblob(2000000))")
     connection.close()
+    next_version()
     with pytest.raises(HistoryError, match="the disk is full"):
         Store.open(path)
     assert list(small_disk.glob("history.db.version-*")) == []
     with sqlite3.connect(path) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
         assert connection.execute("SELECT length(data) FROM transcripts").fetchone() == (2_000_000,)
     connection.close()
 

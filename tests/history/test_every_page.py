@@ -5,7 +5,6 @@ SQLite itself says what is on which page (`dbstat`). With AGENTEVAL_EVERY_PAGE=1
 
 from __future__ import annotations
 
-import gzip
 import os
 import random
 import sqlite3
@@ -20,6 +19,7 @@ import pytest
 from history_made import ended, planned, record
 from msgspec.structs import replace
 
+from agenteval_tui.history import schema
 from agenteval_tui.history.blobs import json_text
 from agenteval_tui.history.connections import connect_writer
 from agenteval_tui.history.delete_runs import remove_runs
@@ -381,26 +381,6 @@ def test_pages_of_other_sizes(path: Path, size: int) -> None:
         assert found["evidence"] == before["evidence"]
 
 
-OLD = Path(__file__).parent / "old" / "version5.db.gz"
-
-
-def test_an_old_version(path: Path) -> None:
-    data = gzip.decompress(OLD.read_bytes())
-    whole, size = salvaged(path, data)[1], int.from_bytes(data[16:18], "big")
-    path.write_bytes(data)
-    with closing(sqlite3.connect(path)) as connection:
-        listed = {row[0]: row for row in connection.execute("SELECT pageno, name, pagetype, ncell FROM dbstat")}
-    leading = [one[0] for one in listed.values() if one[1] in ("runs", "sqlite_schema")]
-    for number in range(1, len(data) // size + 1) if all_kinds() else sorted({1, *leading[::2], *list(listed)[::9]}):
-        _, found = salvaged(path, data[: (number - 1) * size] + bytes(size) + data[number * size :])
-        lost = {row[1] for row in whole["runs"]} - {row[1] for row in found["runs"]}
-        here = listed.get(number, (0, "", "", 0))
-        assert len(lost) <= (here[3] if here[1] == "runs" else 0), here
-        assert {row[1] for row in found["runs"]} <= {row[1] for row in whole["runs"]}
-        if number == 1:  # the version of the tables is known from what they are
-            assert found["runs"] == whole["runs"]
-
-
 @pytest.mark.parametrize("table", ["transcripts", "evidence", "judge_replies", "tasks"])
 def test_what_can_not_be_unpacked_is_not_copied_and_said(history: History, path: Path, table: str) -> None:
     path.write_bytes(history.data)
@@ -455,7 +435,7 @@ def test_a_history_in_use_is_saved_as_it_is_at_one_moment(path: Path, tmp_path: 
             with closing(connect_writer(path, busy_s=0.1)) as connection:
                 # The log can't be started anew while it is read.
                 assert connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 1
-            assert source.version > 1
+            assert source.version == schema.newest()
     assert check(path).damage == ()
 
 

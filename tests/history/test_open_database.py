@@ -296,46 +296,6 @@ def test_a_newer_file_is_read_and_not_touched(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-SECOND = schema.Migration(
-    schema.newest() + 1,
-    "a test's",
-    ("ALTER TABLE runs ADD COLUMN mood TEXT NOT NULL DEFAULT 'calm'", "CREATE TABLE moods (id INTEGER PRIMARY KEY)"),
-)
-
-
-def test_an_older_file_is_migrated_after_a_copy(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(path)
-    old = schema.newest()
-    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, SECOND))
-    with pytest.raises(HistoryError, match="old version"):
-        Store.open(path, read_only=True)
-    with Store.open(path) as store:
-        assert f"from version {old} to {old + 1}" in store.notices[0]
-        assert store.counts().passed == 3
-    with sqlite3.connect(path) as connection:
-        assert connection.execute("SELECT DISTINCT mood FROM runs").fetchall() == [("calm",)]
-    (copy,) = path.parent.glob("history.db.version-*")
-    assert mode(copy) == 0o600
-    with sqlite3.connect(copy) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (old,)
-        assert connection.execute("SELECT count(*) FROM runs").fetchone() == (3,)
-    with Store.open(path) as store:
-        assert store.notices == ()
-
-
-def test_a_migration_that_fails_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(path)
-    broken = schema.Migration(SECOND.number, "broken", (*SECOND.statements, "ALTER TABLE nothing ADD COLUMN x"))
-    with monkeypatch.context() as patch:
-        patch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, broken))
-        with pytest.raises(HistoryError):
-            Store.open(path)
-    with Store.open(path) as store:
-        assert store.counts().passed == 3
-    with sqlite3.connect(path) as connection:
-        assert "mood" not in {row[1] for row in connection.execute("PRAGMA table_info(runs)")}
-
-
 def test_a_network_file_system_works_without_the_log(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "on_network", lambda _: True)
     with Store.open(path) as store:
@@ -371,20 +331,6 @@ def test_two_openings_at_once_make_one_file(path: Path) -> None:
     for number, store in enumerate(stores):
         store.begin_execution(record(f"E{number}"), []).result()
     assert len(stores[0].executions()) == 8
-    for store in stores:
-        store.close()
-
-
-def test_eight_openings_of_an_older_file_migrate_it_once(path: Path) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
-    with sqlite3.connect(path, isolation_level=None) as connection:
-        schema.migrate(connection, upto=2)
-    connection.close()
-    with ThreadPoolExecutor(8) as pool:
-        stores = list(pool.map(lambda _: Store.open(path), range(8)))
-    assert sum(len(store.notices) for store in stores) == 1
-    assert len(list(path.parent.glob("history.db.version-2-*"))) == 1
     for store in stores:
         store.close()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import pytest
@@ -27,7 +26,6 @@ from agenteval_tui.history.records import ExecutionRecord, ExecutionRow, Planned
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Message, Transcript, Usage
 
-OLD = Path(__file__).parent / "old" / "version5.db.gz"
 NOW = now_ms()
 
 
@@ -159,17 +157,3 @@ def test_a_recording_is_looked_at_once(store: Store) -> None:
     assert not again.superseded
     assert len(store.runs_of_test("/s", "t", 100)) == 6
     assert {len(repetitions(store, run, everywhere=every)) for run in (first, again) for every in (True, False)} == {6}
-
-
-def test_an_older_history_counts_what_it_graded_again_once(tmp_path: Path) -> None:
-    path = tmp_path / "old.db"
-    path.write_bytes(gzip.decompress(OLD.read_bytes()))
-    with Store.open(path) as store:
-        executions = store.executions(10)[::-1]
-        recorded, again, twice = (store.runs_of_execution(one.id) for one in executions[1:4])
-        for runs in (again, twice):
-            assert [run.recorded for run in runs] == [run.id for run in recorded]
-        assert {run.superseded for run in (*recorded, *again)} == {True}
-        assert {run.superseded for run in twice} == {False}
-        assert (store.counts().runs, store.counts().passed) == (45, 13 + 13 + 2)
-        assert not check(store.path).wrong

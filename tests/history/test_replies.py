@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from pathlib import Path
 
 import pytest
 from history_made import ended, planned, record
@@ -113,17 +112,3 @@ def test_labels_that_fit_nothing_are_refused(filled: Store, run: str, rating: in
     with pytest.raises(HistoryError):
         filled.label(run, rating, criterion_hash=criterion).result()
     assert filled.labels() == []
-
-
-def test_a_file_of_the_first_version_is_brought_up(tmp_path: Path) -> None:
-    from agenteval_tui.history import schema
-
-    path = tmp_path / "old.db"
-    with sqlite3.connect(path, isolation_level=None) as connection:
-        schema.migrate(connection, upto=1)
-    connection.close()
-    with Store.open(path) as store:
-        assert "from version 1 to " in store.notices[0]
-        store.begin_execution(record(), [planned(0)])
-        store.keep_replies(RUN.format(0), [reply()]).result()
-        assert store.replies(RUN.format(0)) == (reply(),)

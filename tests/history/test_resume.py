@@ -12,7 +12,7 @@ from test_replies import reply
 from test_salvage import overwrite, pages_of, rescued
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.history import rebuild_totals, schema
+from agenteval_tui.history import rebuild_totals
 from agenteval_tui.history.maintenance import check_health
 from agenteval_tui.history.records import CostRow, FailedAttempt, RunFilter
 from agenteval_tui.history.store import Store
@@ -68,22 +68,6 @@ def test_attempts_of_a_run_that_goes_back_to_the_queue(store: Store) -> None:
     agree(store)
     with pytest.raises(AgentevalError, match="there is no planned run"):
         store.keep_attempts("NOBODY", [attempt()]).result()
-
-
-def test_totals_of_an_older_file_get_what_failed_attempts_took(tmp_path: Path, store: Store) -> None:
-    begin(store)
-    store.run_ended(replace(ended(0), failed_attempts=(attempt(1), attempt(2, cost=None))))
-    store.run_ended(ended(1)).result()
-    store.close()
-    with sqlite3.connect(store.path) as connection:  # as a version before wrote it
-        connection.execute("UPDATE executions SET input_tokens = 200, output_tokens = 40, cost = 1.0")
-        fourth = next(one for one in schema.MIGRATIONS if one.number == 4)
-        for statement in fourth.statements:
-            connection.execute(statement)
-    with Store.open(store.path) as again:
-        row = again.execution("last")
-        assert (row.input_tokens, row.output_tokens, row.cost) == (214, 46, 1.125)
-        agree(again)
 
 
 def test_tasks_come_back_and_are_stored_once(store: Store) -> None:
@@ -210,25 +194,6 @@ def test_who_paid_for_what(store: Store) -> None:
     store.delete_execution("EXECUTION-1").result()
     assert count(store, "failed_attempts") == 0
     assert store.counts().cost is None
-
-
-def test_replies_of_an_older_file_are_paid_once(tmp_path: Path) -> None:
-
-    path = tmp_path / "old.db"
-    with sqlite3.connect(path, isolation_level=None) as connection:
-        schema.migrate(connection, upto=2)
-        connection.execute("INSERT INTO run_replies (run, reply) VALUES (7, 1), (3, 1), (7, 2)")
-    connection.close()
-    with Store.open(path) as store:
-        assert f"from version 2 to {schema.newest()}" in store.notices[0]
-    with sqlite3.connect(path) as connection:
-        assert sorted(connection.execute("SELECT run, reply, paid FROM run_replies")) == [
-            (3, 1, 1),
-            (7, 1, 0),
-            (7, 2, 1),
-        ]
-    (copy,) = tmp_path.glob("old.db.version-2-*")
-    assert copy.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_damaged_file_saves_tasks_and_attempts(path: Path, tmp_path: Path) -> None:

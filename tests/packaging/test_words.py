@@ -85,9 +85,6 @@ NOT_READ = {
     "agents/process/python.py": " gave what is no event: ",
     # Its words are the error's fingerprint.
     "agents/http/client.py": ", which nobody asked for",
-    # Old sentences, which old histories hold.
-    "history/agent_signatures.py": "*",
-    "history/data_migrations.py": "*",
     "history/open_database.py": "the process that ran it ended without a word",
     # Part of a prompt: other words would be another question, and ask every judge again.
     "grading/metrics/judge.py": "Length and politeness are no merit by themselves",

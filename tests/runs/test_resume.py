@@ -381,10 +381,10 @@ def test_keys_are_told_from_what_only_sounds_like_one() -> None:
     assert put_back(kept, taken, {"headers": {"X-Api-Key": "abc"}}) is None
 
 
-def test_an_older_file_has_executions_that_can_not_be_resumed(tmp_path: Path) -> None:
+def test_an_execution_without_its_tasks_can_not_be_resumed(tmp_path: Path) -> None:
     path = tmp_path / "old.db"
     with sqlite3.connect(path, isolation_level=None) as connection:
-        schema.migrate(connection, upto=2)
+        schema.migrate(connection)
         connection.execute(
             "INSERT INTO executions (uid, title, kind, source, status, started_ms, options, suite_keys, owner, runs)"
             " VALUES ('OLDEXECUTION', 't', 'run', '/s', 'interrupted', 1, '{}', '[]', '', 1)"

@@ -156,7 +156,8 @@ CREATE TABLE judge_replies (
 table labels
 CREATE TABLE labels (
         id INTEGER PRIMARY KEY, run INTEGER NOT NULL, criterion INTEGER, rating INTEGER,
-        comment TEXT NOT NULL DEFAULT '', who TEXT NOT NULL DEFAULT '', at_ms INTEGER NOT NULL, passed INTEGER, criterion_name TEXT);
+        comment TEXT NOT NULL DEFAULT '', who TEXT NOT NULL DEFAULT '', at_ms INTEGER NOT NULL, passed INTEGER,
+        criterion_name TEXT);
 
 table plans
 CREATE TABLE plans (
@@ -169,7 +170,9 @@ CREATE TABLE quarantines (
         reason TEXT NOT NULL DEFAULT '', until_ms INTEGER, who TEXT NOT NULL DEFAULT '', at_ms INTEGER NOT NULL);
 
 table run_replies
-CREATE TABLE run_replies (run INTEGER NOT NULL, reply INTEGER NOT NULL, criterion INTEGER, paid INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (run, reply)) WITHOUT ROWID;
+CREATE TABLE run_replies (
+        run INTEGER NOT NULL, reply INTEGER NOT NULL, criterion INTEGER, paid INTEGER NOT NULL DEFAULT 0,
+        PRIMARY KEY (run, reply)) WITHOUT ROWID;
 
 table runs
 CREATE TABLE runs (
@@ -179,7 +182,10 @@ CREATE TABLE runs (
         started_ms INTEGER, duration_ms REAL, attempts INTEGER NOT NULL DEFAULT 0, warnings INTEGER NOT NULL DEFAULT 0,
         input_tokens INTEGER, output_tokens INTEGER, cost REAL, transcript INTEGER,
         output_head TEXT NOT NULL DEFAULT '', why TEXT NOT NULL DEFAULT '', error_kind TEXT NOT NULL DEFAULT '',
-        error_message TEXT NOT NULL DEFAULT '', task INTEGER, task_number INTEGER NOT NULL DEFAULT 0, seed INTEGER NOT NULL DEFAULT 0, request TEXT, cached INTEGER NOT NULL DEFAULT 0, steps INTEGER, dataset_row INTEGER, recording TEXT NOT NULL DEFAULT '', superseded INTEGER NOT NULL DEFAULT 0, agent_version TEXT NOT NULL DEFAULT '', fork_of TEXT NOT NULL DEFAULT '', fork TEXT NOT NULL DEFAULT '');
+        error_message TEXT NOT NULL DEFAULT '', task INTEGER, task_number INTEGER NOT NULL DEFAULT 0,
+        seed INTEGER NOT NULL DEFAULT 0, request TEXT, cached INTEGER NOT NULL DEFAULT 0, steps INTEGER,
+        dataset_row INTEGER, recording TEXT NOT NULL DEFAULT '', superseded INTEGER NOT NULL DEFAULT 0,
+        agent_version TEXT NOT NULL DEFAULT '', fork_of TEXT NOT NULL DEFAULT '', fork TEXT NOT NULL DEFAULT '');
 
 table search
 CREATE VIRTUAL TABLE search USING fts5 (

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import gzip
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +15,11 @@ from agenteval_tui.analysis.variance import VarianceComponent, VarianceReport, l
 from agenteval_tui.core.ids import new_id, now_ms
 from agenteval_tui.formats.documents.flaky import flaky_document
 from agenteval_tui.grading.results import CriterionResult, Outcome
-from agenteval_tui.history.data_migrations import find_versions
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
-from agenteval_tui.history.task_specs import pack
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.views.trends import break_text
 
-OLD = Path(__file__).parent / "old" / "version5.db.gz"
 NOW = now_ms()
 BASE: dict[str, Any] = {
     "kind": "openai", "model": "m1", "temperature": 0, "system": "Be kind.", "api_key": "${KEY}",
@@ -132,70 +126,6 @@ def test_a_step_from_one_configuration_to_the_next_is_not_flaky(
     assert sum(part.n for part in listed) == found.n
     if step:
         assert listed[-1].configuration == (executions[-1][1] or None)
-
-
-def test_an_older_history_knows_the_agents_that_it_stored(tmp_path: Path) -> None:
-    path = tmp_path / "old.db"
-    path.write_bytes(gzip.decompress(OLD.read_bytes()))
-    with Store.open(path) as store:
-        versions = [
-            {run.agent_version for run in store.runs_of_execution(one.id)} for one in store.executions(10)[::-1]
-        ]
-        first, second, again, twice, third = versions
-        assert first == second == again == twice != third
-        assert [len(one) for one in versions] == [1] * 5
-        assert "" not in first | third
-        found = ledger(store, TrendQuery(since_ms=None, until_ms=NOW + 10**10), NOW)
-        assert not found.flaky
-        assert {(one.test_id, one.step) for one in found.changed} >= {("plain", "regression"), ("named", "regression")}
-
-
-def test_a_run_of_an_older_history_has_the_version_that_its_task_names() -> None:
-    """Where an execution had several agents; what no task names, or names wrongly, is not known."""
-    one, two = ({"kind": "openai", "model": name} for name in ("m1", "m2"))
-    versions = [agent_version(config) for config in (one, two)]
-    several = {"agents": {"h1": {"config": one}, "h2": {"config": two}, "h3": {"config": "?"}, "h4": []}}
-    alone = {"agents": {"h1": {"config": one}}}
-    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(
-            "CREATE TABLE executions (id INTEGER, setup INTEGER);"
-            "CREATE TABLE tasks (id INTEGER, data BLOB);"
-            "CREATE TABLE runs (id INTEGER, uid TEXT, execution INTEGER, task INTEGER, task_number INTEGER,"
-            " agent_version TEXT DEFAULT '', recording TEXT DEFAULT '')"
-        )
-        tasks = [{"agent": "h1"}, {"agent": "h2"}, {"agent": "h3"}, "no task", {}]
-        stored = [several, tasks, alone, {"agents": []}]
-        packed = [(number, pack(value).data) for number, value in enumerate(stored)]
-        connection.executemany("INSERT INTO tasks VALUES (?, ?)", [*packed, (9, b"broken")])
-        connection.executemany("INSERT INTO executions VALUES (?, ?)", [(1, 0), (2, 2), (3, 3), (4, None), (5, 9)])
-        rows = [
-            # id, execution, task, number, version that is there, recording -> version
-            (1, 1, 1, 0, "", "", versions[0]),
-            (2, 1, 1, 1, "", "", versions[1]),
-            (3, 1, 1, 2, "", "", ""),
-            (4, 1, 1, 3, "", "", ""),
-            (5, 1, 1, 4, "", "", ""),
-            (6, 1, 1, 5, "", "", ""),
-            (7, 1, 1, -1, "", "", ""),
-            (8, 1, None, 0, "", "", ""),
-            (9, 1, 1, 0, "kept", "", "kept"),
-            (10, 1, 9, 0, "", "", ""),
-            (11, 2, None, 0, "", "", versions[0]),
-            (12, 2, 1, 1, "", "", versions[0]),
-            (13, 2, 1, 1, "kept", "", "kept"),
-            (14, 2, None, 0, "", "u2", versions[1]),
-            (15, 2, None, 0, "", "gone", ""),
-            (19, 2, 1, 0, "", "u2", versions[1]),
-            (16, 3, 1, 0, "", "", ""),
-            (17, 4, 1, 0, "", "", ""),
-            (18, 5, 1, 0, "", "", ""),
-        ]
-        connection.executemany(
-            "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", [(row[0], f"u{row[0]}", *row[1:6]) for row in rows]
-        )
-        find_versions(connection)
-        found = connection.execute("SELECT id, agent_version FROM runs ORDER BY id").fetchall()
-    assert found == sorted((row[0], row[6]) for row in rows)
 
 
 @pytest.mark.parametrize(

@@ -1,2 +1,0 @@
-+ index runs_of_test_by_execution
-CREATE INDEX runs_of_test_by_execution ON runs (test, execution);

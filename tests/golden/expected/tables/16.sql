@@ -1,2 +1,0 @@
-+ table tapes
-CREATE TABLE tapes (run INTEGER PRIMARY KEY, data BLOB NOT NULL);
