@@ -15,6 +15,7 @@ from agenteval_tui.formats.exporters.export import POWER_UI, SheetLoss
 from agenteval_tui.formats.exporters.power_ui import sheets_of
 from agenteval_tui.formats.import_file import import_file, open_source
 from agenteval_tui.formats.importers.suite_import import FoundTests, suite_text
+from agenteval_tui.formats.stream.small_document import read_document
 from agenteval_tui.grading.sentences import criterion_sentence
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.load import load_bytes
@@ -492,3 +493,50 @@ def test_power_ui_says_just_what_it_cannot_keep(one: SheetLoss) -> None:
         test.criteria = [Criterion.model_validate({**criterion, **more})]
     made = plain.model_copy(update={"tests": [test]})
     assert sheets_of(made, "k")[1] == [f"t: not kept: {one.said}"]
+
+
+# What js-yaml 4.3.2 makes of plain scalars, and how JavaScript writes them.
+JS_YAML = {
+    "no": "no", "yes": "yes", "on": "on", "off": "off", "y": "y", "12:30:45": "12:30:45", "190:20:30": "190:20:30",
+    "0123": 123, "08": 8, "0o17": 15, "-0o17": -15, "0x1F": 31, "+0x1f": 31, "0b11": 3, "0o8": "0o8",
+    "1_000": "1_000", "1_0.5": "1_0.5", "+12": 12, "-0": 0, "1.": 1, ".5": 0.5, "-.5": "-.5", "1e3": 1000, "1.10": 1.1,
+    "1.0": 1, "0.1e-2": 0.001, "1e400": "1e400", "12345678901234567890": 12345678901234567000, "=": "=", "<<": "<<",
+    "2024-01-01": "2024-01-01", "2024-01-01T10:00:00Z": "2024-01-01T10:00:00Z", "~": None, "": None, "Null": None,
+    "nULL": "nULL", "TRUE": True, "True": True, "tRUE": "tRUE", "'no'": "no", '"0123"': "0123",
+    "!!str 3": "3", "!!int 0o17": 15, "!!float 3": 3,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("plain", "value"), JS_YAML.items())
+def test_promptfoos_yaml_is_read_as_promptfoo_reads_it(plain: str, value: Any, tmp_path: Path) -> None:
+    path = tmp_path / "promptfooconfig.yaml"
+    path.write_text(f"prompts: [a]\nproviders: [b]\nvalue: {plain}\n")
+    with open_source(path) as source:
+        read = read_document(source, "js-yaml")["value"]
+    assert (type(read), read) == (type(value), value)
+
+
+def test_a_verdict_on_a_plain_no_stays(suite: Read) -> None:
+    text = "prompts: ['Q {{t}}']\nproviders: [a]\nshared: &s {t: no}\ntests:\n- vars: {<<: *s, n: 1e3}\n  assert:\n"
+    text += "".join(f"  - {{type: equals, value: {one}}}\n" for one in ("no", "0123", "12:30:45", "1.0"))
+    text += "  - {type: contains-any, value: [yes, off]}\n  - {type: is-json, value: 'enum: [no]'}\n"
+    made, _ = suite(text, "promptfooconfig.yaml", "promptfoo-config")
+    test = made.tests[0]
+    assert test.variables == {"t": "no", "n": 1000}
+    found = [metrics(one)[0] for one in test.criteria]
+    assert [one["equals"] for one in found[:4]] == ["no", "123", "12:30:45", "1"]
+    assert found[4]["contains_any"] == ["yes", "off"]
+    assert found[5]["schema"]["enum"] == ["no"]
+
+
+def test_yaml_of_a_tool_in_python_is_read_with_pyyaml(suite: Read) -> None:
+    text = "cases:\n- {name: a, inputs: {q: no, at: 12:30, n: 0123}}\n"
+    made, _ = suite(text, "cases.yaml", "pydantic-evals")
+    variables = made.tests[0].variables or {}
+    assert {key: variables[key] for key in ("q", "at", "n")} == {"q": False, "at": 750, "n": 83}
+
+
+def test_numbers_of_promptfoos_json_are_javascripts(suite: Read) -> None:
+    given = '{"prompts": ["a"], "providers": ["b"], "tests": [{"assert": [{"type": "equals", "value": 1.0}]}]}'
+    made, _ = suite(given, "promptfooconfig.json", "promptfoo-config")
+    assert metrics(made.tests[0].criteria[0])[0]["equals"] == "1"

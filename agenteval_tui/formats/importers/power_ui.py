@@ -42,7 +42,7 @@ def _object_of(sheet: Mapping[str, Any]) -> str:
 
 def tests(source: Source) -> FoundTests:
     """A test for each test case; the criteria out of this file, or out of the one beside it."""
-    rows = _rows(read_document(source))
+    rows = _rows(read_document(source, "PyYAML"))
     found = FoundTests(name=source.path.stem)
     if not rows[CRITERIA] or not rows[CASES]:
         missing = CASES if rows[CRITERIA] else CRITERIA
@@ -91,7 +91,7 @@ def _beside(path: Path, wanted: str) -> Iterator[list[Mapping[str, Any]]]:
     for other in islice((one for one in named if one.resolve() != path.resolve()), _BESIDE):
         try:
             with Source(other) as source:
-                rows = _rows(read_document(source))[wanted]
+                rows = _rows(read_document(source, "PyYAML"))[wanted]
         except (AgentevalError, OSError):
             continue
         if rows:

@@ -14,6 +14,7 @@ from typing import Any
 from agenteval_tui.formats.importers.message_formats import plain_text
 from agenteval_tui.formats.importers.suite_import import checked, needs_manual_work
 from agenteval_tui.formats.importers.usage_import import number
+from agenteval_tui.formats.stream.small_document import javascript_yaml
 from agenteval_tui.grading.ecma_regex import compile_ecma
 from agenteval_tui.grading.metrics.json_schema import Schema
 from agenteval_tui.grading.regex_search import PatternError, compile_pattern
@@ -304,7 +305,7 @@ def _schema(value: Any) -> dict[str, Any] | None:
     if isinstance(value, str):
         if is_template(value):
             return None
-        value = _yaml(value)
+        value = javascript_yaml(value)
     if value is True:
         return {"schema": {"$schema": _DRAFT}}
     if value is False:
@@ -318,15 +319,6 @@ def _schema(value: Any) -> dict[str, Any] | None:
     except ValueError:
         return None
     return {"schema": schema}
-
-
-def _yaml(text: str) -> Any:
-    import yaml
-
-    try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return None
 
 
 def _least(threshold: float | None) -> dict[str, float]:

@@ -77,7 +77,7 @@ def fits_yaml(keys: frozenset[str]) -> bool:
 
 def tests(source: Source) -> FoundTests:
     """The tests. Raises `AgentevalError` when there is no configuration."""
-    document = read_document(source)
+    document = read_document(source, "js-yaml")
     if not isinstance(document, Mapping):
         raise AgentevalError("this is not a promptfoo configuration", where=str(source.path), mend=FORMAT.looks_like)
     return tests_of(document, source.path.parent)
@@ -356,7 +356,7 @@ class Files:
         try:
             if path.suffix.lower() in _PARSED:
                 with Source(path) as source:
-                    return read_document(source)
+                    return read_document(source, "js-yaml")
             return self.text(path)
         except (AgentevalError, OSError) as error:
             self._found.note(f"{path.name} can't be read: {error}")

@@ -60,7 +60,7 @@ def _reader(source: Source) -> JsonReader:
     """The results as one document, also where they are YAML."""
     if not sniff(source).yaml:
         return source.reader()
-    return JsonReader(io.BytesIO(json.dumps(read_document(source)).encode()))
+    return JsonReader(io.BytesIO(json.dumps(read_document(source, "js-yaml")).encode()))
 
 
 def recordings(source: Source) -> Iterator[Recording | Skipped]:

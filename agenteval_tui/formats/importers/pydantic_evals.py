@@ -183,7 +183,7 @@ def fits_yaml(keys: frozenset[str]) -> bool:
 
 def tests(source: Source) -> FoundTests:
     """A test for each case: its own evaluators, and those of the dataset."""
-    document = read_document(source)
+    document = read_document(source, "PyYAML")
     cases = document.get("cases") if isinstance(document, Mapping) else None
     if not isinstance(cases, list):
         raise AgentevalError("this is not a pydantic-evals dataset: it has no list `cases`", where=str(source.path))
