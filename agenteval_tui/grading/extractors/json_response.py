@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
 from pydantic import Field, field_validator
 
 from agenteval_tui.core.errors import line_of
+from agenteval_tui.grading.code_fences import fenced_blocks
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.extracted_value import ExtractionError, JsonValue, NothingExtracted, Value
 from agenteval_tui.grading.extractors.extractor import Prototype
@@ -123,16 +125,23 @@ def _read(text: str) -> _Found:
 
 
 def _fenced(text: str) -> list[tuple[int, int]]:
-    """The code of blocks that may hold JSON: those that say so first."""
-    named: list[tuple[int, int]] = []
-    others: list[tuple[int, int]] = []
-    for block in code_blocks(text, None)[:_BLOCKS] if "```" in text else ():
+    """The code of blocks that may hold JSON: those that say so first. Blocks as Markdown has them come before what
+    stands between three backticks anywhere (```{"a": 1}``` in a line), which is never looked for inside of them."""
+    if not any(fence in text for fence in ("```", "~~~")):
+        return []
+    blocks = list(islice(fenced_blocks(text), _BLOCKS))
+    named = [(one.inner_start, one.inner_end) for one in blocks if one.language.lower() in _LANGUAGES[:-1]]
+    others = [(one.inner_start, one.inner_end) for one in blocks if not one.language]
+    found = named + others
+    for block in code_blocks(text, None)[:_BLOCKS]:
+        if any(one.start < block.start < one.end for one in blocks):
+            continue
         line_end = text.find("\n", block.inner_start, block.inner_end)
         if line_end < 0 or text[block.inner_start : line_end].lstrip()[:1] in tuple('{["'):
-            others.append((block.inner_start, block.inner_end))  # ```{"a": 1}```
+            found.append((block.inner_start, block.inner_end))
         elif block.language.lower() in _LANGUAGES:
-            (named if block.language else others).append((line_end, block.inner_end))
-    return named + others
+            found.append((line_end, block.inner_end))
+    return found
 
 
 def _no_json(transcript: Transcript, problem: NotJsonError, searched: tuple[Span, ...]) -> NothingExtracted:

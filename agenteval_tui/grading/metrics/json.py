@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from pydantic import Field, field_validator
 
 from agenteval_tui.core.phrasing import quoted, shown
+from agenteval_tui.grading.code_fences import fenced_blocks
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.extracted_value import JsonValue, ListValue, Value
@@ -256,7 +257,7 @@ def _no_json(value: Value, problem: NotJsonError) -> Evidence:
     part = embedded_json(text)
     if part is not None:
         near = value.spans(*part)
-        if "```" in text[: part[0]]:
+        if "```" in text[: part[0]] or any(one.start < part[0] < one.end for one in fenced_blocks(text)):
             fields["block"] = True
         else:
             fields["part"] = text[part[0] : part[1]][:100]

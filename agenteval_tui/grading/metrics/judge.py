@@ -19,6 +19,7 @@ from pydantic import ConfigDict, Field, model_validator
 from agenteval_tui.core.ids import content_hash
 from agenteval_tui.core.phrasing import cut
 from agenteval_tui.core.schema_rules import Rule, given, set_to, where
+from agenteval_tui.grading.code_fences import whole_block
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.extracted_value import Value
@@ -50,7 +51,6 @@ Judge only what the material shows. Length and politeness are no merit by themse
 Answer with one JSON object and nothing else."""
 _LONGEST = 200_000  # characters of a reply that are read
 _BARE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*\.?")
-_FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*[\w+.-]*[ \t]*\r?\n(?P<inside>.*)\n[ \t]*\1", re.DOTALL)
 _FENCE_MARKS = ("```", "~~~")
 _THINK = re.compile(r"<(think|thinking|thought|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _THINK_MARK = re.compile(r"</?(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
@@ -405,10 +405,10 @@ def _unwrapped(text: str) -> str:
     if not text:
         raise UnreadableError("the reply is empty")
     if text.startswith(_FENCE_MARKS):
-        fenced = _FENCE.fullmatch(text)
+        fenced = whole_block(text)
         if fenced is None:
             raise UnreadableError("the reply is not one whole code block")
-        text = fenced["inside"].strip()
+        text = text[fenced.inner_start : fenced.inner_end].strip()
         if text.startswith(_FENCE_MARKS):
             raise UnreadableError("there is a code block inside the code block")
         return text
