@@ -215,3 +215,21 @@ def test_json_anywhere_in_a_text(text: str, outcome: str) -> None:
 
 def test_nothing_anywhere_is_said() -> None:
     assert criterion_sentence(run("no", anywhere=True)) == "the value is not JSON: the text has no JSON object"
+
+
+@pytest.mark.parametrize(("number", "factor", "holds"), [
+    ("19.99", 0.01, True), ("0.3", 0.1, True), ("1.1", 0.1, True), ("4.35", 0.01, True), ("19.995", 0.01, False),
+    ("1e-9", 0.01, False), ("0", 0.01, True), ("-19.99", 0.01, True), ("7", 2.5, False), ("7.5", 2.5, True),
+    ("9007199254740993", 3, True), ("1e308", 1e-300, True), ("1E400", 2, False), ("3", 1, True), ("3.0", 2, False),
+])  # fmt: skip
+@pytest.mark.parametrize("draft", ["", "http://json-schema.org/draft-07/schema#"])
+def test_a_multiple_is_one_of_the_decimal_numbers(number: str, factor: float, holds: bool, draft: str) -> None:
+    schema = {"multipleOf": factor, **({"$schema": draft} if draft else {})}
+    assert (run(number, schema=schema).outcome is Outcome.PASSED) is holds
+
+
+@given(st.integers(-(10**12), 10**12), st.integers(1, 10**4), st.integers(0, 8))
+def test_multiples_of_decimals_are_those_of_their_digits(number: int, factor: int, places: int) -> None:
+    text, step = f"{number}e-{places}", float(f"{factor}e-{places}")
+    whole = number % factor == 0
+    assert (run(text, schema={"multipleOf": step}).outcome is Outcome.PASSED) is whole

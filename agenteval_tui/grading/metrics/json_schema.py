@@ -6,7 +6,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
+from fractions import Fraction
 from functools import lru_cache
+from math import isfinite
 from typing import Any
 
 from agenteval_tui.core.phrasing import on_one_line, quoted
@@ -226,6 +228,8 @@ def limited_validator(draft: Any) -> Any:
         "patternProperties": _pattern_properties,
         "additionalProperties": _additional_properties,
         "uniqueItems": _unique_items,
+        "multipleOf": _multiple_of,
+        "divisibleBy": _multiple_of,
         "format": _format,
     }
     keywords = {name: _timed(own.get(name, real)) for name, real in draft.VALIDATORS.items()}
@@ -350,6 +354,20 @@ def _unique_items(validator: Any, unique: Any, instance: Any, schema: Any) -> It
             yield _error(f"items {seen[key]} and {number} are equal, and must be unique")
             return
         seen[key] = number
+
+
+def _multiple_of(validator: Any, factor: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    """By the decimal numbers that were written: 19.99 is a multiple of 0.01, though their doubles are not."""
+    if not validator.is_type(instance, "number"):
+        return
+    finite = not isinstance(instance, float) or isfinite(instance)
+    if not finite or (_decimal(instance) / _decimal(factor)).denominator != 1:
+        yield _error(f"{instance!r} is not a multiple of {factor!r}")
+
+
+def _decimal(number: float) -> Fraction:
+    """The number as it is written, which is the shortest decimal that its double stands for."""
+    return Fraction(number) if isinstance(number, int) else Fraction(repr(float(number)))
 
 
 def _key(value: Any) -> Any:
