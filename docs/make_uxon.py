@@ -54,6 +54,7 @@ MATCHED: dict[str, tuple[Any, Any, Any]] = {
     "$lte": ({"$gte": 1, "$lte": 10}, 10, 11),
     "$not": ({"$not": "admin"}, "guest", "admin"),
     "$type": ({"$type": "number"}, 3, "3"),
+    "$literal": ({"$literal": {"$gte": 5}}, {"$gte": 5}, 5),
 }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from agenteval_tui.core.errors import AgentevalError, Problem, Severity
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import listed, quoted, shown
-from agenteval_tui.grading.metrics.matchers import is_matcher, type_of
+from agenteval_tui.grading.metrics.matchers import LITERAL, is_literal, is_matcher, type_of
 from agenteval_tui.grading.observed_tools import AgentFacts, ArgumentFacts, ToolFacts, with_declared
 from agenteval_tui.grading.placeholders import PlaceholderError, fill, has_placeholders
 from agenteval_tui.grading.registry import known_metric
@@ -234,9 +234,11 @@ def _unknown_argument(path: Path, name: str, tool: ToolFacts) -> Found:
 
 
 def _type(path: Path, tool: ToolFacts, known: ArgumentFacts, value: Any) -> Iterator[Found]:
+    is_value = is_literal(value) or not is_matcher(value)
+    value = value[LITERAL] if is_literal(value) else value
     if value is None or has_placeholders(value):
         return
-    wanted = _wanted_type(value)
+    wanted = type_of(value) if is_value else _wanted_type(value)
     types = set(known.types) | set(known.declared)
     if wanted is not None and types and wanted not in types:
         if known.calls:
@@ -246,7 +248,7 @@ def _type(path: Path, tool: ToolFacts, known: ArgumentFacts, value: Any) -> Iter
         message = f"{known.name} {seen}, but {shown(value, 40)} expects {_a(wanted)}"
         strong = bool(known.declared) or known.calls >= ENOUGH
         yield "argument-type", path, message, _other_type(value, types), "warning" if strong else "info"
-    elif known.choices and not is_matcher(value) and value not in known.choices:
+    elif known.choices and is_value and value not in known.choices:
         near = (
             closest(value, [choice for choice in known.choices if isinstance(choice, str)])
             if isinstance(value, str)

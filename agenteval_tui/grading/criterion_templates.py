@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.core.phrasing import cut, on_one_line
+from agenteval_tui.grading.metrics.matchers import literal
 from agenteval_tui.grading.registry import metric, metric_names
 from agenteval_tui.grading.type_names import short_name
 
@@ -98,9 +99,8 @@ def tools_starter(calls: Sequence[tuple[str, Mapping[str, Any]]]) -> Starter:
 
 
 def expected_argument(value: Any) -> Any:
-    """An argument as a config may have it: what looks like a placeholder or a matcher matches anything."""
-    written = json.dumps(value, ensure_ascii=False)
-    return {"$any": True} if "{{" in written or '"$' in written else value
+    """An argument as a config may have it: what looks like a placeholder matches anything."""
+    return {"$any": True} if "{{" in json.dumps(value, ensure_ascii=False) else literal(value)
 
 
 def _literally(text: str) -> str:

@@ -626,10 +626,15 @@ def _expected_got(one: Fields) -> str:
     return f"{said} ({hint_phrase(one['hint'])})" if one.get("hint") else said
 
 
+LITERAL_NOTE = 'keys that begin with $ are matchers; to expect this value itself, write {"$literal": ...} around it'
+
+
 def hint_phrase(hint: Fields) -> str:
     """The little that would make an argument match, or where two texts part."""
     if "steps" in hint:
         return f"would match {would_match(hint['steps'])}"
+    if "literal" in hint:
+        return LITERAL_NOTE
     if "type" in hint:
         return f"a {hint['type']} instead of a {'number' if hint['type'] == 'string' else 'string'}"
     if "ends_before" in hint:

@@ -21,7 +21,7 @@ from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.metrics.matchers import same_json
 from agenteval_tui.grading.near_miss import BEFORE, text_difference
 from agenteval_tui.grading.results import FOUND, Evidence, may_be_cut
-from agenteval_tui.grading.sentences import dotted_path, would_match
+from agenteval_tui.grading.sentences import LITERAL_NOTE, dotted_path, would_match
 
 MOST = 12
 """Differences of one line of evidence that are shown; the others are counted."""
@@ -161,7 +161,8 @@ def _argument(argument: Mapping[str, Any]) -> Comparison:
         if may_be_cut(argument["wanted"]) or may_be_cut(argument["found"]):
             return _cut(name, argument["wanted"], argument["found"], hint)
         return _value(name, argument["wanted"], argument["found"], steps=hint.get("steps", ()))
-    return Comparison(name, str(argument["expected"]), _written(argument["found"]))
+    note = LITERAL_NOTE if "literal" in (argument.get("hint") or {}) else ""
+    return Comparison(name, str(argument["expected"]), _written(argument["found"]), note=note, short=note)
 
 
 def _malformed(found: str) -> Comparison:

@@ -288,7 +288,7 @@ TOOL_CASES: list[tuple[str, Any, tuple[tuple[str, Any], ...], bool | None]] = [
     ("trajectory:tool-args-match", {"name": "search_orders", "mode": "excat", "args": {}}, CALLS, None),
     ("trajectory:tool-args-match", {"name": "search_orders", "args": {}, "ignore": "a"}, CALLS, None),
     ("trajectory:tool-args-match", {"name": "search_orders", "args": {"a": {"b": 1}}}, CALLS, None),
-    ("trajectory:tool-args-match", {"name": "search_orders", "args": {"$any": True}}, CALLS, None),
+    ("trajectory:tool-args-match", {"name": "search_orders", "args": {"$any": True}}, CALLS, False),
     ("trajectory:tool-args-match", "search_orders", CALLS, None),
     ("trajectory:tool-sequence", ["search_orders", "compose_reply"], CALLS, None),
 ]  # fmt: skip

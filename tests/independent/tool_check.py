@@ -45,9 +45,24 @@ def holds(wanted: Any, given: Any) -> bool:
     return bool(wanted == given)
 
 
+def just(wanted: Any, given: Any) -> bool:
+    """Whether two values are the same as JSON."""
+    if number(wanted) and number(given):
+        return bool(wanted == given)
+    if type(wanted) is not type(given):
+        return False
+    if isinstance(wanted, list):
+        return len(wanted) == len(given) and all(just(*pair) for pair in zip(wanted, given, strict=True))
+    if isinstance(wanted, dict):
+        return wanted.keys() == given.keys() and all(just(value, given[name]) for name, value in wanted.items())
+    return bool(wanted == given)
+
+
 def one_holds(name: str, operand: Any, given: Any) -> bool:
     if name == "$any":
         return True
+    if name == "$literal":
+        return just(operand, given)
     if name == "$optional":
         return holds(operand, given)
     if name == "$not":
@@ -159,6 +174,7 @@ def matcher(dice: random.Random, near_to: Any, depth: int = 2, optional: bool = 
             "$gte",
             "$lt",
             "$lte",
+            "$literal",
         ]
         name = dice.choice([*names, "$optional", "$optional"] if optional else names)
         made[name] = {
@@ -169,6 +185,7 @@ def matcher(dice: random.Random, near_to: Any, depth: int = 2, optional: bool = 
             "$one_of": lambda: [inner() for _ in range(dice.randint(1, 3))],
             "$optional": inner,
             "$not": inner,
+            "$literal": lambda: dice.choice([near_to, {"$gt": limit}]),
             "$type": lambda: dice.choice(["string", "number", "boolean", "array", "object", "null"]),
         }.get(name, lambda: limit)()
     return made

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from agenteval_tui.formats.importers.suite_import import checked
 from agenteval_tui.grading import registry
 from agenteval_tui.grading.compile import compile_criterion
+from agenteval_tui.grading.metrics.matchers import literal
 from agenteval_tui.grading.remote import RemoteMetric
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.spec import CriterionSpec
@@ -127,13 +128,7 @@ def criteria_of_actions(
 
 def _literal(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments none of which is taken for a matcher."""
-    return {key: one for key, one in arguments.items() if not _is_matcher(one)}
-
-
-def _is_matcher(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return any(str(key).startswith("$") or _is_matcher(one) for key, one in value.items())
-    return isinstance(value, list) and any(map(_is_matcher, value))
+    return {str(key): literal(one) for key, one in arguments.items()}
 
 
 def criteria_of_tools(tools: Any) -> tuple[dict[str, Any], ...]:

@@ -17,6 +17,7 @@ from agenteval_tui.formats.importers.usage_import import number
 from agenteval_tui.formats.stream.small_document import javascript_yaml
 from agenteval_tui.grading.ecma_regex import compile_ecma
 from agenteval_tui.grading.metrics.json_schema import Schema
+from agenteval_tui.grading.metrics.matchers import literal
 from agenteval_tui.grading.regex_search import PatternError, compile_pattern
 from agenteval_tui.suites.templates import is_template
 
@@ -407,20 +408,12 @@ def _with_arguments(name: str, value: Mapping[str, Any]) -> dict[str, Any] | Non
         or mode not in ("partial", "exact")
     ):
         return None
-    if not _is_plain(arguments) or (mode == "partial" and any(map(_has_objects, arguments.values()))):
+    if mode == "partial" and any(map(_has_objects, arguments.values())):
         return None  # promptfoo looks for a part of each object inside of others, too
-    metric = {
-        "type": "Trajectory", "mode": "superset", "calls": [{"name": value["name"], "arguments": dict(arguments)}],
-        "arguments_mode": "superset" if mode == "partial" else "exact",
-    }  # fmt: skip
+    call = {"name": value["name"], "arguments": {str(key): literal(one) for key, one in arguments.items()}}
+    argument_mode = "superset" if mode == "partial" else "exact"
+    metric = {"type": "Trajectory", "mode": "superset", "calls": [call], "arguments_mode": argument_mode}
     return checked(name, metric, prototype="ToolResponse")
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether no key in it begins with `$`, as matchers do."""
-    if isinstance(value, Mapping):
-        return all(not str(key).startswith("$") and _is_plain(one) for key, one in value.items())
-    return all(map(_is_plain, value)) if isinstance(value, list) else True
 
 
 def _has_objects(value: Any) -> bool:

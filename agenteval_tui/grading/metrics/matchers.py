@@ -12,6 +12,7 @@ from agenteval_tui.grading.regex_search import PatternError, compile_pattern
 
 Holds = Callable[[Any], bool]
 
+LITERAL = "$literal"
 NAMES = (
     "$any",
     "$contains",
@@ -25,6 +26,7 @@ NAMES = (
     "$lte",
     "$not",
     "$type",
+    LITERAL,
 )
 MATCHER_EXAMPLES: list[Any] = [
     {"$any": True},
@@ -39,6 +41,7 @@ MATCHER_EXAMPLES: list[Any] = [
     {"$lte": 1},
     {"$not": ""},
     {"$type": "string"},
+    {"$literal": {"$gt": 0}},
 ]
 """One of each matcher, as an editor offers them."""
 MATCHER_DOCS: dict[str, str] = {
@@ -54,6 +57,7 @@ MATCHER_DOCS: dict[str, str] = {
     "$lte": "A number that is at most this.",
     "$not": "Anything but this value, or anything that does not fit this matcher.",
     "$type": "A value of this JSON type: string, number, boolean, array, object or null.",
+    "$literal": "This value itself: keys in it that begin with `$` are not matchers.",
 }
 """What each matcher accepts."""
 TYPES = ("string", "number", "boolean", "array", "object", "null")
@@ -63,6 +67,7 @@ OPERANDS: dict[str, dict[str, Any]] = {
     "$one_of": {"type": "array"},
     **{name: {"type": "number"} for name in ("$gt", "$gte", "$lt", "$lte")},
     "$type": {"enum": list(TYPES)},
+    "$literal": {},
 }
 """What follows each matcher, as JSON Schema, for editors. Behind one that is not here: an expected value."""
 
@@ -129,9 +134,9 @@ def compile_matcher(expected: Any, path: tuple[str | int, ...] = (), *, named: b
         tests = tuple(part.holds for part in parts)
         said, optional = " and ".join(p.said for p in parts), any(part.optional for part in parts)
         return Matcher(lambda value: all(test(value) for test in tests), said, optional)
-    if isinstance(expected, Mapping) and _holds_matcher(expected):
+    if isinstance(expected, Mapping) and has_matcher(expected):
         return _object(expected, path)
-    if isinstance(expected, list) and _holds_matcher(expected):
+    if isinstance(expected, list) and has_matcher(expected):
         items = tuple(compile_matcher(item, (*path, number)).holds for number, item in enumerate(expected))
         return Matcher(
             lambda value: (
@@ -147,6 +152,37 @@ def compile_matcher(expected: Any, path: tuple[str | int, ...] = (), *, named: b
 def is_matcher(expected: Any) -> bool:
     """An object whose keys all begin with `$`."""
     return isinstance(expected, Mapping) and bool(expected) and all(str(key).startswith("$") for key in expected)
+
+
+def has_matcher(value: Any) -> bool:
+    """Whether there is a matcher in an expected value."""
+    if is_matcher(value):
+        return True
+    if isinstance(value, Mapping):
+        return any(has_matcher(item) for item in value.values())
+    return isinstance(value, list) and any(has_matcher(item) for item in value)
+
+
+def literal(value: Any) -> Any:
+    """What to write where just this value is expected: itself, or inside of `$literal` if it looks like a matcher."""
+    return {LITERAL: value} if has_matcher(value) else value
+
+
+def is_literal(expected: Any) -> bool:
+    """Whether an expected value is `{"$literal": ...}`."""
+    return isinstance(expected, Mapping) and len(expected) == 1 and LITERAL in expected
+
+
+def plain_value(expected: Any) -> tuple[Any, bool]:
+    """The one JSON value that is right, and True; (None, False) where matchers decide."""
+    if is_literal(expected):
+        return expected[LITERAL], True
+    return (None, False) if has_matcher(expected) else (expected, True)
+
+
+def taken_for_matcher(expected: Any, found: Any) -> bool:
+    """Whether a value that is not right is written just as it is expected: what was meant as a value is a matcher."""
+    return has_matcher(expected) and same_json(expected, found)
 
 
 def same_json(left: Any, right: Any) -> bool:
@@ -181,14 +217,6 @@ def type_of(value: Any) -> str:
     if isinstance(value, str):
         return "string"
     return "object" if isinstance(value, Mapping) else "array"
-
-
-def _holds_matcher(value: Any) -> bool:
-    if is_matcher(value):
-        return True
-    if isinstance(value, Mapping):
-        return any(_holds_matcher(item) for item in value.values())
-    return isinstance(value, list) and any(_holds_matcher(item) for item in value)
 
 
 def _object(expected: Mapping[str, Any], path: tuple[str | int, ...]) -> Matcher:
@@ -233,6 +261,8 @@ def _one(name: str, operand: Any, path: tuple[str | int, ...]) -> Matcher:
         if isinstance(operand, bool) or not isinstance(operand, int | float):
             raise MatcherError(f"`{name}` needs a number, not {_article(operand)}", path)
         return _bound(name, operand)
+    if name == LITERAL:
+        return Matcher(_equal_to(operand), shown(operand))
     if name == "$not":
         inner = compile_matcher(operand, path)
         return Matcher(lambda value: not inner.holds(value), f"not {inner.said}")
@@ -244,6 +274,7 @@ def _one(name: str, operand: Any, path: tuple[str | int, ...]) -> Matcher:
 
     close = get_close_matches(name, NAMES, n=1)
     hint = f": did you mean `{close[0]}`?" if close else f" (there are {', '.join(NAMES)})"
+    hint += f'; if the argument itself has this key, put its value into {{"{LITERAL}": ...}}'
     raise MatcherError(f"there is no matcher `{name}`{hint}", path, meant=close[0] if close else "")
 
 

@@ -19,7 +19,9 @@ from agenteval_tui.grading.metrics.matchers import (
     Matcher,
     compile_matcher,
     is_matcher,
+    plain_value,
     same_json,
+    taken_for_matcher,
     type_of,
     usable_arguments,
 )
@@ -485,7 +487,8 @@ class ArgumentDifference(Struct, frozen=True):
     """One argument that is not as expected. `path` leads to it ("filter.country", "" for the arguments as a whole).
 
     `expected` is in words; `wanted` is the value itself, where one plain JSON value is expected (else None, and
-    `is_plain` False). `hint` says what little would make it match (`steps`, `type`), or where two texts part
+    `is_plain` False). `hint` says what little would make it match (`steps`, `type`; `literal`: it
+    is written as a matcher), or where two texts part
     (`ends_before`, `goes_on`, `at`; of long ones `around`, the parts there); {} when nothing little does. `cost` is
     0..1: how far it is off. `elsewhere` is the argument that has the value of a missing one. `malformed`: it is not
     JSON at all. `at` is the first character that differs, where a text is compared with a text.
@@ -571,7 +574,8 @@ def _differs(one: Expected, got: Any) -> ArgumentDifference:
         if leaf is not None:
             path, expected, inner = leaf
             return _leaf(one.name, ".".join((one.name, *map(str, path))), expected, inner)
-    hint = _other_form(one.holds, got)
+    as_written = any(taken_for_matcher(value, got) for value in one.values)
+    hint = {"literal": True} if as_written else _other_form(one.holds, got)
     wanted, plain = _plain_value(one)
     return ArgumentDifference(
         "differs", one.name, one.name, one.said, got, hint, 0.3 if hint else 0.9, wanted=wanted, is_plain=plain
@@ -580,17 +584,7 @@ def _differs(one: Expected, got: Any) -> ArgumentDifference:
 
 def _plain_value(one: Expected) -> tuple[Any, bool]:
     """The value that is expected, and True, where that is one JSON value without matchers in it."""
-    if len(one.values) == 1 and not has_matcher(one.values[0]):
-        return one.values[0], True
-    return None, False
-
-
-def has_matcher(value: Any) -> bool:
-    """Is there a matcher in an expected value?"""
-    if is_matcher(value):
-        return True
-    below = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    return any(map(has_matcher, below))
+    return plain_value(one.values[0]) if len(one.values) == 1 else (None, False)
 
 
 def _leaf(name: str, path: str, expected: Any, got: Any) -> ArgumentDifference:

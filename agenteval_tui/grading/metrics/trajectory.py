@@ -15,9 +15,18 @@ from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import EXACT, TOOL_ARGUMENTS, TOOL_NAMES, no_null
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.extracted_value import Value
-from agenteval_tui.grading.metrics.matchers import Matcher, compile_matcher, same_json, type_of, usable_arguments
+from agenteval_tui.grading.metrics.matchers import (
+    Matcher,
+    compile_matcher,
+    is_literal,
+    plain_value,
+    same_json,
+    taken_for_matcher,
+    type_of,
+    usable_arguments,
+)
 from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, quick_results, with_evidence
-from agenteval_tui.grading.metrics.tool_check import arguments_of, has_matcher
+from agenteval_tui.grading.metrics.tool_check import arguments_of
 from agenteval_tui.grading.results import Evidence, MetricResult, Span, kept_value
 from agenteval_tui.transcripts.codec import from_openai_messages
 from agenteval_tui.transcripts.model import ToolCall, Transcript
@@ -279,8 +288,8 @@ class ExpectedStep:
             self.matchers = {key: _matcher(item, plain) for key, item in arguments.items()}
             self._due = frozenset(key for key, matcher in self.matchers.items() if not matcher.optional)
             if not isinstance(how, str):
-                paths = [(tuple(path.split(".")), _look(arguments, path.split("."))) for path in how]
-                self._paths = tuple((p, None if v is _MISSING else _matcher(v, plain)) for p, v in paths)
+                paths = [(tuple(path.split(".")), _expected_at(arguments, path.split("."), plain)) for path in how]
+                self._paths = tuple((p, None if v is _MISSING else _matcher(v, raw)) for p, (v, raw) in paths)
 
     def named(self, call: ToolCall) -> bool:
         """Whether it is a call of this tool."""
@@ -313,7 +322,10 @@ class ExpectedStep:
             return [{"is": "unreadable", "malformed": call.malformed, "type": kind, "found": found}]
         if not isinstance(self.how, str):
             wrong = [(path, m) for path, m in self._paths if not _same(m, _look(given, path))]
-            return [{**_overridden(path, m, _look(given, path)), **self._wanted(path)} for path, m in wrong]
+            return [
+                {**_overridden(path, m, found := _look(given, path)), **self._wanted(path), **self._hint(path, found)}
+                for path, m in wrong
+            ]
         parts: list[dict[str, Any]] = [
             {
                 "is": "differs",
@@ -322,6 +334,7 @@ class ExpectedStep:
                 "expected": m.said,
                 **self._wanted((name,)),
                 "found": kept_value(given[name]),
+                **self._hint((name,), given[name]),
             }
             for name, m in self.matchers.items()
             if name in given and not m.holds(given[name])
@@ -342,8 +355,16 @@ class ExpectedStep:
 
     def _wanted(self, path: Sequence[str]) -> dict[str, Any]:
         """The expected value itself as a field, where it is one plain JSON value; else {}."""
-        value = _look(self.arguments, path)
-        return {} if value is _MISSING or (not self._plain and has_matcher(value)) else {"wanted": kept_value(value)}
+        value, plain = _expected_at(self.arguments, path, self._plain)
+        if value is _MISSING:
+            return {}
+        value, plain = (value, True) if plain else plain_value(value)
+        return {"wanted": kept_value(value)} if plain else {}
+
+    def _hint(self, path: Sequence[str], given: Any) -> dict[str, Any]:
+        """A hint as ToolCheck has it, where the value is written just as it is expected."""
+        value, plain = _expected_at(self.arguments, path, self._plain)
+        return {} if plain or not taken_for_matcher(value, given) else {"hint": {"literal": True}}
 
     @property
     def said(self) -> str:
@@ -503,6 +524,18 @@ def _look(value: Any, path: Sequence[str]) -> Any:
             return _MISSING
         value = value[step]
     return value
+
+
+def _expected_at(arguments: Any, path: Sequence[str], plain: bool) -> tuple[Any, bool]:
+    """The expected value at a path, and whether it is one to compare with, without matchers: inside of `$literal`."""
+    value = arguments
+    for step in path:
+        if not plain and is_literal(value):
+            value, plain = plain_value(value)
+        if not isinstance(value, Mapping) or step not in value:
+            return _MISSING, plain
+        value = value[step]
+    return value, plain
 
 
 def _share(part: int, whole: int) -> float:

@@ -7,7 +7,16 @@ from typing import Any
 
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import shown
-from agenteval_tui.grading.metrics.matchers import compile_matcher, is_matcher, same_json, type_of
+from agenteval_tui.grading.metrics.matchers import (
+    LITERAL,
+    compile_matcher,
+    is_literal,
+    is_matcher,
+    literal,
+    same_json,
+    taken_for_matcher,
+    type_of,
+)
 from agenteval_tui.grading.metrics.tool_check import Leaf, Tool, arguments_of, differences, nearest_calls, only_leaf
 from agenteval_tui.grading.relax.changes import Change, ConfigEdit, Path
 from agenteval_tui.transcripts.model import ToolCall
@@ -149,7 +158,7 @@ def _differing(
     if not isinstance(arguments, Mapping):
         # Several values of an argument are several entries here.
         if len(wrong) <= _VALUES and all(_short(value) for value in wrong):
-            ops = tuple(ConfigEdit("append", (*place, "arguments"), {name: value}) for value in wrong)
+            ops = tuple(ConfigEdit("append", (*place, "arguments"), {name: literal(value)}) for value in wrong)
             yield Change(f"also accept {_said(wrong)} as {name}", ops, 1.5)
     else:
         path = (*place, "arguments", name)
@@ -169,6 +178,8 @@ def _name(name: str, leaf: Leaf) -> str:
 def widened(path: Path, name: str, written: Any, wrong: Sequence[Any], expected: Any = None) -> Iterator[Change]:
     """Matchers in place of an expected value: from hardly wider to anything at all. `written` may be a placeholder."""
     expected = written if expected is None else expected
+    if is_literal(written) and not is_literal(expected):
+        expected = {LITERAL: expected}
 
     def change(title: str, value: Any, cost: float) -> Iterator[Change]:
         try:
@@ -183,6 +194,8 @@ def widened(path: Path, name: str, written: Any, wrong: Sequence[Any], expected:
             yield from change(f"ignore case in {name}", {"$ignore_case": written}, 1.1)
         if expected and all(expected in one for one in wrong):
             yield from change(f"{name} contains it", {"$contains": written}, 1.4)
+    if all(taken_for_matcher(expected, one) for one in wrong):
+        yield from change(f"take {name} as it is written, without matchers", {LITERAL: written}, 1.0)
     if is_matcher(expected):
         yield from _wider_matcher(path, name, expected, wrong)
     elif _number(expected) and all(map(_number, wrong)):
@@ -195,7 +208,7 @@ def widened(path: Path, name: str, written: Any, wrong: Sequence[Any], expected:
         and all(_short(one) for one in wrong)
         and "$one_of" not in (expected if isinstance(expected, Mapping) else ())
     ):
-        values = [written, *wrong]
+        values = [written, *map(literal, wrong)]
         yield from change(f"also accept {_said(wrong)} as {name}", {"$one_of": values}, 1.5)
     types = {type_of(one) for one in wrong}
     if len(types) == 1 and (is_matcher(expected) or type_of(expected) in types):
@@ -215,7 +228,7 @@ def _wider_matcher(path: Path, name: str, expected: Mapping[str, Any], wrong: Se
                 ops = (ConfigEdit("set", (*path, bound), limit), ConfigEdit("rename", (*path, bound), inclusive))
                 yield Change(f"{name}: `{inclusive}` {shown(limit)}", ops, 1.3)
     if isinstance(expected.get("$one_of"), list) and len(wrong) <= _VALUES and all(map(_short, wrong)):
-        more = tuple(ConfigEdit("append", (*path, "$one_of"), one) for one in wrong)
+        more = tuple(ConfigEdit("append", (*path, "$one_of"), literal(one)) for one in wrong)
         yield Change(f"also accept {_said(wrong)} as {name}", more, 1.4)
     if isinstance(expected.get("$contains"), str) and len(expected) == 1:
         needle = expected["$contains"].lower()
