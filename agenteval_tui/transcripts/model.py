@@ -171,15 +171,9 @@ class RunError(Struct, frozen=True):
     fields: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def told(
-        cls, kind: str, message: str, mend: str = "", code: str = ErrorCode.TOLD, *, known_as: str = "", **fields: Any
-    ) -> RunError:
-        """An error whose sentence has words in it that are not ours: reduced, they are what it is known by.
-
-        `known_as`: the sentence of older versions, if it had other words: decisions about the error stay with it.
-        """
-        words = fingerprint(known_as) if known_as else fingerprint(message)
-        return cls(kind, message, mend, code, {**fields, "fingerprint": words})
+    def told(cls, kind: str, message: str, mend: str = "", code: str = ErrorCode.TOLD, **fields: Any) -> RunError:
+        """An error whose sentence has words in it that are not ours: reduced, they are what it is known by."""
+        return cls(kind, message, mend, code, {**fields, "fingerprint": fingerprint(message)})
 
     @property
     def of_user(self) -> bool:

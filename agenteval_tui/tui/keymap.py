@@ -18,13 +18,6 @@ from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 NAME = "keys.yaml"
 
-# Actions that had another name once: a file that names the old one still counts.
-RENAMED = {
-    **{f"{scope}.projects": "projects" for scope in ("compare", "causes", "review", "history", "trends")},
-    "difference.branches": "inspect.branches",
-    "difference.choose": "inspect.choose_difference",
-    "difference.raw": "inspect.raw",
-}
 MOST_KEYS = 8  # for one action
 MOST_NAMED = 3  # actions in one sentence
 
@@ -76,9 +69,6 @@ def read_keymap(path: Path) -> tuple[dict[str, str], list[str]]:
     unknown: list[str] = []
     known = [*BY_ID, *_of_widgets()]
     for action, given in data.items():
-        if action in RENAMED:
-            problems.append(f"`{action}` is now called `{RENAMED[action]}`; its keys still work")
-            action = RENAMED[action]
         if action not in known:
             unknown.append(str(action))
             continue

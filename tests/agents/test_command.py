@@ -180,7 +180,7 @@ async def test_a_line_that_is_cut_off_because_the_program_fell_is_the_lesser_new
 async def test_events_are_asked_for_and_text_comes(run_agent: Run) -> None:
     error = failure(await run_agent(python("print('hello')", output="jsonl")))
     assert "line 1 of its output is not an event" in error.message
-    assert "line N of its output is no event" in error.fields["fingerprint"]  # as decisions are stored with it
+    assert "line N of its output is not an event" in error.fields["fingerprint"]  # as decisions are stored with it
     assert "standard error" in error.mend
     ran = await run_agent(python('print(\'{"type": "text", "text": "x"}\')', output="text"))
     assert ran.transcript.final_output == '{"type": "text", "text": "x"}\n'

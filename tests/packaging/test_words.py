@@ -77,12 +77,6 @@ KEYS_THAT_ACT = re.compile(
 """A key does nothing by itself: people press it. "Press esc to clear the filter", not "esc clears the filter"."""
 PAIR = 2
 NOT_READ = {
-    # Errors are known by these old words (`known_as`): decisions about a cause are stored with them.
-    "agents/http/errors.py": " is no address: ",
-    "agents/http/agent.py": "an event that is no JSON",
-    # The same, of an error that is an exception first.
-    "agents/process/child_process.py": "it is no program, and has no #! line",
-    "agents/process/python.py": " gave what is no event: ",
     # Its words are the error's fingerprint.
     "agents/http/client.py": ", which nobody asked for",
     "history/open_database.py": "the process that ran it ended without a word",

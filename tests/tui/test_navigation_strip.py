@@ -202,13 +202,3 @@ async def test_few_rows_are_for_the_list_and_not_for_a_title_line(samples: tuple
         await pilot.resize_terminal(80, 24)
         await settle(pilot)
         assert title.size.height == 2
-
-
-async def test_the_old_names_of_the_key_for_the_scope_still_count(
-    samples: tuple[Path, Path],
-) -> None:
-    keys = directories.config_dir() / "keys.yaml"
-    keys.parent.mkdir(parents=True, exist_ok=True)
-    keys.write_text("history.projects: f8\n")
-    app = app_on(*samples)
-    assert app.keymap == {"projects": "f8"}

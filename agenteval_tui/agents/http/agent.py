@@ -374,9 +374,7 @@ class HttpReply(StreamReply):
             if is_cut(sent.data):
                 raise CutReplyError(f"an event that ends within its JSON ({sent.data[:200]!r})") from None
             if self._options.delta is not None or self._options.answer is not None:
-                shown = f"({sent.data[:200]!r})"
-                known_as = f"an event that is no JSON {shown}"
-                raise EmptyResponseError(f"an event that is not JSON {shown}", known_as=known_as) from None
+                raise EmptyResponseError(f"an event that is not JSON ({sent.data[:200]!r})") from None
             yield from self._more(sent.data)
             return
         yield from self._take_value(value)

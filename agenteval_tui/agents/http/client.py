@@ -233,12 +233,9 @@ class HttpClient:
         if isinstance(error, CutReplyError) and streamed:
             return errors.broken_stream(self.server)
         if isinstance(error, CutReplyError):
-            said, known_as = (
-                f"the answer of {self.server.url} stops in the {place} of its JSON: {error}"
-                for place in ("middle", "midst")
-            )
+            said = f"the answer of {self.server.url} stops in the middle of its JSON: {error}"
             mend = "check whether the server, or a proxy in between, sends a wrong content-length"
-            return self.server.told("protocol", said, f"{mend}; {PAGE}", known_as=known_as)
+            return self.server.told("protocol", said, f"{mend}; {PAGE}")
         if isinstance(error, _Packed):
             return errors.undecodable_answer(self.server, str(error))
         if isinstance(error, EmptyResponseError):
@@ -246,7 +243,6 @@ class HttpClient:
                 "protocol",
                 f"{self.server.url} sent no {protocol} reply: {error}",
                 error.mend or mend or f"check `{self.server.option}`{self.server.usual}",
-                known_as=f"{self.server.url} sent no {protocol} reply: {error.known_as}",
             )
         if isinstance(error, _TooLong):
             return self.server.failed(

@@ -197,12 +197,10 @@ class ErrorMapper(Struct, frozen=True):
         *,
         retry: bool = False,
         retry_after_s: float | None = None,
-        known_as: str = "",
         **fields: Any,
     ) -> Failed:
-        """The same where the sentence quotes the server or a library. `known_as`: as for `RunError.told`."""
-        known_as = self.clean(known_as)
-        error = RunError.told(kind, self.clean(said), self.clean(mend), code, known_as=known_as, **fields)
+        """The same where the sentence quotes the server or a library."""
+        error = RunError.told(kind, self.clean(said), self.clean(mend), code, **fields)
         return Failed(error, retry, retry_after_s)
 
     def answered(
@@ -328,9 +326,8 @@ def from_exception(server: ErrorMapper, error: Exception) -> Failed:
     if isinstance(error, httpx.DecodingError):
         return undecodable_answer(server, f"it does not decompress ({said})")
     if isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL):
-        known_as = f"{server.url} is no address: {said}"
         mend = f"check `{server.option}`"
-        return server.told("bad_request", f"{server.url} is not an address: {said}", mend, known_as=known_as)
+        return server.told("bad_request", f"{server.url} is not an address: {said}", mend)
     return server.told("connection", f"the request to {server.url} failed: {said}", f"check `{server.option}`")
 
 

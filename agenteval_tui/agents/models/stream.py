@@ -212,15 +212,11 @@ class ProviderError(Exception):
 
 
 class EmptyResponseError(Exception):
-    """This is not a reply of the protocol; the text says what it is instead. `mend`: the next step, if it is known.
+    """This is not a reply of the protocol; the text says what it is instead. `mend`: the next step, if it is known."""
 
-    `known_as`: the text of older versions, if it was different.
-    """
-
-    def __init__(self, said: str, mend: str = "", known_as: str = "") -> None:
+    def __init__(self, said: str, mend: str = "") -> None:
         super().__init__(said)
         self.mend = mend
-        self.known_as = known_as or said
 
 
 class CutReplyError(EmptyResponseError):

@@ -280,7 +280,7 @@ def _end_unwanted(starting: asyncio.Future[tuple[asyncio.SubprocessTransport, _P
 
 def _why(error: OSError) -> str:
     if error.errno == errno.ENOEXEC:
-        return "it is no program, and has no #! line"
+        return "it is not a program, and has no #! line"
     if error.errno == errno.ENOENT:
         return "what its #! line names is not there"
     return error.strerror or str(error)

@@ -46,13 +46,12 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class OutputError(Exception):
-    """The output can't be read. `cut_off`: its last line is not complete. `known_as`: the text of older versions."""
+    """The output can't be read. `cut_off`: its last line is not complete."""
 
-    def __init__(self, what: str, mend: str, cut_off: bool = False, known_as: str = "") -> None:
+    def __init__(self, what: str, mend: str, cut_off: bool = False) -> None:
         super().__init__(what)
         self.mend = mend
         self.cut_off = cut_off
-        self.known_as = known_as or what
 
 
 class OutputReader:
@@ -142,12 +141,9 @@ class OutputReader:
                         "end each event with a newline",
                         True,
                     ) from None
-                what, known_as = (
-                    f"line {self._number} of its output is {not_one} event: {error}: {_shown(line)}"
-                    for not_one in ("not an", "no")
-                )
+                what = f"line {self._number} of its output is not an event: {error}: {_shown(line)}"
                 mend = "write one JSON object per line, and everything else to standard error; or set `output: text`"
-                raise OutputError(what, mend, known_as=known_as) from None
+                raise OutputError(what, mend) from None
         return read
 
 
@@ -257,10 +253,7 @@ class CommandAgent:
             # How it ended says more than half a line at its end.
             broken = error.cut_off and await program.exited(GRACE_S) and program.returncode != 0
             if not broken:
-                said, known_as = (
-                    self._said(f"{name}: {what}", program, options) for what in (str(error), error.known_as)
-                )
-                yield Failed(RunError.told("protocol", said, error.mend, known_as=known_as))
+                yield Failed(RunError.told("protocol", self._said(f"{name}: {error}", program, options), error.mend))
                 return
         if program.returncode != 0:
             said = self._said(f"{name} {exit_description(program.returncode)}", program, options)

@@ -157,8 +157,7 @@ class PythonAgent:
         except EventError as error:
             mend = "`agenteval docs agents` says what a function may return"
             said = f"{options.callable} gave something that is not an event: {error}"
-            known_as = f"{options.callable} gave what is no event: {error}"
-            yield Failed(RunError.told("protocol", said, mend, known_as=known_as))
+            yield Failed(RunError.told("protocol", said, mend))
         except (HostError, RaisedError) as error:
             said, mend = self._said(error, host, options)
             yield Failed(RunError.told("program", said, mend))
