@@ -250,7 +250,7 @@ async def test_an_event_that_is_no_json_where_json_is_due(run_agent: Any) -> Non
     assert ran.transcript.error.kind == "protocol"
     assert "an event that is not JSON ('oh')" in ran.transcript.error.message
     # Decisions about this cause are stored with the words of before.
-    assert ran.transcript.error.fields["fingerprint"].endswith("reply: an event that is no JSON (…)")
+    assert ran.transcript.error.fields["fingerprint"].endswith("reply: an event that is not JSON (…)")
 
 
 @pytest.mark.parametrize(
