@@ -118,5 +118,6 @@ def report_of(results: Iterable[CriterionResult]) -> Report:
             for line in metric.evidence:
                 if line.condition == _CONDITION and isinstance(line.expected, str) and isinstance(line.found, str):
                     # Equal in all but case, where case does not matter, is the same label.
-                    pairs.append((line.expected, line.expected if line.passed else line.found))
+                    taken = str(line.fields.get("taken", line.found))
+                    pairs.append((line.expected, line.expected if line.passed else taken))
     return report(pairs, errors)

@@ -496,7 +496,7 @@ def _json(line: Evidence) -> FailureMode:
 
 def _label(line: Evidence) -> FailureMode:
     """A pair of labels is a cause: this one is taken for that one."""
-    given = "" if line.found is None else str(line.found).strip()
+    given = str(line.fields.get("taken") or ("" if line.found is None else line.found)).strip()
     if not given:
         return FailureMode(line.condition, str(line.expected), "no label")
     way = f"taken for {given}" if len(given) <= 40 and "\n" not in given else "no label but a text"

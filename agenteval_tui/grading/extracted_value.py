@@ -43,12 +43,11 @@ class Value:
 
     @cached_property
     def _lower_map(self) -> list[int] | None:
-        return _offsets_of(self.text, str.lower)
+        return lower_offsets(self.text)
 
     def in_text(self, start: int, end: int) -> tuple[int, int]:
-        """Characters `start`..`end` of `lower`, as characters of `text`."""
-        places = None if self.text.isascii() else self._lower_map
-        return (start, end) if places is None else (places[start], places[end])
+        """Characters `start`..`end` of `lower`, as characters of `text`: whole ones, where one became two."""
+        return unfolded(None if self.text.isascii() else self._lower_map, start, end)
 
     def spans(self, start: int, end: int) -> tuple[Span, ...]:
         """Where characters `start`..`end` of the text are in the transcript."""
@@ -69,15 +68,23 @@ class NothingExtracted(Struct, frozen=True):
     fields: Fields = field(default_factory=dict)
 
 
-def _offsets_of(text: str, fold: Callable[[str], str]) -> list[int] | None:
-    """For each offset of `fold(text)` the offset in `text`; None when `fold` changes no lengths."""
-    if text.isascii() or len(fold(text)) == len(text):
+def lower_offsets(text: str) -> list[int] | None:
+    """For each offset of `text.lower()` the offset in `text`; None if lower case changes no lengths (`İ` becomes two
+    characters)."""
+    if text.isascii() or len(text.lower()) == len(text):
         return None
     places: list[int] = []
     for index, char in enumerate(text):
-        places.extend([index] * len(fold(char)))
+        places.extend([index] * len(char.lower()))
     places.append(len(text))
     return places
+
+
+def unfolded(places: list[int] | None, start: int, end: int) -> tuple[int, int]:
+    """Characters `start`..`end` of a text in lower case, as those of the text itself. `places`: `lower_offsets`."""
+    if places is None:
+        return start, end
+    return places[start], places[end - 1] + 1 if end > start else places[start]
 
 
 class ExtractionError(CodedError):

@@ -1,6 +1,7 @@
 """Near misses in text: the place that comes closest to what was looked for, and what would make it match.
 
-The cost is bounded: long texts and needles are looked at in part. Nothing here decides a verdict.
+The cost is bounded: long texts and needles are looked at in part. Nothing here decides a verdict. Text is folded only
+to compare: what a near miss quotes is written as the agent, or the criterion, wrote it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.core.errors import line_of
-from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.extracted_value import Value, lower_offsets, unfolded
 
 TEXT_LIMIT = 20_000
 NEEDLE_LIMIT = 400
@@ -38,7 +39,8 @@ _IN_NUMBER = re.compile(r"(?<=\d)[.,'’ _](?=\d{3}(?!\d))")
 class NearMatch(Struct, frozen=True):
     """The closest place: characters `start`..`end` of the value, and likeness 0..1 (for choosing).
 
-    `fields`: how it misses. `is`: "elsewhere" (`line`, and the text `before` and `after` it), "form" (`text`,
+    `fields`: how it misses. `is`: "elsewhere" (`line`, the text `before` and `after` it, and its own `text` where that
+    is in another case), "form" (`text`,
     `line`, the `steps` that would make it match: keys of `sentences.STEPS`), or "alike" (`text`, `line`, where it is
     long `column`; what differs: `ends_before`, `goes_on`, or `found` and `expected`; `case`: case was made equal).
     Of a long text, `text` is the part around the first difference, and `at` is its place in the needle.
@@ -83,7 +85,7 @@ def nearest(value: Value, needle: str, side: str, ignore_case: bool) -> NearMatc
     if found is None:
         found = _alike(head, needle, side, ignore_case)
         if found is not None and (len(head) < len(text) or len(needle) > NEEDLE_LIMIT):
-            return _of_the_whole(found, text, needle, side, offset)
+            return _of_the_whole(found, text, needle, side, offset, ignore_case)
     if found is None or offset == 0:
         return found
     return NearMatch(found.start + offset, found.end + offset, found.fields, found.likeness)
@@ -118,21 +120,22 @@ def would_match(expected: str, got: str) -> list[str]:
 
 def _elsewhere(text: str, needle: str, side: str, ignore_case: bool) -> NearMatch | None:
     """The needle is there, but not at the place where it must be."""
-    if ignore_case and len(text.lower()) == len(text):
-        text, needle = text.lower(), needle.lower()
-    start = text.find(needle) if side != "ends_with" else text.rfind(needle)
+    searched, wanted = (text.lower(), needle.lower()) if ignore_case else (text, needle)
+    start = searched.find(wanted) if side != "ends_with" else searched.rfind(wanted)
     if start < 0:
         return None
-    end = start + len(needle)
+    start, end = unfolded(lower_offsets(text) if ignore_case else None, start, start + len(wanted))
     before = text[:start] if side in ("equals", "starts_with") else ""
     after = text[end:] if side in ("equals", "ends_with") else ""
     # White space is named as such and in part, so its beginning is enough; for other text, its neighbour.
-    fields = {
+    fields: dict[str, Any] = {
         "is": "elsewhere",
         "line": line_of(text, start),
         "before": before[:_AROUND] if before.isspace() else before[-_AROUND:],
         "after": after[:_AROUND],
     }
+    if text[start:end] != needle:
+        fields["text"] = text[start:end][:_SAID]
     return NearMatch(start, end, fields, 0.99)
 
 
@@ -216,40 +219,39 @@ def _smallest(low: int, high: int, holds: Callable[[int], bool]) -> int:
 def _alike(text: str, needle: str, side: str, ignore_case: bool) -> NearMatch | None:
     """The place with the smallest difference, and the first character that differs."""
     wanted = needle[:NEEDLE_LIMIT] if side != "ends_with" else needle[-NEEDLE_LIMIT:]
-    exact = None if ignore_case else _aligned(text, wanted, text, side, False)
+    exact = None if ignore_case else _aligned(text, wanted, text, wanted, side, False)
     if exact is not None and exact.likeness > 0.8:
         return exact
-    lowered = text.lower()
-    if len(lowered) != len(text):  # then its places are not those of the text
-        return exact or _aligned(text, wanted, text, side, False)
-    folded = _aligned(lowered, wanted.lower(), text, side, not ignore_case)
+    folded = _aligned(text.lower(), wanted.lower(), text, wanted, side, not ignore_case)
     if exact is None or (folded is not None and folded.likeness > exact.likeness + 0.1):
         return folded
     return exact
 
 
-def _aligned(searched: str, needle: str, text: str, side: str, case: bool) -> NearMatch | None:
-    """The closest piece of `searched` (the text, or its lower case), if it is close enough."""
+def _aligned(searched: str, needle: str, text: str, own_needle: str, side: str, case: bool) -> NearMatch | None:
+    """The closest piece of `searched` (the text, or its lower case) to `needle` (the needle, or its lower case), if it
+    is close enough."""
     from rapidfuzz import fuzz
 
     if side == "equals" or len(needle) >= len(searched):
         likeness = fuzz.ratio(searched, needle)
         if likeness < _CUTOFF and side != "equals":
             return None
-        return _first_difference(searched, needle, text, 0, len(text), likeness / 100, case)
+        return _first_difference(searched, needle, text, own_needle, 0, len(searched), likeness / 100, case)
     if side == "starts_with":
         likeness = fuzz.ratio(searched[: len(needle)], needle)
         if likeness >= _CUTOFF:
-            return _first_difference(searched, needle, text, 0, len(needle), likeness / 100, case)
+            end = min(len(needle), len(searched))
+            return _first_difference(searched, needle, text, own_needle, 0, end, likeness / 100, case)
     found = fuzz.partial_ratio_alignment(needle, searched, score_cutoff=_CUTOFF)
     if found is None:
         return None
     start, end = _best_edges(searched, needle, *_within_a_line(searched, needle, found.dest_start, found.dest_end))
     likeness = fuzz.ratio(searched[start:end], needle)
-    return _first_difference(searched, needle, text, start, end, likeness / 100, case)
+    return _first_difference(searched, needle, text, own_needle, start, end, likeness / 100, case)
 
 
-def _of_the_whole(found: NearMatch, text: str, needle: str, side: str, offset: int) -> NearMatch:
+def _of_the_whole(found: NearMatch, text: str, needle: str, side: str, offset: int, ignore_case: bool) -> NearMatch:
     """The same place, with the first difference of the whole needle and text: only a part of each was looked at."""
     start, end = found.start + offset, found.end + offset
     if side == "equals":
@@ -257,10 +259,11 @@ def _of_the_whole(found: NearMatch, text: str, needle: str, side: str, offset: i
     elif len(needle) > NEEDLE_LIMIT:
         start = max(len(text) - len(needle), 0) if side == "ends_with" else start
         end = min(start + len(needle), len(text))
-    lowered = text.lower() if found.fields.get("case") else text
-    case = bool(found.fields.get("case")) and len(lowered) == len(text)
-    wanted, searched = (needle.lower(), lowered) if case else (needle, text)
-    return _first_difference(searched, wanted, text, start, end, found.likeness, case)
+    case = bool(found.fields.get("case"))
+    if not (case or ignore_case):
+        return _first_difference(text, needle, text, needle, start, end, found.likeness, False)
+    first, last = len(text[:start].lower()), len(text[:end].lower())
+    return _first_difference(text.lower(), needle.lower(), text, needle, first, last, found.likeness, case)
 
 
 def _within_a_line(text: str, needle: str, start: int, end: int) -> tuple[int, int]:
@@ -309,22 +312,36 @@ def _whole_words(text: str, needle: str, start: int, end: int) -> tuple[int, int
 
 
 def _first_difference(
-    searched: str, needle: str, text: str, start: int, end: int, likeness: float, case: bool
+    searched: str, wanted: str, text: str, needle: str, start: int, end: int, likeness: float, case: bool
 ) -> NearMatch:
+    """`start` and `end` are characters of `searched`, the text or its lower case; `wanted` is the needle or its lower
+    case. What differs is said in the characters of the text and of the needle."""
+    text_places = lower_offsets(text) if searched is not text else None
+    needle_places = lower_offsets(needle) if wanted is not needle else None
     piece = searched[start:end]
-    common = text_difference(needle, piece)
-    at = start + common
+    common = text_difference(wanted, piece)
+    is_whole_piece, is_whole_needle = common == len(piece), common == len(wanted)
+    while _within_a_character(text_places, start + common) or _within_a_character(needle_places, common):
+        common -= 1
+        is_whole_piece = is_whole_needle = False
+    at, place = (unfolded(places, n, n)[0] for places, n in ((text_places, start + common), (needle_places, common)))
+    start, end = unfolded(text_places, start, end)
     fields: dict[str, Any] = {"is": "alike", "text": text[start:end], "line": line_of(text, at)}
     if end - start > _LONG:
         fields["text"] = part_around(text, at, start, end)
         fields["column"] = at - text.rfind("\n", 0, at)
-        fields["at"] = common
-    if common == len(piece):
-        fields["ends_before"] = needle[common : common + _SAID]
-    elif common == len(needle):
+        fields["at"] = place
+    if is_whole_piece:
+        fields["ends_before"] = needle[place : place + _SAID]
+    elif is_whole_needle:
         fields["goes_on"] = text[at:end][:_SAID]
     else:
-        fields["found"], fields["expected"] = text[at], needle[common]
+        fields["found"], fields["expected"] = text[at], needle[place]
     if case:
         fields["case"] = True
     return NearMatch(start, end, fields, likeness)
+
+
+def _within_a_character(places: list[int] | None, offset: int) -> bool:
+    """Whether lower case made several characters of one, and the offset is between them."""
+    return places is not None and 0 < offset < len(places) and places[offset] == places[offset - 1]

@@ -284,7 +284,7 @@ def _text(expected: str, near: Mapping[str, Any], found: Any) -> Comparison:
     if near["is"] == "elsewhere":
         before, after = near.get("before") or "", near.get("after") or ""
         parts = [_beside(text, side) for text, side in ((before, "before"), (after, "after")) if text]
-        at, got = 0 if before else len(expected), before + expected + after
+        at, got = 0 if before else len(expected), before + near.get("text", expected) + after
         return Comparison("", _written(expected), _written(got), at + 1, " and ".join(parts), where)
     # The nearest text as a whole, where it was kept; the fields have the part that a sentence can quote.
     got = found if isinstance(found, str) and _holds(found, near["text"]) else str(near["text"])

@@ -215,7 +215,7 @@ def test_repetition() -> None:
     assert (result.outcome, result.score) == (Outcome.FAILED, pytest.approx(0.4))
     assert result.evidence[0].found == pytest.approx(0.6)
     assert marked(text, result) == ["again", "and", "Again"]
-    assert '"again" (3 times)' in metric_sentence(result)
+    assert '"Again" (3 times)' in metric_sentence(result)
     assert of("", type="Repetition", max_ratio=0).outcome is Outcome.PASSED
     assert run(text, type="Repetition").neutral
     assert "cannot-fail" in said({"type": "Repetition", "max_ratio": 1})

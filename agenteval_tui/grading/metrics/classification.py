@@ -53,6 +53,9 @@ class Classification(Metric):
         start = len(value.text) - len(value.text.lstrip())
         spans = value.spans(start, start + len(value.text.strip())) if value.text.strip() else ()
         fields: dict[str, Any] = {"label": wanted}
+        said = value.text.strip()
+        if said != given:
+            fields["taken"] = given  # the same label, as `labels` writes it
         near: tuple[Span, ...] = ()
         if passed:
             code = Code.EQUAL
@@ -64,7 +67,7 @@ class Classification(Metric):
                 fields["case"], near = True, spans
             elif self.labels is not None and self._fold(given) not in {self._fold(label) for label in self.labels}:
                 fields["known"] = self.labels
-        return Evidence(CONDITION, passed, "", wanted, as_evidence(given), spans, near, "label", code, fields)
+        return Evidence(CONDITION, passed, "", wanted, as_evidence(said), spans, near, "label", code, fields)
 
     def findings(self) -> Iterator[ConfigWarning]:
         if self.labels is None:

@@ -51,7 +51,8 @@ class Repetition(Metric):
         if passed:
             return Evidence("max_ratio", True, "", self.max_ratio, ratio, (), (), group, Code.WITHIN, fields)
         most = [(word, number) for word, number in counts.most_common(5) if number > 1]
-        fields["often"] = [[word[:60], number] for word, number in most]
+        written = {word.text.lower(): word.text for word in reversed(words)}  # as it is written first
+        fields["often"] = [[written.get(word, word)[:60], number] for word, number in most]
         top = {word for word, _ in most}
         again = islice((word for word in _again(words) if word.text.lower() in top), SPANS)
         spans = tuple(span for word in again for span in value.spans(word.start, word.end))
