@@ -36,6 +36,12 @@ class PriceOption(OptionGroup):
         allow_inf_nan=False,
         description="Tokens written to the server's cache. Default: the price of `input`.",
     )
+    cache_write_1h: float | None = Field(
+        None,
+        ge=0,
+        allow_inf_nan=False,
+        description="Tokens written to a cache that keeps them for an hour. Default: the price of `cache_write`.",
+    )
 
 
 class AgentOptions(BaseModel):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from agenteval_tui.agents.http.client import HttpClient
 from agenteval_tui.agents.http.connection_pool import Connections, without_credentials
@@ -35,6 +36,7 @@ LITELLM_FIELDS = {
     "output": "output_cost_per_token",
     "cached": "cache_read_input_token_cost",
     "cache_write": "cache_creation_input_token_cost",
+    "cache_write_1h": "cache_creation_input_token_cost_above_1hr",
 }
 _MODES = ("chat", "responses", "completion")
 # Providers whose own server knows the model without the provider's name, which LiteLLM writes before it.
@@ -125,8 +127,7 @@ def _merge(path: Path, new: NewPrices) -> tuple[Update, str]:
 
 
 def _fields(price: Price) -> dict[str, float]:
-    fields = {"input": price.input, "output": price.output, "cached": price.cached, "cache_write": price.cache_write}
-    return {name: value for name, value in fields.items() if value is not None}
+    return {name: value for name, value in asdict(price).items() if value is not None}
 
 
 # Reading a list
@@ -240,7 +241,7 @@ def _parse_json(text: str, place: str) -> NewPrices:
 
 
 def litellm_price(entry: Mapping[str, Any]) -> Price | None:
-    """The price in an entry of LiteLLM's list; None where it has none by token (two zeros stand for "not by token").
+    """The price in an entry of LiteLLM's list; None where it has none by token (a zero stands for "not by token").
 
     Raises `AgentevalError` where a price is not a number of dollars.
     """
@@ -256,7 +257,7 @@ def litellm_price(entry: Mapping[str, Any]) -> Price | None:
             found[ours] = round(value * 1e6, 6) if number else value
         except OverflowError:
             found[ours] = float("inf")
-    if not {"input", "output"} <= found.keys() or (found["input"] == 0 and found["output"] == 0):
+    if not {"input", "output"} <= found.keys() or (found["input"] == 0 or found["output"] == 0):
         return None
     return price_of(found)
 

@@ -24,7 +24,7 @@ from agenteval_tui.transcripts.model import Usage
 FILE = "prices.yaml"
 UPDATED = '--- # By "agenteval prices update". Write nothing below this line; what is above it wins.'
 """The line of prices.yaml below which the downloaded prices are: a YAML document of its own, written as JSON."""
-_FIELDS = ("input", "output", "cached", "cache_write")
+_FIELDS = ("input", "output", "cached", "cache_write", "cache_write_1h")
 _MILLION = 1_000_000
 
 Source = Literal["yours", "updated", "bundled"]
@@ -39,7 +39,7 @@ _LOCAL = frozenset(
 
 
 class PriceLike(Protocol):
-    """US dollars per million tokens; `cached` and `cache_write` are None where they cost as `input` does."""
+    """US dollars per million tokens, as in `Price`."""
 
     @property
     def input(self) -> float: ...
@@ -49,15 +49,19 @@ class PriceLike(Protocol):
     def cached(self) -> float | None: ...
     @property
     def cache_write(self) -> float | None: ...
+    @property
+    def cache_write_1h(self) -> float | None: ...
 
 
 class Price(Struct, frozen=True):
-    """US dollars per million tokens; `cached` and `cache_write` are None where they cost as `input` does."""
+    """US dollars per million tokens. `cached` and `cache_write` are None where they cost as `input` does,
+    `cache_write_1h` where it costs as `cache_write` does."""
 
     input: float
     output: float
     cached: float | None = None
     cache_write: float | None = None
+    cache_write_1h: float | None = None
 
 
 class KnownPrice(Struct, frozen=True):
@@ -125,30 +129,31 @@ class Prices:
         model: str,
         usage: Usage,
         own: PriceLike | Mapping[str, Any] | None = None,
-        *,
-        cache_write_tokens: int = 0,
     ) -> float | None:
-        """US dollars; None when no price is known, or nothing was measured.
+        """US dollars; None when no price is known, or not both sides of the usage were measured.
 
         What the server reported (`usage.cost`) counts before everything else, then `own`, the agent's `price`.
-        `usage.input_tokens` includes the cached ones, and `cache_write_tokens` of it were written into the cache.
         """
         if usage.cost is not None:
             return usage.cost
-        if usage.input_tokens is None and usage.output_tokens is None:
+        asked, answered = usage.input_tokens, usage.output_tokens
+        if asked is None or answered is None or asked < 0 or answered < 0:
             return None
         price = price_of(own) if isinstance(own, Mapping) else own
         price = self.of(model) if price is None else price
         if price is None:
             return None
-        total = max(usage.input_tokens or 0, 0)
-        cached = min(max(usage.cached_tokens or 0, 0), total)
-        written = min(max(cache_write_tokens, 0), total - cached)
+        cached, written = usage.cached_tokens or 0, usage.cache_write_tokens or 0
+        hour = usage.cache_write_1h_tokens or 0
+        if not (cached >= 0 and 0 <= hour <= written and cached + written <= asked):
+            return None
+        cache_write = price.input if price.cache_write is None else price.cache_write
         dollars = (
-            (total - cached - written) * price.input
+            (asked - cached - written) * price.input
             + cached * (price.input if price.cached is None else price.cached)
-            + written * (price.input if price.cache_write is None else price.cache_write)
-            + max(usage.output_tokens or 0, 0) * price.output
+            + (written - hour) * cache_write
+            + hour * (cache_write if price.cache_write_1h is None else price.cache_write_1h)
+            + answered * price.output
         )
         return dollars / _MILLION
 
@@ -158,7 +163,7 @@ def price_of(data: Mapping[str, Any]) -> Price:
     for key, value in data.items():
         if key not in _FIELDS:
             raise AgentevalError(f'a price has no "{key}"', mend=f"it has {', '.join(_FIELDS)}")
-        if value is None and key in ("cached", "cache_write"):
+        if value is None and key not in ("input", "output"):
             continue
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
             raise AgentevalError(
@@ -167,13 +172,7 @@ def price_of(data: Mapping[str, Any]) -> Price:
     for key in ("input", "output"):
         if key not in data:
             raise AgentevalError(f'this price has no "{key}"', mend=f"add `{key}: ...`, US dollars per million tokens")
-    cached, written = data.get("cached"), data.get("cache_write")
-    return Price(
-        float(data["input"]),
-        float(data["output"]),
-        None if cached is None else float(cached),
-        None if written is None else float(written),
-    )
+    return Price(**{key: float(value) for key, value in data.items() if value is not None})
 
 
 def read_prices(path: Path) -> dict[str, Price]:

@@ -29,6 +29,7 @@ from agenteval_tui.agents.base import (
     TurnEnded,
     UsageReported,
 )
+from agenteval_tui.agents.usage import UsageSum
 from agenteval_tui.transcripts.codec import decode_arguments
 from agenteval_tui.transcripts.model import (
     Attachment,
@@ -40,12 +41,10 @@ from agenteval_tui.transcripts.model import (
     Timing,
     ToolCall,
     Transcript,
-    Usage,
     last_answer,
 )
 
 _PROMPTS = ("system", "developer")
-_NO_USAGE = Usage()
 NOTES_KEPT = 50
 LOG_KEPT = 64 * 1024
 """Characters of what programs wrote to their standard error: the end of it."""
@@ -106,7 +105,7 @@ class Recorder:
         self._last_end = 0.0
         self._first_token: float | None = None
         self._ended: float | None = None
-        self._usage = _NO_USAGE
+        self._usage = UsageSum()
         self._model = ""
         self._finish = ""
         self._error: RunError | None = None
@@ -158,7 +157,7 @@ class Recorder:
             case Noted(note):
                 self.note(note)
             case UsageReported(usage):
-                self._usage += usage
+                self._usage.add(usage)
             case PromptSent(messages):
                 self._prompted(messages)
             case LogLine(text):
@@ -264,13 +263,13 @@ class Recorder:
             messages=done if self._farewell is None else (*done, self._farewell),
             tool_calls=tuple(calls),
             timing=Timing(self._first_token, total, (*self._setup, *steps)),
-            usage=self._usage,
+            usage=self._usage.total,
             model=self._model,
             finish_reason=self._finish,
             final_output=last_answer(done[answers_from:]),
             error=self._error,
             log=self._log,
-            notes=tuple(self._notes),
+            notes=(*self._notes, *self._usage.notes),
         )
 
     def _prepared(self, name: str, duration_ms: float) -> None:

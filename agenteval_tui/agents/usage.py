@@ -1,4 +1,7 @@
-"""Tokens and costs as agents and servers report them: what can't be so is not counted, and said."""
+"""Tokens and costs as agents, servers, frameworks and traces report them.
+
+What can't be so is not counted, and noted.
+"""
 
 from __future__ import annotations
 
@@ -6,65 +9,130 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
+from agenteval_tui.agents.process.python_usage import dollars_in, figures_in, is_usage_attribute, tokens_in
 from agenteval_tui.transcripts.model import Note, Usage
 
-MOST_TOKENS = 1_000_000_000_000
-MOST_DOLLARS = 1_000_000.0
 _SHOWN = 40
 
 
-def tokens_in(value: Any) -> int | None:
-    """A number of tokens; None for what can't be one: negative, no number, broken, or larger than any model reads."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    if not 0 <= value <= MOST_TOKENS or int(value) != value:  # not a number fails the first
-        return None
-    return int(value)
+class UsageSum:
+    """Adds up usages. A side of which one usage has no figure is not known in all, and what is known of it is noted."""
 
+    def __init__(self) -> None:
+        self._known = Usage()
+        self._inputs = self._outputs = 0
+        self._uncounted = False
 
-def _dollars_in(value: Any) -> float | None:
-    """A cost in US dollars; None for what can't be one."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if 0 <= value <= MOST_DOLLARS else None
+    def add(self, usage: Usage) -> None:
+        """One more: of a request, or of one side of it. An empty one is a request whose usage is not known."""
+        self._known += usage
+        self._inputs += usage.input_tokens is not None
+        self._outputs += usage.output_tokens is not None
+        self._uncounted = self._uncounted or (usage.total_tokens is None and usage.cost is None)
+
+    @property
+    def total(self) -> Usage:
+        """All of them, as far as that is known."""
+        requests = max(self._inputs, self._outputs)
+        known = self._known
+        return replace(
+            known,
+            input_tokens=None if self._uncounted or self._inputs < requests else known.input_tokens,
+            output_tokens=None if self._uncounted or self._outputs < requests else known.output_tokens,
+            cost=None if self._uncounted else known.cost,
+        )
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What is known of tokens that `total` does not have."""
+        total, known = self.total, self._known
+        sides = [
+            f"{count:,} {side}"
+            for side, whole, count in (
+                ("in", total.input_tokens, known.input_tokens),
+                ("out", total.output_tokens, known.output_tokens),
+            )
+            if whole is None and count
+        ]
+        return (Note("partly_counted", ", ".join(sides)),) if sides else ()
 
 
 class UsageReader:
-    """Takes figures out of what was reported. `odd` has those that were not accepted, by name."""
+    """Reads usage in any dialect (`python_usage` knows them). `odd` has the figures that were not accepted, by name,
+    `wrong_sums` says what does not add up, in words."""
 
     def __init__(self) -> None:
         self.odd: dict[str, Any] = {}
+        self.wrong_sums: dict[str, None] = {}
+        self._sum = UsageSum()
+
+    def read(self, raw: Any) -> Usage:
+        """The usage in a mapping, or in the attributes of a span."""
+        figures, odd, wrong_sum = figures_in(raw)
+        for name, value in odd.items():
+            self.odd.setdefault(name, value)
+        if wrong_sum:
+            self.wrong_sums[wrong_sum] = None
+        return Usage(**figures)
+
+    def add(self, raw: Any) -> None:
+        """Add the usage of one more request to `total`; nothing where there is none."""
+        if raw:
+            before = len(self.odd)
+            usage = self.read(raw)
+            if usage != Usage() or len(self.odd) > before:
+                self._sum.add(usage)
+
+    @property
+    def total(self) -> Usage:
+        """The sum of what was added."""
+        return self._sum.total
 
     def tokens(self, raw: Any, key: str) -> int | None:
         """The number of tokens at a key; None where there is none."""
         value = raw.get(key) if isinstance(raw, Mapping) else None
-        taken = tokens_in(value)
-        if taken is None and value is not None:
+        count: int | None = tokens_in(value)
+        if count is None and value is not None:
             self.odd[key] = value
-        return taken
+        return count
 
     def cost(self, raw: Any, key: str = "cost") -> float | None:
         """The cost at a key; None where there is none."""
         value = raw.get(key) if isinstance(raw, Mapping) else None
-        taken = _dollars_in(value)
-        if taken is None and value is not None:
+        dollars: float | None = dollars_in(value)
+        if dollars is None and value is not None:
             self.odd[key] = value
-        return taken
+        return dollars
 
-    def usage(self, raw: Mapping[str, Any], asked: str, answered: str) -> Usage:
-        """The usage as OpenAI's APIs report it. `asked`, `answered`: how the names of its figures begin."""
-        return Usage(
-            input_tokens=self.tokens(raw, f"{asked}_tokens"),
-            output_tokens=self.tokens(raw, f"{answered}_tokens"),
-            cached_tokens=self.tokens(raw.get(f"{asked}_tokens_details"), "cached_tokens"),
-            reasoning_tokens=self.tokens(raw.get(f"{answered}_tokens_details"), "reasoning_tokens"),
-        )
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What is said of figures that were not accepted, of totals that do not add up, and of sums that are not
+        whole."""
+        notes = list(self._sum.notes)
+        if self.odd:
+            listed = (f"{name} = {_shown(value)}" for name, value in list(self.odd.items())[:8])
+            notes.append(Note("usage", ", ".join(listed)))
+        if self.wrong_sums:
+            notes.append(Note("usage_total", "; ".join(list(self.wrong_sums)[:4])))
+        return tuple(notes)
 
-    def note(self) -> Note | None:
-        """What is said of the figures that were not accepted; None where there are none."""
-        if not self.odd:
-            return None
-        return Note("usage", ", ".join(f"{name} = {_shown(value)}" for name, value in list(self.odd.items())[:8]))
+
+def total_tokens(raw: Any) -> int | None:
+    """The total in a usage that has nothing else; None for none. Some servers of embeddings tell only that."""
+    count: int | None = tokens_in(raw.get("total_tokens")) if isinstance(raw, Mapping) else None
+    return count
+
+
+def read_usage(raw: Any) -> Usage:
+    """The usage in a mapping of any dialect, where nobody can be told what is odd in it."""
+    return UsageReader().read(raw)
+
+
+def usage_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Those attributes of a span that tell of the usage: what `UsageReader` reads."""
+    return {key: value for key, value in attributes.items() if is_usage_attribute(key)}
 
 
 def _shown(value: Any) -> str:

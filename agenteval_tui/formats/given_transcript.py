@@ -10,13 +10,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.agenteval_run import coded_error
 from agenteval_tui.formats.importers.message_formats import dialect_of, is_message, transcript_of
 from agenteval_tui.formats.importers.openai_responses import answer_messages
-from agenteval_tui.formats.importers.usage_import import usage_from
+from agenteval_tui.formats.importers.usage_import import with_usage
 from agenteval_tui.transcripts.codec import VERSION, describe_json, from_json
-from agenteval_tui.transcripts.model import RunError, Transcript, Usage
+from agenteval_tui.transcripts.model import RunError, Transcript
 
 SHAPES = (
     "give this project's JSON (`agenteval show RUN --transcript --json`), a list of chat messages, an object with "
@@ -87,13 +88,13 @@ def _conversation(messages: list[Any], about: Mapping[str, Any]) -> Transcript:
             mend=SHAPES,
         )
     final, model, finish = about.get("final_output"), about.get("model"), about.get("finish_reason")
-    usage = usage_from(about.get("usage"))
+    used = UsageReader()
+    used.add(about.get("usage"))
     return replace(
-        transcript,
+        with_usage(transcript, used),
         final_output=final if isinstance(final, str) else transcript.final_output,
         model=model if isinstance(model, str) and model else transcript.model,
         finish_reason=finish if isinstance(finish, str) and finish else transcript.finish_reason,
-        usage=transcript.usage if usage == Usage() else usage,
         error=error,
     )
 

@@ -175,7 +175,9 @@ def pack_transcript(transcript: Transcript) -> tuple[bytes, bytes]:
 
 
 def _usage(usage: Usage) -> tuple[object, ...]:
-    return usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.reasoning_tokens, usage.cost
+    made = usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.reasoning_tokens, usage.cost
+    written = usage.cache_write_tokens, usage.cache_write_1h_tokens
+    return made if written == (None, None) else (*made, *written)
 
 
 def _rest(transcript: Transcript) -> tuple[object, ...]:

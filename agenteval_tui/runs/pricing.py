@@ -79,15 +79,28 @@ class Priced:
                 self._spent, self._open = [], []
             self._spent.append((usage, usage.cost))
             return usage
-        if usage.total_tokens is None and not model:
+        if usage == Usage() and not model:
+            self._spent.append((usage, None))  # of a request whose tokens were not counted
             return usage
+        usage, asked = self._both_sides(usage, model), usage
         cost = self._price(model or self._model, usage)
         if cost is None and usage.total_tokens == 0:
             return usage
         if not model:
             self._open.append(len(self._spent))
         self._spent.append((usage, cost))
-        return usage if cost is None else replace(usage, cost=cost)
+        return asked if cost is None else replace(asked, cost=cost)
+
+    def _both_sides(self, usage: Usage, model: str) -> Usage:
+        """The usage with the input tokens that were told just before, if it has output tokens only."""
+        if usage.input_tokens is not None or model or not self._spent:
+            return usage
+        before, cost = self._spent[-1]
+        if cost is not None or before.input_tokens is None or before.output_tokens is not None:
+            return usage
+        self._spent.pop()
+        self._open = [place for place in self._open if place < len(self._spent)]
+        return before + usage
 
     def named(self, model: str) -> float | None:
         """The model that gave the last answer; what is to be added to the cost of all, which is None while that of one

@@ -99,6 +99,12 @@ class StoredUsage(Document, frozen=True, kw_only=True):
     cached_tokens: Count | UnsetType = UNSET
     reasoning_tokens: Count | UnsetType = UNSET
     cost: float | UnsetType = UNSET
+    cache_write_tokens: Annotated[
+        Count | UnsetType, Meta(description="of `input_tokens`, those that the server wrote into its cache")
+    ] = UNSET
+    cache_write_1h_tokens: Annotated[
+        Count | UnsetType, Meta(description="of `cache_write_tokens`, those that the cache keeps for an hour")
+    ] = UNSET
 
 
 class StoredError(Document, frozen=True, kw_only=True):

@@ -113,13 +113,20 @@ _Number = TypeVar("_Number", int, float)
 
 
 class Usage(Struct, frozen=True):
-    """Tokens, and cost in US dollars. None: not measured. `input_tokens` includes the cached ones."""
+    """Tokens, and cost in US dollars. None: not measured, or not measured of all requests.
+
+    `input_tokens` includes the `cached_tokens`, which were read from a cache, and the `cache_write_tokens`, which were
+    written into it; of these, `cache_write_1h_tokens` are kept for an hour, which costs more. `output_tokens` includes
+    the `reasoning_tokens`.
+    """
 
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
     cost: float | None = None
+    cache_write_tokens: int | None = None
+    cache_write_1h_tokens: int | None = None
 
     @property
     def total_tokens(self) -> int | None:
@@ -136,6 +143,8 @@ class Usage(Struct, frozen=True):
             _sum(self.cached_tokens, other.cached_tokens),
             _sum(self.reasoning_tokens, other.reasoning_tokens),
             None if self._leaves_unpriced(other) or other._leaves_unpriced(self) else _sum(self.cost, other.cost),
+            _sum(self.cache_write_tokens, other.cache_write_tokens),
+            _sum(self.cache_write_1h_tokens, other.cache_write_1h_tokens),
         )
 
     @property
@@ -196,8 +205,9 @@ class Note(Struct, frozen=True):
     model that the proxy could see (why that may be). no_spans: it sent no span that tells what was said (why that may
     be). open_spans: spans that others belong to did not end (how many). user_turns: the simulated user had not
     ended the conversation when it had spoken as often as it may (how often). partly_priced: the cost of some requests
-    is not known (the sum of the others). unrecorded: messages of an MCP server that did not reach the recording (how
-    many, and of which server).
+    is not known (the sum of the others). partly_counted: some requests have no count of tokens (the sum of the
+    others). usage_total: a reported total is not the sum of its parts (figures). unrecorded: messages of an MCP server
+    that did not reach the recording (how many, and of which server).
     """
 
     code: str
@@ -222,6 +232,8 @@ _NOTES = {
     "open_spans": "its trace is not whole, calls may be missing: {what}",
     "user_turns": "the simulated user did not end the conversation: it reached max_turns ({what})",
     "unrecorded": "not recorded, because the recording did not answer in time: {what}",
+    "partly_counted": "more tokens were used than were counted: {what}, without those of some requests",
+    "usage_total": "the reported tokens do not add up: {what}",
     "partly_priced": "the cost is at least {what}: the price of some requests is not known",
 }
 

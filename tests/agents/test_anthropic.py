@@ -12,7 +12,15 @@ from scripted import Answer, ScriptedServer
 from agenteval_tui.agents.registry import option_problems
 from agenteval_tui.transcripts.model import Usage
 
-DONE = Answer(body=json.dumps({"content": [{"type": "text", "text": "done"}], "stop_reason": "end_turn"}))
+DONE = Answer(
+    body=json.dumps(
+        {
+            "content": [{"type": "text", "text": "done"}],
+            "stop_reason": "end_turn",
+            "usage": {"input_tokens": 0, "output_tokens": 0},
+        }
+    )
+)
 KEY = "sk-ant-very-secret-0123"
 
 
@@ -74,7 +82,7 @@ async def test_thinking_goes_back_with_its_signature(run_agent: Any) -> None:
         },
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "F"}]},
     ]
-    assert ran.transcript.usage == Usage(125, 40, 100)
+    assert ran.transcript.usage == Usage(125, 40, 100, cache_write_tokens=20)
     assert ran.transcript.model == ""  # the last reply, which counts, did not say
 
 

@@ -17,7 +17,7 @@ from agenteval_tui.agents.base import AgentRequest, Done, Failed, TextDelta
 from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Usage
+from agenteval_tui.transcripts.model import Message, Note, RunError, ToolCall, Usage
 
 from .conftest import Run
 
@@ -69,7 +69,8 @@ async def test_events_become_a_transcript(run_agent: Run, tmp_path: Path) -> Non
     assert (second.arguments, second.malformed, second.result, second.status) == (
         '{"q": ', True, "no such thing", "error"
     )  # fmt: skip
-    assert transcript.usage == Usage(4, 2, cost=0.75)
+    assert transcript.usage == Usage(4, None, cost=0.75), "of the second request no output is known"
+    assert Note("partly_counted", "2 out") in transcript.notes
 
 
 async def test_the_request_holds_all_there_is(run_agent: Run) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agenteval_tui.agents import prices as prices_module
 from agenteval_tui.agents.options import AgentOptions, PriceOption, option_problems
@@ -59,9 +60,22 @@ def test_tokens_of_all_kinds() -> None:
     prices = Prices({"m": Price(2, 10, 1, 4)})
     assert prices.cost("m", Usage(1_000_000, 100_000)) == pytest.approx(3)
     assert prices.cost("m", Usage(1_000_000, 0, cached_tokens=400_000)) == pytest.approx(1.6)
-    assert prices.cost("m", Usage(1_000_000, 0, 400_000), cache_write_tokens=100_000) == pytest.approx(1.8)
-    assert prices.cost("m", Usage(100, 0, cached_tokens=500)) == pytest.approx(100 / 1e6), "never less than nothing"
-    assert prices.cost("m", Usage(None, 1_000_000)) == pytest.approx(10)
+    written = Usage(1_000_000, 0, 400_000, cache_write_tokens=100_000)
+    assert prices.cost("m", written) == pytest.approx(1.8)
+    an_hour = replace(written, cache_write_1h_tokens=40_000)
+    assert prices.cost("m", an_hour) == pytest.approx(1.8), "as what is kept for five minutes"
+    assert prices.cost("m", an_hour, Price(2, 10, 0.5, 4, 8)) == pytest.approx(1 + 0.2 + 0.24 + 0.32)
+    for usage in (
+        Usage(100, 0, cached_tokens=500),
+        Usage(None, 1_000_000),
+        Usage(1_000_000, None),
+        Usage(-1, 5),
+        Usage(5, -1),
+        Usage(100, 5, 60, cache_write_tokens=60),
+        Usage(100, 5, cache_write_tokens=10, cache_write_1h_tokens=20),
+        Usage(100, 5, cached_tokens=-1),
+    ):
+        assert prices.cost("m", usage) is None, usage
     assert Prices({"m": Price(2, 10)}).cost("m", Usage(1_000_000, 0, 1_000_000)) == pytest.approx(2)
     assert Prices({"m": Price(0, 0)}).cost("m", Usage(5, 5)) == 0
 

@@ -24,7 +24,7 @@ from agenteval_tui.agents.base import (
 )
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.transcripts.codec import from_json, to_json
-from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
+from agenteval_tui.transcripts.model import Message, Note, RunError, Transcript, Usage
 
 
 class Clock:
@@ -121,12 +121,18 @@ def test_an_answer_in_the_request_is_not_the_answer_of_the_run() -> None:
 
 
 def test_usage_of_several_requests_adds_up_and_what_is_unmeasured_stays_so() -> None:
-    transcript = record(
+    measured = (
         UsageReported(Usage(10, 2, cost=0.25)),
-        UsageReported(Usage(20, 3, cached_tokens=5, cost=0.5)),
-        UsageReported(Usage()),
+        UsageReported(Usage(20, 3, cached_tokens=5, cost=0.5, cache_write_tokens=7)),
     )
-    assert transcript.usage == Usage(30, 5, 5, None, 0.75)
+    assert record(*measured).usage == Usage(30, 5, 5, None, 0.75, 7)
+    unknown = record(*measured, UsageReported(Usage()))  # a request that nobody counted
+    assert (unknown.usage.input_tokens, unknown.usage.output_tokens, unknown.usage.cost) == (None, None, None)
+    assert unknown.notes == (Note("partly_counted", "30 in, 5 out"),)
+    half = record(*measured, UsageReported(Usage(4)))
+    assert (half.usage.input_tokens, half.usage.output_tokens) == (34, None)
+    assert half.notes == (Note("partly_counted", "5 out"),)
+    assert record(UsageReported(Usage(4)), UsageReported(Usage(None, 2))).usage == Usage(4, 2), "one side each"
 
 
 def test_the_system_prompt_is_in_the_transcript() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.agents.base import (
     AgentEvent,
@@ -58,6 +59,10 @@ _SESSIONS = 10_000  # runs whose session is remembered
 _LONGEST_TEXT = 16_000_000  # characters in a JSON value that is taken as text
 _MOST_PARTS = 200_000
 _KEYS_NAMED = 12
+_USAGE_FIELDS = {
+    "input": "input_tokens", "output": "output_tokens", "cached": "cached_tokens", "reasoning": "reasoning_tokens",
+    "cache_write": "cache_write_tokens", "cache_write_1h": "cache_write_1h_tokens", "cost": "cost",
+}  # fmt: skip
 _NOTHING: Any = object()
 _HTML = re.compile(r"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 _SSE_LINE = re.compile(r"(?:data|event|id|retry):|:")
@@ -337,7 +342,8 @@ class HttpReply(StreamReply):
         self._open: dict[int, tuple[str, str]] = {}  # calls without a result: key -> id, name
         self._closed: dict[str, str] = {}  # ids of the others, and what their results were
         self._last: Any = _NOTHING  # the last JSON value, to say what it has instead
-        self._figures: dict[str, float] = {}
+        self._figures: dict[str, Any] = {}
+        self._whole_usage: dict[str, Any] = {}
         self.odd = UsageReader()
         self.session: Any = None
         self.model = ""
@@ -351,13 +357,8 @@ class HttpReply(StreamReply):
     @property
     def usage(self) -> Usage:
         """The figures."""
-
-        def tokens(name: str) -> int | None:
-            return int(self._figures[name]) if name in self._figures else None
-
-        return Usage(
-            tokens("input"), tokens("output"), tokens("cached"), tokens("reasoning"), self._figures.get("cost")
-        )
+        fields = {_USAGE_FIELDS[name]: figure for name, figure in self._figures.items()}
+        return replace(self.odd.read(self._whole_usage), **fields)
 
     def take(self, sent: ServerEvent) -> Iterator[AgentEvent]:
         """One event of a stream, or one line of JSON lines."""
@@ -464,6 +465,11 @@ class HttpReply(StreamReply):
                 setattr(self, name, as_text(found))
         for name in type(self._options.usage).model_fields:
             found = {name: self._find(f"usage.{name}", value)}
+            if name == "whole":
+                # Of several in a stream, the last ones count; some leave out what they said before.
+                more = found[name].items() if isinstance(found[name], Mapping) else ()
+                self._whole_usage.update((key, one) for key, one in more if one is not None)
+                continue
             figure = self.odd.cost(found, name) if name == "cost" else self.odd.tokens(found, name)
             if figure is not None:
                 self._figures[name] = figure

@@ -61,11 +61,15 @@ class ResultPaths(OptionGroup):
 class UsagePaths(OptionGroup):
     """Where the figures of `usage` are in the whole reply, as JMESPath."""
 
-    input: str = Field(
-        default="usage.input_tokens || usage.prompt_tokens", description="Input tokens, cached ones included."
+    whole: str = Field(
+        default="usage || usageMetadata || message.usage || response.usage",
+        description="An object with all figures, in the names of any provider. The figures below win over it.",
     )
-    output: str = Field(default="usage.output_tokens || usage.completion_tokens", description="Output tokens.")
+    input: str | None = Field(default=None, description="Input tokens, cached ones included.")
+    output: str | None = Field(default=None, description="Output tokens, those of thinking included.")
     cached: str | None = Field(default=None, description="Input tokens that came from a cache.")
+    cache_write: str | None = Field(default=None, description="Input tokens that were written into a cache.")
+    cache_write_1h: str | None = Field(default=None, description="Those of them that the cache keeps for an hour.")
     reasoning: str | None = Field(default=None, description="Output tokens of thinking.")
     cost: str | None = Field(default=None, description="The cost in US dollars.")
 

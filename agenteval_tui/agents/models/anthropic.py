@@ -26,7 +26,6 @@ from agenteval_tui.agents.models.stream import (
     string,
     text_at,
 )
-from agenteval_tui.transcripts.model import Usage
 
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
 # An input must be an object; Anthropic's own advice for one that is not valid JSON.
@@ -35,7 +34,6 @@ _INVALID = "INVALID_JSON"
 # (stop_sequence, pause_turn, model_context_window_exceeded, ...) stay as they are.
 _REASONS = {"end_turn": "stop", "max_tokens": "length", "tool_use": "tool_calls", "refusal": "content_filter"}
 _TEXTS = ("application/json", "application/xml", "application/yaml")
-_COUNTS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 # A piece of a block -> the field of the block that it continues.
 _GROWS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 
@@ -177,7 +175,7 @@ class MessagesReply(ModelReply):
         self._calls_at: dict[int, CallParts] = {}
         self._json: dict[int, list[str]] = {}  # the input of the server's own tools
         self._pieces: dict[int, dict[str, list[str]]] = {}  # place of a block -> field -> what it grew by
-        self._counts: dict[str, int] = {}
+        self._counts: dict[str, Any] = {}
 
     @property
     def blocks(self) -> list[tuple[dict[str, Any], CallParts | None]]:
@@ -284,19 +282,9 @@ class MessagesReply(ModelReply):
 
     def _take_usage(self, raw: Any) -> None:
         """The figures at the end count; those that they leave out are at the beginning."""
-        for name in _COUNTS:
-            value = self.figures.tokens(raw, name)
-            if value is not None:
-                self._counts[name] = value
-        if self._counts:
-            read, written = (self._counts.get(f"cache_{one}_input_tokens") for one in ("read", "creation"))
-            given = self._counts.get("input_tokens")
-            self.usage = Usage(
-                # The API counts what came from the cache, and what went there, apart.
-                input_tokens=None if given is None else given + (read or 0) + (written or 0),
-                output_tokens=self._counts.get("output_tokens"),
-                cached_tokens=read,
-            )
+        if isinstance(raw, Mapping):
+            self._counts.update((name, value) for name, value in raw.items() if value is not None)
+            self.take_usage(self._counts)
 
 
 def _object(text: str) -> Any:

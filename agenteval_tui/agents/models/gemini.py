@@ -23,7 +23,7 @@ from agenteval_tui.agents.models.stream import (
     string,
     text_at,
 )
-from agenteval_tui.transcripts.model import Note, Usage
+from agenteval_tui.transcripts.model import Note
 
 # The arguments of a call must be an object; this holds those of an earlier call that are none.
 _INVALID = "INVALID_JSON"
@@ -163,7 +163,7 @@ class GeminiReply(ModelReply):
         if chunk.get("error"):
             raise ProviderError(error_in(chunk))
         self.model = string(chunk.get("modelVersion")) or self.model
-        self._take_usage(chunk.get("usageMetadata"))
+        self.take_usage(chunk.get("usageMetadata"))
         feedback = chunk.get("promptFeedback")
         if isinstance(feedback, Mapping) and string(feedback.get("blockReason")):
             self.finish_reason = "content_filter"  # of the prompt: there is no candidate then
@@ -205,24 +205,7 @@ class GeminiReply(ModelReply):
         yield from self.take_name(call, called.get("name"))
         yield from self.add_arguments(call, called.get("args") or {})
 
-    def _take_usage(self, raw: Any) -> None:
-        """The figures of the last piece count. Those of the answer leave its thoughts out."""
-        if not isinstance(raw, Mapping):
-            return
-        asked, used = (self.figures.tokens(raw, name) for name in ("promptTokenCount", "toolUsePromptTokenCount"))
-        said, thought = (self.figures.tokens(raw, name) for name in ("candidatesTokenCount", "thoughtsTokenCount"))
-        self.usage = Usage(
-            input_tokens=_sum(asked, used),
-            output_tokens=_sum(said, thought),
-            cached_tokens=self.figures.tokens(raw, "cachedContentTokenCount"),
-            reasoning_tokens=thought,
-        )
-
 
 def _is_image(given: Any) -> bool:
     told = given.get("mimeType", given.get("mime_type")) if isinstance(given, Mapping) else ""
     return string(told).startswith("image/")
-
-
-def _sum(one: int | None, other: int | None) -> int | None:
-    return None if one is None and other is None else (one or 0) + (other or 0)

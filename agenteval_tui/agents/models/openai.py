@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from agenteval_tui.agents.base import Failed
 from agenteval_tui.agents.embedders.base import Embedding
 from agenteval_tui.agents.http.client_factory import NoWayError
@@ -10,9 +12,8 @@ from agenteval_tui.agents.models.openai_chat import ChatProtocol
 from agenteval_tui.agents.models.openai_options import OpenAIOptions
 from agenteval_tui.agents.models.openai_responses import ResponsesProtocol
 from agenteval_tui.agents.models.stream import ModelProtocol
-from agenteval_tui.agents.usage import tokens_in
+from agenteval_tui.agents.usage import read_usage
 from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import Usage
 
 
 class OpenAIChatAgent(ModelAgent[OpenAIOptions]):
@@ -43,11 +44,9 @@ class OpenAIChatAgent(ModelAgent[OpenAIOptions]):
             return wire.server.failed(
                 "protocol", ErrorCode.NO_EMBEDDING, said, "check `base_url`, and that `model` is one for embeddings"
             )
-        usage = given.get("usage")
-        tokens = tokens_in(usage.get("prompt_tokens")) if isinstance(usage, dict) else None
-        model = given.get("model")
+        used, model = read_usage(given.get("usage")), given.get("model")
         return Embedding(
             vector,
             model if isinstance(model, str) else self._options.model,
-            usage=Usage(tokens),
+            usage=used if used.input_tokens is None else replace(used, output_tokens=0),
         )

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from msgspec.structs import replace
-
 from agenteval_tui.agents.base import AgentEvent, Attached, ReasoningDelta, TextDelta, ToolCallFinished, ToolSpec
 from agenteval_tui.agents.http.errors import error_in, is_error, words_in
 from agenteval_tui.agents.http.sse import ServerEvent
@@ -200,7 +198,8 @@ class ChatReply(ModelReply):
             raise ProviderError(error_in(chunk))
         if isinstance(chunk.get("model"), str):
             self.model = self.model or chunk["model"]
-        self._take_usage(chunk)
+        groq = chunk.get("x_groq")
+        self.take_usage(chunk.get("usage") or (groq.get("usage") if isinstance(groq, Mapping) else None))
         for choice in mappings(chunk.get("choices")):
             if choice.get("index") in (0, None):
                 yield from self._take_choice(choice)
@@ -282,15 +281,6 @@ class ChatReply(ModelReply):
         if given:
             self._by_id[given] = call
         return call
-
-    def _take_usage(self, chunk: Mapping[str, Any]) -> None:
-        raw = chunk.get("usage")
-        if not isinstance(raw, Mapping) and isinstance(chunk.get("x_groq"), Mapping):
-            raw = chunk["x_groq"].get("usage")
-        if isinstance(raw, Mapping):
-            # Some send the figures so far with every chunk: the last ones count.
-            usage = self.figures.usage(raw, "prompt", "completion")
-            self.usage = replace(usage, cost=self.figures.cost(raw))
 
 
 def _only_text(chunk: Any) -> str | None:

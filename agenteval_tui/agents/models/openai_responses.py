@@ -175,7 +175,7 @@ class ResponsesReply(ModelReply):
 
     def _take_response(self, response: Mapping[str, Any], kind: str) -> Iterator[AgentEvent]:
         self.model = self.model or string(response.get("model"))
-        self._take_usage(response.get("usage"))
+        self.take_usage(response.get("usage"))
         if kind not in _ENDS:
             return
         status = string(response.get("status")) or kind.rpartition(".")[2]
@@ -281,7 +281,3 @@ class ResponsesReply(ModelReply):
     def _call_at(self, chunk: Mapping[str, Any]) -> CallParts | None:
         found = self._call_of_item.get(string(chunk.get("item_id")))
         return found or self._calls_at.get(place_at(chunk, "output_index"))
-
-    def _take_usage(self, raw: Any) -> None:
-        if isinstance(raw, Mapping):
-            self.usage = self.figures.usage(raw, "input", "output")

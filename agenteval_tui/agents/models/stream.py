@@ -109,6 +109,12 @@ class ModelReply(StreamReply):
             if not call.started:
                 yield from self.start(call)
 
+    def take_usage(self, raw: Any) -> None:
+        """The usage so far, in any dialect. Some servers send it with every piece: the last one counts."""
+        if isinstance(raw, Mapping):
+            self.figures = UsageReader()
+            self.usage = self.figures.read(raw)
+
     def add_text(self, text: str) -> Iterator[AgentEvent]:
         """More of the answer; nothing for an empty text."""
         if text:
@@ -149,9 +155,8 @@ def end_of_turn(usage: Usage | None, figures: UsageReader) -> Iterator[AgentEven
     """What follows a whole reply: the end of its message, what it used, and the figures that can't be so."""
     yield TurnEnded()
     yield UsageReported(usage or Usage())
-    odd = figures.note()
-    if odd is not None:
-        yield Noted(odd)
+    for note in figures.notes:
+        yield Noted(note)
 
 
 Reply = TypeVar("Reply", bound=ModelReply)

@@ -32,18 +32,12 @@ from agenteval_tui.core.document import Count, Document
 from agenteval_tui.grading.spec import json_like
 from agenteval_tui.transcripts.codec import OpenAIMessage, openai_messages
 from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import Note, RunError, Transcript, Usage
+from agenteval_tui.transcripts.model import Note, RunError, Transcript
 
 TYPES = (
     *("text", "reasoning", "tool_call", "tool_result", "message_end", "usage", "done", "error"),
     *("restart", "note", "ready"),
 )
-_USAGE = {
-    "input_tokens": ("input_tokens", "prompt_tokens"),
-    "output_tokens": ("output_tokens", "completion_tokens"),
-    "cached_tokens": ("cached_tokens",),
-    "reasoning_tokens": ("reasoning_tokens",),
-}
 
 
 class EventError(Exception):
@@ -131,9 +125,12 @@ class EventReader:
 
     def _usage(self, event: Mapping[str, Any]) -> list[AgentEvent]:
         figures = UsageReader()
-        usage = usage_of(event, figures)
-        odd = figures.note()
-        return [UsageReported(usage), *([Noted(odd)] if odd is not None else [])]
+        usage = figures.read(event)
+        odd = event.get("odd")  # what our own code in the child could not accept
+        figures.odd.update(odd if isinstance(odd, Mapping) else {})
+        sums = event.get("sums")
+        figures.wrong_sums.update(dict.fromkeys(str(one) for one in sums) if isinstance(sums, list) else {})
+        return [UsageReported(usage), *(Noted(note) for note in figures.notes)]
 
     def _done(self, event: Mapping[str, Any]) -> list[AgentEvent]:
         self.ended = True
@@ -156,17 +153,6 @@ class EventReader:
             else RunError(kind, "the agent gave no reason", mend, ErrorCode.NO_REASON)
         )
         return [Failed(error, event.get("retry") is True, wait_s)]
-
-
-def usage_of(event: Mapping[str, Any], figures: UsageReader) -> Usage:
-    """Tokens and cost as an event, or an OpenAI-like server, says them; what can't be so stays in `figures`."""
-    found: dict[str, Any] = {}
-    for name, spellings in _USAGE.items():
-        for spelling in spellings:
-            count = figures.tokens(event, spelling)
-            if count is not None:
-                found[name] = count
-    return Usage(**found, cost=figures.cost(event))
 
 
 def _text(event: Mapping[str, Any], key: str) -> str:

@@ -527,7 +527,7 @@ class Reader:
         """A dict with an answer in it, or one that is the answer."""
         answer = next((name for name in ANSWERS if piece.get(name) is not None), None)
         if answer is None:
-            if streamed and piece and not pieces.usage_of(piece):
+            if streamed and piece and not pieces.is_usage(piece):
                 # Of a graph, as a rule, or what its nodes changed: the last state is the answer.
                 changes = list(piece.values())
                 if not all(one is None or isinstance(one, dict) for one in changes):

@@ -227,8 +227,8 @@ def _do_agent(asked: Any) -> Any:
 
 
 def _call() -> Any:
-    for name in ("python_pieces", "python_frameworks", "python_conversation", "python_objects", "python_answers"):
-        _sibling(name)
+    for name in ("usage", "pieces", "frameworks", "conversation", "objects", "answers"):
+        _sibling("python_" + name)
     return _sibling("python_call")
 
 

@@ -15,8 +15,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "cost")
-
 
 class Conversation:
     """`given`: the messages that the agent was asked with ({"role", "content"}), which a framework may give back."""
@@ -295,13 +293,7 @@ class Conversation:
             figures = [total[1] for total in self._totals]
             if not figures:
                 figures = [item["usage"] for item in self._items if item.get("usage")]
-            found = {}
-            for name in COUNTS:
-                known = [one[name] for one in figures if one.get(name) is not None]
-                if known:
-                    found[name] = sum(known)
-            if found.get("input_tokens") or found.get("output_tokens") or found.get("cost"):
-                yield dict(found, type="usage")
+            yield from _usage(figures)
         about = {
             name: self._about[key]
             for key, name in (("finish", "finish_reason"), ("model", "model"))
@@ -313,6 +305,13 @@ class Conversation:
                     about[key] = item[name]
         if about and not self._done:
             yield dict(about, type="done")
+
+
+def _usage(figures: Any) -> Any:
+    """Events for what was used in each place: they are added up where they are read."""
+    for one in figures:
+        if one:
+            yield dict(one, type="usage")
 
 
 def _message(role: Any, **fields: Any) -> Any:

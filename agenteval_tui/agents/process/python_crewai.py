@@ -107,9 +107,7 @@ class Pieces:
         for task in made:
             self._said.append(task)
         metrics = getattr(result, "token_usage", None) or {}
-        used = pieces.usage_of(metrics)
-        cached = pieces.field(metrics, "cached_prompt_tokens")
-        self._said.only_total(result, dict(used, cached_tokens=cached) if used and cached else used)
+        self._said.only_total(result, pieces.usage_of(metrics))
         self._said.final(result.raw or "")
 
     def _mark(self, messages: Any) -> None:

@@ -14,12 +14,6 @@ else:
     from agenteval_tui.agents.process import python_pieces
 
     pieces = python_pieces
-_COUNTS = (
-    ("input_tokens", ("prompt_token_count", "tool_use_prompt_token_count")),
-    ("output_tokens", ("candidates_token_count", "thoughts_token_count")),
-    ("cached_tokens", ("cached_content_token_count",)),
-    ("reasoning_tokens", ("thoughts_token_count",)),
-)
 
 
 def runner(found: Any, target: Any) -> Any:
@@ -117,7 +111,7 @@ class Pieces:
         for part in parts:
             self._part(part, made, results)
         used = getattr(event, "usage_metadata", None)
-        made["usage"] = _usage(used) if used is not None else {}
+        made["usage"] = pieces.usage_of(used) if used is not None else {}
         made["model"] = getattr(event, "model_version", None)
         finish = getattr(event, "finish_reason", None)
         made["finish"] = str(getattr(finish, "value", finish)).lower() if finish else None
@@ -166,12 +160,3 @@ def _result(key: Any, name: Any, response: Any, note: Any) -> Any:
         response = response.get("result", response)
     made = {"role": "tool", "call_id": str(key) if key else None, "name": name, "error": failed}
     return dict(made, text=pieces.text_of(response, note))
-
-
-def _usage(given: Any) -> Any:
-    found = {}
-    for name, fields in _COUNTS:
-        counts = [getattr(given, one, None) for one in fields]
-        if any(count is not None for count in counts):
-            found[name] = sum(count or 0 for count in counts)
-    return found

@@ -178,7 +178,8 @@ class Pieces:
             made.update(call_id=more.get("tool_call_id"), error=False, name=None)
             return made
         raw = raw if raw is not None else {}
-        made["usage"] = pieces.usage_of(pieces.field(raw, "usage") or {}) or pieces.usage_of(more)
+        told = pieces.field(raw, "usage") or pieces.field(raw, "usage_metadata") or raw  # Ollama has it in the reply
+        made["usage"] = pieces.usage_of(told) or pieces.usage_of(more)
         made["model"] = pieces.field(raw, "model")
         choices = pieces.field(raw, "choices")
         if isinstance(choices, (list, tuple)) and choices:

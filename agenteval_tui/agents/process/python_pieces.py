@@ -9,31 +9,22 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import sys
 import threading
 from typing import Any
 
+if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
+    usage: Any = sys.modules["_agenteval_python_usage"]
+else:
+    from agenteval_tui.agents.process import python_usage
+
+    usage = python_usage
 ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "function": "tool", "model": "assistant"}
 LANGCHAIN = ("human", "ai", "system", "tool", "function", "AIMessageChunk", "ToolMessageChunk", "HumanMessageChunk")
 ITEMS = ("message", "reasoning", "function_call", "function_call_output")
 FAKE_IDS = ("__fake_id__", "")
 _locks: Any = {}  # id of an object -> its lock, and how many hold it or wait for it
 _locks_lock = threading.Lock()
-_USAGE = {
-    "input_tokens": ("input_tokens", "prompt_tokens", "request_tokens"),
-    "output_tokens": ("output_tokens", "completion_tokens", "response_tokens"),
-    "cached_tokens": ("cached_tokens", "cache_read_tokens", "cache_read_input_tokens"),
-    "reasoning_tokens": ("reasoning_tokens", "output_reasoning_tokens"),
-    "cost": ("cost",),
-}
-_DETAILS = (
-    ("cached_tokens", "input_tokens_details", "cached_tokens"),
-    ("cached_tokens", "prompt_tokens_details", "cached_tokens"),
-    ("cached_tokens", "input_token_details", "cache_read"),
-    ("reasoning_tokens", "output_tokens_details", "reasoning_tokens"),
-    ("reasoning_tokens", "completion_tokens_details", "reasoning_tokens"),
-    ("reasoning_tokens", "output_token_details", "reasoning"),
-    ("reasoning_tokens", "details", "reasoning_tokens"),
-)
 
 
 class WrongTarget(Exception):  # noqa: N818
@@ -115,24 +106,23 @@ def _entry(found: Any) -> Any:
 
 
 def usage_of(given: Any) -> Any:
-    """Tokens and cost, in whatever words; {} where there are none."""
-    found = {}
-    for name, spellings in _USAGE.items():
-        for spelling in spellings:
-            value = field(given, spelling)
-            if name == "cost" and value is not None and not isinstance(value, (int, float)):
-                try:
-                    value = float(value)  # a Decimal
-                except (TypeError, ValueError):
-                    continue
-            if isinstance(value, (int, float)) and not isinstance(value, bool):
-                found[name] = value
-                break
-    for name, holder, key in _DETAILS:
-        value = field(field(given, holder) or {}, key)
-        if isinstance(value, int) and not isinstance(value, bool):
-            found.setdefault(name, value)
-    return found if found.get("input_tokens") or found.get("output_tokens") or found.get("cost") else {}
+    """Tokens and cost, in whatever words; {} where there are none. `odd` has what can't be so, `sums` what does not
+    add up."""
+    found, odd, wrong_sum = usage.figures_in(given)
+    if odd:
+        found["odd"] = {name: value if _is_number(value) else repr(value)[:40] for name, value in odd.items()}
+    if wrong_sum:
+        found["sums"] = [wrong_sum]
+    return found if any(found.get(name) for name in ("input_tokens", "output_tokens", "cost", "odd", "sums")) else {}
+
+
+def is_usage(given: Any) -> Any:
+    """Whether a dict is a usage, and no state with figures in it."""
+    return any(name == "cost" or str(name).endswith("_tokens") for name in given) and bool(usage_of(given))
+
+
+def _is_number(value: Any) -> Any:
+    return value is None or isinstance(value, (bool, int, float))
 
 
 def plain(given: Any) -> Any:

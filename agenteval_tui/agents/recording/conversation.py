@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.mcp_requests import ToolRequest, tool_request
 from agenteval_tui.agents.recording.protocols import Reply, Request, read_reply, read_request
+from agenteval_tui.agents.usage import UsageSum
 from agenteval_tui.core.numbers import count
 from agenteval_tui.transcripts.codec import decode_arguments, from_openai_messages
 from agenteval_tui.transcripts.model import Note, Step, Timing, Transcript, Usage
@@ -106,7 +107,7 @@ class _Assembly:
         self._messages: list[_Message] = []
         self._talks: list[_Talk] = []
         self._steps: list[Step] = []
-        self._usage = Usage()
+        self._usage = UsageSum()
         self._first_token: float | None = None
         self._ended = 0.0
         self._last: tuple[float, _Talk, Reply] | None = None
@@ -231,9 +232,9 @@ class _Assembly:
             final_output=final,
             model=model,
             finish_reason=finish,
-            usage=self._usage,
+            usage=self._usage.total,
             timing=Timing(self._first_token, self._ended or None, tuple(self._steps)),
-            notes=tuple(self._notes),
+            notes=(*self._notes, *self._usage.notes),
         )
 
     def _placed(self, asked: Asked, request: Request, keys: list[str]) -> tuple[_Talk, Sequence[_Message], bool]:
@@ -270,7 +271,9 @@ class _Assembly:
         return max((talk.agent for talk in self._talks), default=0) + 1
 
     def _answered(self, talk: _Talk, asked: Asked, reply: Reply) -> None:
-        self._usage += reply.usage
+        if reply.usage != Usage() or not reply.error:  # an error costs nothing
+            self._usage.add(reply.usage)
+        self._notes.extend(note for note in reply.notes if note not in self._notes)
         self._ended = max(self._ended, asked.ended_ms)
         self._turns += 1
         took = asked.ended_ms - asked.started_ms

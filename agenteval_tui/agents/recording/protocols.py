@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.agents.base import ReasoningDelta
 from agenteval_tui.agents.http.errors import words_in
@@ -22,9 +23,10 @@ from agenteval_tui.agents.models.openai_responses import ResponsesReply
 from agenteval_tui.agents.models.stream import EmptyResponseError, ModelReply, ProviderError
 from agenteval_tui.agents.recording.exchange import Answer, Question, encoded
 from agenteval_tui.agents.recording.mcp_requests import error_of, is_mcp
+from agenteval_tui.agents.usage import read_usage, total_tokens
 from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.transcripts.codec import content_text
-from agenteval_tui.transcripts.model import Usage
+from agenteval_tui.transcripts.model import Note, Usage
 
 Name = Literal["chat", "responses", "messages", "gemini", ""]
 _QUOTED = 300  # characters of an error that are kept
@@ -35,8 +37,6 @@ _PAID = (
     ":batchEmbedContents", ":predict", ":predictLongRunning",
 )  # fmt: skip
 """Ends of the paths of other requests that cost something."""
-_ASKED = ("prompt_tokens", "input_tokens", "total_tokens")
-_ANSWERED = ("completion_tokens", "output_tokens")
 
 
 class Request(Struct, frozen=True):
@@ -58,6 +58,8 @@ class Reply(Struct, frozen=True):
     usage: Usage = Usage()
     id: str = ""
     error: str = ""
+    notes: tuple[Note, ...] = ()
+    """What can't be so in the usage."""
 
 
 def protocol_of(question: Question) -> Name:
@@ -109,7 +111,8 @@ def read_reply(question: Question, answer: Answer) -> Reply:
             message["reasoning"] = "".join(thoughts)
         if reply.calls:
             message["tool_calls"] = [_call(call.given_id, call.name, call.arguments_text) for call in reply.calls]
-    return Reply(message, reply.model, reply.finish_reason, reply.usage or Usage(), _id_of(answer), error)
+    used = reply.usage or Usage()
+    return Reply(message, reply.model, reply.finish_reason, used, _id_of(answer), error, reply.figures.notes)
 
 
 def used_by(question: Question, answer: Answer) -> tuple[str, Usage] | None:
@@ -129,8 +132,11 @@ def used_by(question: Question, answer: Answer) -> tuple[str, Usage] | None:
     said = next((one for one in _said_last(answer) if isinstance(one.get("usage"), Mapping)), None)
     if said is None:
         return (named or "the model", Usage()) if question.path.endswith(_PAID) else None
-    usage = said["usage"]
-    return str(said.get("model") or named or "the model"), Usage(_tokens(usage, _ASKED), _tokens(usage, _ANSWERED))
+    usage = read_usage(said["usage"])
+    if usage.input_tokens is None and usage.output_tokens is None:  # embeddings of some have a total only
+        total = total_tokens(said["usage"])
+        usage = usage if total is None else replace(usage, input_tokens=total, output_tokens=0)
+    return str(said.get("model") or named or "the model"), usage
 
 
 def error_answer(question: Question, status: int, said: str) -> Answer:
@@ -354,10 +360,6 @@ def _said_last(answer: Answer) -> Iterator[Mapping[str, Any]]:
 def _model_in(path: str) -> str:
     """The model that a path of Gemini names."""
     return path.rpartition("/models/")[2].partition(":")[0] if "/models/" in path else ""
-
-
-def _tokens(usage: Mapping[str, Any], names: Sequence[str]) -> int | None:
-    return next((usage[name] for name in names if type(usage.get(name)) is int), None)
 
 
 def _said(answer: Answer) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import click
+from msgspec.structs import asdict
 
 from agenteval_tui.agents.price_update import update_prices
 from agenteval_tui.agents.prices import KnownPrice, Price, Prices
@@ -23,7 +24,7 @@ from agenteval_tui.formats.documents.listings import (
 _SOURCES = {"yours": "your prices.yaml", "updated": "an update", "bundled": "the bundled list"}
 _SHOWN = 20
 _UNIT = "US dollars per million tokens"
-_HEAD = ("model", "input", "output", "cached", "cache write", "from")
+_HEAD = ("model", "input", "output", "cached", "cache write", "for 1 h", "from")
 
 
 @click.group("prices", invoke_without_command=True)
@@ -139,9 +140,9 @@ def _print(invocation: Invocation, found: Sequence[tuple[str, KnownPrice | None]
 def _row(model: str, found: KnownPrice | None) -> tuple[str, ...]:
     name = one_line(model, 60)
     if found is None:
-        return (name, "?", "?", "", "", "not in any list")
+        return (name, "?", "?", "", "", "", "not in any list")
     price = found.price
-    figures = (price.input, price.output, price.cached, price.cache_write)
+    figures = (price.input, price.output, price.cached, price.cache_write, price.cache_write_1h)
     named = "" if found.name == model else f", as {one_line(found.name, 60)}"
     return (name, *("" if one is None else f"{one:g}" for one in figures), _SOURCES[found.source] + named)
 
@@ -152,13 +153,13 @@ def _cells(row: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _words(price: Price) -> str:
-    more = ((price.cached, "cached"), (price.cache_write, "cache write"))
+    more = ((price.cached, "cached"), (price.cache_write, "cache write"), (price.cache_write_1h, "cache write 1h"))
     parts = [f"{price.input:g} in", f"{price.output:g} out", *(f"{value:g} {what}" for value, what in more if value)]
     return ", ".join(parts)
 
 
 def _shown(price: Price) -> ModelPrice:
-    return ModelPrice(input=price.input, output=price.output, cached=price.cached, cache_write=price.cache_write)
+    return ModelPrice(**asdict(price))
 
 
 def _document(price: Price | None) -> ModelPrice | None:

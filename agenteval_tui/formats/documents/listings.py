@@ -211,12 +211,13 @@ class TrustedFolders(Document, frozen=True, kw_only=True):
 
 
 class ModelPrice(Document, frozen=True, kw_only=True):
-    """US dollars per million tokens; null where they cost as `input` does."""
+    """US dollars per million tokens; null where they cost as `input` does, `cache_write_1h` where as `cache_write`."""
 
     input: float
     output: float
     cached: float | None
     cache_write: float | None
+    cache_write_1h: float | None
 
 
 class ListedPrice(Document, frozen=True, kw_only=True):

@@ -69,11 +69,18 @@ class MessageEndEvent(_Event, frozen=True, kw_only=True, tag="message_end"):
 
 
 class UsageEvent(_Event, frozen=True, kw_only=True, tag="usage"):
-    """The tokens of one request to a model. Several events add up."""
+    """The tokens of one request to a model. Several events add up. The names of every provider are read too, if the
+    fields of its usage are here."""
 
-    input_tokens: Count | UnsetType = UNSET
-    output_tokens: Count | UnsetType = UNSET
-    cached_tokens: Count | UnsetType = UNSET
+    input_tokens: Annotated[Count | UnsetType, Meta(description="the tokens of the cache included")] = UNSET
+    output_tokens: Annotated[Count | UnsetType, Meta(description="those of the reasoning included")] = UNSET
+    cached_tokens: Annotated[Count | UnsetType, Meta(description="input tokens that were read from a cache")] = UNSET
+    cache_write_tokens: Annotated[
+        Count | UnsetType, Meta(description="input tokens that were written into a cache")
+    ] = UNSET
+    cache_write_1h_tokens: Annotated[
+        Count | UnsetType, Meta(description="of `cache_write_tokens`, those that the cache keeps for an hour")
+    ] = UNSET
     reasoning_tokens: Count | UnsetType = UNSET
     cost: Annotated[float | UnsetType, Meta(description="US dollars")] = UNSET
 

@@ -11,13 +11,14 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import plain_text, transcript_of, with_attachments
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text, skipped_element
-from agenteval_tui.formats.importers.usage_import import moment_ms, usage_from
+from agenteval_tui.formats.importers.usage_import import moment_ms, with_usage
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 from agenteval_tui.transcripts.codec import content_text
-from agenteval_tui.transcripts.model import RunError, Step, Timing, ToolCall, Usage
+from agenteval_tui.transcripts.model import RunError, Step, Timing, ToolCall
 
 _CALLS = "client.beta.sessions."
 _CREATED, _STREAMED = f"{_CALLS}create", f"{_CALLS}events.stream"
@@ -36,7 +37,7 @@ class _Session(Struct):
     model: str = ""
     system: Any = None
     messages: list[dict[str, Any]] = field(default_factory=list)
-    usage: Usage = field(default_factory=Usage)
+    usage: UsageReader = field(default_factory=UsageReader)
     finish_reason: str = ""
     error: str = ""
     began: float | None = None
@@ -95,7 +96,7 @@ def _take(session: _Session, event: Mapping[str, Any]) -> None:
         answer = {"role": "tool", "tool_call_id": _answered(event), "content": content_text(content)}
         session.messages.append(with_attachments({**answer, "is_error": bool(event.get("is_error"))}, content))
     elif what == "model_request_end":
-        session.usage += usage_from(event.get("model_usage"), input_excludes_cache=True)
+        session.usage.add(event.get("model_usage"))
     elif what == "error":
         error = event.get("error")
         session.error = plain_text(error.get("message") if isinstance(error, Mapping) else error) or "an error"
@@ -143,10 +144,9 @@ def _run(session: _Session) -> Iterator[Recording | Skipped]:
     transcript = transcript_of(session.messages, system=session.system)
     total = None if session.began is None or session.ended is None else session.ended - session.began
     transcript = replace(
-        transcript,
+        with_usage(transcript, session.usage),
         tool_calls=tuple(_timed(call, session) for call in transcript.tool_calls),
         timing=Timing(total_ms=total, steps=tuple(session.steps)),
-        usage=session.usage,
         model=session.model,
         finish_reason=session.finish_reason,
         error=RunError.told("anthropic", session.error) if session.error else None,

@@ -7,12 +7,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.formats.agenteval_run import KEY, is_ours, restore_or_note, without_own_fields
 from agenteval_tui.formats.importers.format import Format, run_per_value
 from agenteval_tui.formats.importers.message_formats import as_list, is_message, plain_text
 from agenteval_tui.formats.importers.recording import Recording, as_repetition
 from agenteval_tui.formats.importers.session_log import Session, session_recording
-from agenteval_tui.formats.importers.usage_import import usage_from
 from agenteval_tui.transcripts.codec import content_text
 from agenteval_tui.transcripts.model import Usage
 
@@ -35,17 +35,17 @@ def _recording(value: Mapping[str, Any]) -> Recording:
         agent=plain_text(agent.get("name")),
         model=plain_text(agent.get("model_name")),
     )
-    spent = Usage()
+    spent, total = UsageReader(), UsageReader()
     for step in value["steps"]:
         if isinstance(step, Mapping):
             session.saw(step.get("timestamp"))
             session.messages += _messages(step)
             session.model = session.model or plain_text(step.get("model_name"))
-            spent += _usage(step.get("metrics"), "")
+            spent.add(_usage(step.get("metrics")))
         else:
             session.notes.append(f"a step is not an object: {plain_text(step)[:100]}")
-    total = _usage(value.get("final_metrics"), "total_")
-    session.usage = spent if total == Usage() else total
+    total.add(_usage(value.get("final_metrics")))
+    session.usage = spent if total.total == Usage() else total
     extra = value["extra"] if isinstance(value.get("extra"), Mapping) else {}
     own = extra.get(KEY)
     # Which kind of step it is is no text of its own.
@@ -99,12 +99,11 @@ def _messages(step: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield {"role": "user" if role == "assistant" else role, "content": text, "name": "observation"}
 
 
-def _usage(metrics: Any, prefix: str) -> Usage:
+def _usage(metrics: Any) -> dict[str, Any]:
+    """The metrics with those that are not part of the format beside them, such as the tokens written into a cache."""
     if not isinstance(metrics, Mapping):
-        return Usage()
-    names = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens", "cached_tokens": "cached_tokens"}
-    given = {ours: metrics.get(f"{prefix}{theirs}") for ours, theirs in names.items()}
-    return usage_from({**given, "cost": metrics.get(f"{prefix}cost_usd")})
+        return {}
+    return {**(metrics["extra"] if isinstance(metrics.get("extra"), Mapping) else {}), **metrics}
 
 
 FORMAT = Format(

@@ -7,15 +7,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text, with_attachments
 from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element
 from agenteval_tui.formats.importers.session_log import Session, session_recording
-from agenteval_tui.formats.importers.usage_import import usage_from
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 from agenteval_tui.transcripts.codec import content_text
-from agenteval_tui.transcripts.model import Usage
 
 NAME = "autogen"
 _TYPES = frozenset({
@@ -66,11 +65,11 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
 def _run(messages: list[Any], about: Mapping[str, Any], number: int, line: int) -> Recording | Skipped:
     session = Session(f"conversation-{number}", agent=NAME)
     session.source = [("", about)] if about else [("[]", one) for one in messages]
-    usage, thought = Usage(), ""
+    session.usage, thought = UsageReader(), ""
     for message in messages:
         if not isinstance(message, Mapping):
             return Skipped("a message is not an object", line)
-        usage += usage_from(message.get("models_usage"))
+        session.usage.add(message.get("models_usage"))
         session.saw(message.get("created_at"))
         if message.get("type") == "ThoughtEvent":
             thought = content_text(message.get("content"))
@@ -79,7 +78,6 @@ def _run(messages: list[Any], about: Mapping[str, Any], number: int, line: int) 
             if thought and said["role"] == "assistant":
                 said, thought = {**said, "reasoning": thought}, ""
             session.messages.append(said)
-    session.usage = None if usage == Usage() else usage
     try:
         found = session_recording(session)
     except AgentevalError as error:

@@ -7,11 +7,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.formats.importers.format import Format, run_per_value
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text
 from agenteval_tui.formats.importers.recording import Recording
 from agenteval_tui.formats.importers.session_log import Session, session_recording
-from agenteval_tui.formats.importers.usage_import import number, usage_from
+from agenteval_tui.formats.importers.usage_import import number
 
 NAME = "bfcl"
 
@@ -24,7 +25,8 @@ def can_read(value: Any) -> bool:
 def _recording(value: Mapping[str, Any]) -> Recording:
     session = Session(plain_text(value["id"]), agent=plain_text(value.get("model_name")) or NAME, source=[("", value)])
     session.messages = list(_answers(value["result"]))
-    session.usage = usage_from({
+    session.usage = UsageReader()
+    session.usage.add({
         "input_tokens": _sum(value.get("input_token_count")), "output_tokens": _sum(value.get("output_token_count"))
     })  # fmt: skip
     found = session_recording(session)

@@ -11,13 +11,12 @@ from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text, skipped_element
 from agenteval_tui.formats.importers.trace_conversation import Kind, Span, conversation_of
-from agenteval_tui.formats.importers.usage_import import number, usage_from
+from agenteval_tui.formats.importers.usage_import import number
 from agenteval_tui.formats.stream.json_stream import BrokenElement
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.formats.stream.spool import Spool
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult
-from agenteval_tui.transcripts.model import Usage
 
 NAME = "braintrust"
 _KINDS: dict[str, Kind] = {"llm": "model", "tool": "tool", "function": "tool"}
@@ -91,7 +90,7 @@ def _span(row: Mapping[str, Any], ids: set[str]) -> Span:
         asked=row.get("input"),
         answered=row.get("output"),
         model=plain_text(metadata.get("model")),
-        usage=usage_from(metrics) if kind == "model" else Usage(),
+        usage=metrics if kind == "model" else None,
         error=plain_text(row.get("error")),
     )
 

@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element
 from agenteval_tui.formats.importers.session_log import Session, session_recording
-from agenteval_tui.formats.importers.usage_import import usage_from
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 
 NAME = "codex"
@@ -70,9 +70,8 @@ def _event(session: Session, payload: Mapping[str, Any]) -> None:
     if payload.get("type") == "token_count" and isinstance(payload.get("info"), Mapping):
         total = payload["info"].get("total_token_usage")
         if isinstance(total, Mapping):
-            read = total.get("cached_input_tokens")
-            reasoned = total.get("reasoning_output_tokens")
-            session.usage = usage_from({**total, "cached_tokens": read, "reasoning_tokens": reasoned})
+            session.usage = UsageReader()
+            session.usage.add(total)
     elif payload.get("type") in ("error", "stream_error"):
         session.error = plain_text(payload.get("message")) or "an error"
     elif payload.get("type") == "task_complete":

@@ -8,18 +8,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target, criteria_of_tools
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import plain_text, transcript_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id
-from agenteval_tui.formats.importers.usage_import import number, whole_number
+from agenteval_tui.formats.importers.usage_import import number, with_usage
 from agenteval_tui.formats.stream.json_reader import skipped_by
 from agenteval_tui.formats.stream.json_stream import UnreadableFile
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.grading.grade import foreign_result, unreadable_result
 from agenteval_tui.grading.results import CriterionResult
-from agenteval_tui.transcripts.model import Timing, Usage
+from agenteval_tui.transcripts.model import Timing
 
 NAME = "deepeval"
 _LISTS = ("testCases", "conversationalTestCases")
@@ -67,15 +68,12 @@ def _recording(case: Mapping[str, Any], field: str, number_of_case: int) -> Reco
     turns = case.get("turns")
     transcript = transcript_of(_of_turns(turns) if isinstance(turns, list) else _of_case(case))
     duration = number(case.get("runDuration"))
-    usage = Usage(
-        input_tokens=whole_number(case.get("inputTokenCount")),
-        output_tokens=whole_number(case.get("outputTokenCount")),
-        cost=number(case.get("tokenCost")),
-    )
+    used = UsageReader()
+    tokens = {key: case.get(key) for key in ("inputTokenCount", "outputTokenCount")}
+    used.add({**tokens, "cost": case.get("tokenCost")})
     transcript = replace(
-        transcript,
+        with_usage(transcript, used),
         timing=Timing(total_ms=None if duration is None else duration * 1000),
-        usage=transcript.usage if usage == Usage() else usage,
         final_output=transcript.final_output or plain_text(case.get("actualOutput")),
     )
     given = {name: case[key] for key, name in _VARIABLES.items() if case.get(key) not in (None, "", [], {})}

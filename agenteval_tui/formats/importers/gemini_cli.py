@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.formats.importers.format import Format, run_per_value
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text
 from agenteval_tui.formats.importers.recording import Recording
 from agenteval_tui.formats.importers.session_log import Session, session_recording
-from agenteval_tui.formats.importers.usage_import import usage_from
 from agenteval_tui.transcripts.codec import content_text
-from agenteval_tui.transcripts.model import Usage
 
 NAME = "gemini-cli"
 
@@ -25,7 +24,7 @@ def _recording(value: Mapping[str, Any]) -> Recording:
     session = Session(plain_text(value.get("sessionId")), agent=NAME, source=[("", value)])
     for moment in (value.get("startTime"), value.get("lastUpdated")):
         session.saw(moment)
-    usage = Usage()
+    session.usage = UsageReader()
     for message in as_list(value.get("messages")):
         if not isinstance(message, Mapping):
             continue
@@ -36,10 +35,9 @@ def _recording(value: Mapping[str, Any]) -> Recording:
         elif kind == "gemini":
             session.messages += _answer(message)
             session.model = plain_text(message.get("model")) or session.model
-            usage += _usage(message.get("tokens"))
+            session.usage.add(message.get("tokens"))
         elif kind == "error":
             session.error = content_text(message.get("content")) or "an error"
-    session.usage = None if usage == Usage() else usage
     return session_recording(session)
 
 
@@ -71,15 +69,6 @@ def _result(call: Mapping[str, Any]) -> dict[str, Any]:
         told.append(plain_text(inner))
     failed = call.get("status") in ("error", "cancelled")
     return {"role": "tool", "tool_call_id": call.get("id"), "content": "\n".join(told), "is_error": failed}
-
-
-def _usage(tokens: Any) -> Usage:
-    if not isinstance(tokens, Mapping):
-        return Usage()
-    thought = tokens.get("thoughts")
-    answered = sum(one for one in (tokens.get("output"), thought) if isinstance(one, int))
-    given = {"input_tokens": tokens.get("input"), "output_tokens": answered, "cached_tokens": tokens.get("cached")}
-    return usage_from({**given, "reasoning_tokens": thought})
 
 
 FORMAT = Format(

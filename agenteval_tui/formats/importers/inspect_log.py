@@ -18,6 +18,7 @@ from typing import IO, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.agenteval_run import KEY, is_ours, restore_or_note
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
@@ -26,7 +27,7 @@ from agenteval_tui.formats.importers.inspect_zip import Archive, DamagedMember, 
 from agenteval_tui.formats.importers.message_formats import plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
 from agenteval_tui.formats.importers.suite_import import LARGEST, FoundTests, checked, literal_prompt, needs_manual_work
-from agenteval_tui.formats.importers.usage_import import moment_ms, number, usage_from
+from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
 from agenteval_tui.formats.stream.json_reader import JsonReader, skipped_by
 from agenteval_tui.formats.stream.json_stream import NOT_UTF8, UnreadableFile
 from agenteval_tui.formats.stream.source import Source
@@ -35,7 +36,7 @@ from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.transcripts.codec import content_text, from_openai_messages
 from agenteval_tui.transcripts.content_parts import attachment_of
-from agenteval_tui.transcripts.model import CallStatus, RunError, Step, Timing, Transcript, Usage
+from agenteval_tui.transcripts.model import CallStatus, RunError, Step, Timing, Transcript
 
 KNOWN = 3
 """The newest version of the format that is known. A newer one is read all the same, and said."""
@@ -533,11 +534,13 @@ def _transcript(sample: _Sample, fields: Mapping[str, Any], header: Mapping[str,
     finish = plain_text(choice.get("stop_reason"))
     if isinstance(limit, Mapping) and limit.get("type"):
         finish = f"limit: {plain_text(limit['type'])}"
+    models, used = fields.get("model_usage"), UsageReader()
+    for one in models.values() if isinstance(models, Mapping) else ():
+        used.add(one)
     return replace(
-        transcript,
+        with_usage(transcript, used),
         tool_calls=tuple(calls),
         timing=_timing(sample, fields, base),
-        usage=_usage(fields.get("model_usage")),
         model=plain_text(sample.output.get("model") or header.get("model")),
         finish_reason=finish,
         final_output=completion if isinstance(completion, str) and completion else transcript.final_output,
@@ -609,13 +612,6 @@ def _timing(sample: _Sample, fields: Mapping[str, Any], base: float | None) -> T
         if event.started is not None and base is not None and event.duration is not None
     )
     return Timing(total_ms=None if total is None else total * 1000, steps=steps)
-
-
-def _usage(models: Any) -> Usage:
-    usage = Usage()
-    for one in models.values() if isinstance(models, Mapping) else ():
-        usage += usage_from(one, input_excludes_cache=True)
-    return usage
 
 
 def _variables(fields: Mapping[str, Any]) -> dict[str, Any]:

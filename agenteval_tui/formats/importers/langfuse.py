@@ -10,10 +10,9 @@ from agenteval_tui.formats.importers.format import Format, run_per_value
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text
 from agenteval_tui.formats.importers.recording import Recording, as_id, first_user_text
 from agenteval_tui.formats.importers.trace_conversation import Kind, Span, conversation_of, decoded, request_messages
-from agenteval_tui.formats.importers.usage_import import moment_ms, number, usage_from
+from agenteval_tui.formats.importers.usage_import import moment_ms, number
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult
-from agenteval_tui.transcripts.model import Usage
 
 NAME = "langfuse"
 _ASKED = re.compile(r"llm\.input_messages\.(\d{1,4})\.message\.(role|content|tool_call_id)")
@@ -85,7 +84,7 @@ def _span(given: Mapping[str, Any], ids: set[str]) -> Span:
             (plain_text(about[key]) for key in ("gen_ai.tool.call.id", "ai.toolCall.id") if about.get(key)), ""
         ),
         model=plain_text(given.get("model")),
-        usage=_usage(given) if kind == "model" else Usage(),
+        usage=_usage(given) if kind == "model" else None,
         error=(plain_text(given.get("statusMessage")) or "failed") if failed else "",
     )
 
@@ -101,17 +100,12 @@ def _of_openinference(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{**one, "content": one.get("content") or ""} for one in messages]
 
 
-def _usage(given: Mapping[str, Any]) -> Usage:
+def _usage(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The details; of older exports, in which 0 means that it is not known, the two sides."""
     details = decoded(given.get("usageDetails"))
-    found = details if isinstance(details, Mapping) else {}
-    read = next((found[key] for key in found if "cache" in key and "read" in key), None)
-    reasoned = next((found[key] for key in found if "reasoning" in key), None)
-    cost = number(given.get("totalCost"))
-    return usage_from({
-        "input_tokens": found.get("input", given.get("inputUsage") or None), "cached_tokens": read,
-        "output_tokens": found.get("output", given.get("outputUsage") or None), "reasoning_tokens": reasoned,
-        "cost": cost or None,
-    })  # fmt: skip
+    if not isinstance(details, Mapping) or not details:
+        details = {"input": given.get("inputUsage") or None, "output": given.get("outputUsage") or None}
+    return {**details, "cost": given.get("totalCost") or None}
 
 
 def _scores(scores: Iterable[Any]) -> Iterator[CriterionResult]:

@@ -7,18 +7,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import as_list, is_message, plain_text, transcript_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
-from agenteval_tui.formats.importers.usage_import import moment_ms, number, usage_from
+from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
 from agenteval_tui.formats.stream.json_stream import BrokenElement
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.formats.stream.spool import Spool
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult
-from agenteval_tui.transcripts.model import CallStatus, RunError, Step, Timing, Transcript, Usage
+from agenteval_tui.transcripts.model import CallStatus, RunError, Step, Timing, Transcript
 
 NAME = "langsmith"
 
@@ -133,14 +134,13 @@ def _transcript(root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], note
         return None
     transcript = transcript_of(best, notes=notes)
     transcript = _timed(transcript, root, runs)
-    usage = Usage()
+    used = UsageReader()
     for run in models or [root]:
-        usage += usage_from(run.get("usage"))
+        used.add(run.get("usage"))
     started, ended = moment_ms(root.get("start_time")), moment_ms(root.get("end_time"))
     error = plain_text(root.get("error"))
     return replace(
-        transcript,
-        usage=transcript.usage if usage == Usage() else usage,
+        with_usage(transcript, used),
         model=transcript.model or next((model for run in reversed(models) if (model := _model(run))), ""),
         finish_reason=transcript.finish_reason or _finish((models or [root])[-1].get("outputs")),
         timing=replace(

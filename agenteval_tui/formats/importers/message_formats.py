@@ -17,12 +17,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.importers.usage_import import usage_from
+from agenteval_tui.formats.importers.usage_import import with_usage
 from agenteval_tui.formats.unread_texts import has_words
 from agenteval_tui.transcripts.codec import content_text, from_openai_messages
 from agenteval_tui.transcripts.content_parts import attachment_of, attachments_in
-from agenteval_tui.transcripts.model import Attachment, Transcript, Usage
+from agenteval_tui.transcripts.model import Attachment, Transcript
 
 LANGCHAIN_ROLES = {
     "human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "system": "system", "developer": "system",
@@ -87,7 +88,7 @@ def transcript_of(messages: Iterable[Any], *, system: Any = None, notes: list[st
         # Of two texts in a message Anthropic's belong together; OpenAI's are parts of their own.
         found.take(one, "anthropic" if dialect == "openai" and "anthropic" in dialects else dialect, number)
     transcript = from_openai_messages(found.messages)
-    return replace(transcript, usage=found.usage, model=found.model, finish_reason=found.finish_reason)
+    return replace(with_usage(transcript, found.usage), model=found.model, finish_reason=found.finish_reason)
 
 
 class _Conversation:
@@ -96,7 +97,7 @@ class _Conversation:
     def __init__(self, notes: list[str]) -> None:
         self.notes = notes
         self.messages: list[dict[str, Any]] = []
-        self.usage = Usage()
+        self.usage = UsageReader()
         self.model = ""
         self.finish_reason = ""
         self._thoughts = ""
@@ -127,9 +128,7 @@ class _Conversation:
     def _take(self, one: Any, dialect: str, number: int) -> None:
         if dialect in ("openai", "anthropic", "parts") and one["role"] == "assistant":
             # As in answers of servers and in their logs: the message holds the usage of its turn.
-            usage = one.get("usage")
-            if usage is not None:
-                self.usage += usage_from(usage, input_excludes_cache=dialect == "anthropic")
+            self.usage.add(one.get("usage"))
             self._of_model(one.get("model"), one.get("finish_reason") or one.get("stop_reason"))
         if dialect == "openai":
             self._openai(one)
@@ -285,7 +284,7 @@ class _Conversation:
         self.say(role, content_text(content), **more)
         if role == "assistant":
             about = fields["response_metadata"] if isinstance(fields.get("response_metadata"), Mapping) else {}
-            self.usage += usage_from(fields.get("usage_metadata") or about.get("token_usage"))
+            self.usage.add(fields.get("usage_metadata") or about.get("token_usage") or about.get("usage"))
             self._of_model(about.get("model_name") or about.get("model"), about.get("finish_reason"))
 
     def _pydantic_ai(self, one: Mapping[str, Any]) -> None:
@@ -294,7 +293,7 @@ class _Conversation:
             self._instructed = instructions
             self.say("system", instructions)
         if one["kind"] == "response":
-            self.usage += usage_from(one.get("usage"))
+            self.usage.add(one.get("usage"))
             self._of_model(one.get("model_name"), one.get("finish_reason"))
             self._pydantic_response(_maps(one["parts"]))
             return

@@ -10,10 +10,9 @@ from agenteval_tui.formats.importers.format import Format, run_per_value
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text
 from agenteval_tui.formats.importers.recording import Recording, as_id, first_user_text
 from agenteval_tui.formats.importers.trace_conversation import Kind, Span, conversation_of, decoded
-from agenteval_tui.formats.importers.usage_import import number, usage_from
+from agenteval_tui.formats.importers.usage_import import number
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult
-from agenteval_tui.transcripts.model import Usage
 
 NAME = "mlflow"
 _KINDS: dict[str, Kind] = {"LLM": "model", "CHAT_MODEL": "model", "TOOL": "tool", "AGENT": "agent"}
@@ -75,7 +74,7 @@ def _span(given: Mapping[str, Any], ids: set[str]) -> Span:
         asked=about.get("mlflow.chat.messages") if kind == "model" and not _has_messages(asked) else asked,
         answered=answered,
         model=plain_text(about.get("mlflow.llm.model")),
-        usage=usage_from(usage) if kind == "model" else Usage(),
+        usage=usage if kind == "model" else None,
         error=(plain_text(status.get("message")) or "failed") if failed else "",
     )
 

@@ -10,9 +10,8 @@ from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text, skipped_element
 from agenteval_tui.formats.importers.trace_conversation import Kind, Span, conversation_of
-from agenteval_tui.formats.importers.usage_import import moment_ms, usage_from
+from agenteval_tui.formats.importers.usage_import import moment_ms
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
-from agenteval_tui.transcripts.model import Usage
 
 NAME = "openai-agents-traces"
 _OBJECTS = ("trace", "trace.span")
@@ -87,7 +86,7 @@ def _span(given: Mapping[str, Any], ids: set[str]) -> Span:
         asked=data.get("input"),
         answered=response if response is not None else data.get("output"),
         model=plain_text(data.get("model")),
-        usage=usage_from(data.get("usage")) if kind == "model" else Usage(),
+        usage=data.get("usage") if kind == "model" else None,
         error=plain_text(error.get("message")),
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.agenteval_run import KEY, coded_error, is_ours, restore_or_note, without_own_fields
 from agenteval_tui.formats.importers.agenteval_results import results_of
@@ -24,10 +25,10 @@ from agenteval_tui.formats.importers.recording import (
     first_user_text,
     skipped_element,
 )
-from agenteval_tui.formats.importers.usage_import import moment_ms, usage_from
+from agenteval_tui.formats.importers.usage_import import moment_ms, with_usage
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 from agenteval_tui.transcripts.codec import content_text, from_json
-from agenteval_tui.transcripts.model import RunError, Transcript, Usage
+from agenteval_tui.transcripts.model import RunError, Transcript
 
 _IDS = ("test_id", "test", "task_id", "custom_id", "id", "name")
 
@@ -181,8 +182,9 @@ def _transcript(value: Any, notes: list[str] | None = None) -> Transcript:
         beside["model"] = model
     if isinstance(finish, str) and finish:
         beside["finish_reason"] = finish
-    if value.get("usage") is not None and (usage := usage_from(value["usage"])) != Usage():
-        beside["usage"] = usage
+    used = UsageReader()
+    used.add(value.get("usage"))
+    transcript = with_usage(transcript, used)
     if value.get("error") is not None:
         beside["error"] = _error(value["error"])
     return replace(transcript, **beside) if beside else transcript

@@ -11,16 +11,15 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element
 from agenteval_tui.formats.importers.session_log import Session, session_recording
-from agenteval_tui.formats.importers.usage_import import number, usage_from
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult
-from agenteval_tui.transcripts.model import Usage
 
 NAME = "openhands"
 _SPEAK = ("message", "finish", "think", "system", "reject")
@@ -80,15 +79,16 @@ def _run(
                 reader.take(one)
     metrics = about["metrics"] if isinstance(about.get("metrics"), Mapping) else {}
     session.messages, session.model = reader.messages, reader.model
-    usage = reader.usage
-    cost = number(metrics.get("accumulated_cost"))
-    session.usage = replace(usage, cost=cost) if cost is not None else usage
+    session.usage = reader.usage
     session.error = plain_text(about.get("error"))
     try:
         found = session_recording(session, tuple(source))
     except AgentevalError as error:
         yield Skipped(error.what, place=session.id[:60] or "the trajectory")
         return
+    cost = session.usage.cost(metrics, "accumulated_cost")
+    if cost is not None:
+        found = replace(found, transcript=replace(found.transcript, usage=replace(found.transcript.usage, cost=cost)))
     variables = {key: about[key] for key in ("issue", "git_patch") if about.get(key)}
     yield replace(found, results=tuple(_results(about)), variables={**found.variables, **variables})
 
@@ -114,7 +114,7 @@ class _Reader(Struct):
 
     messages: list[dict[str, Any]] = field(default_factory=list)
     model: str = ""
-    usage: Usage = Usage()
+    usage: UsageReader = field(default_factory=UsageReader)
     open: list[tuple[str, Any]] = field(default_factory=list)
     called: int = 0
     responses: set[str] = field(default_factory=set)
@@ -133,7 +133,7 @@ class _Reader(Struct):
         if isinstance(response, Mapping) and plain_text(response.get("id")) not in self.responses:
             self.responses.add(plain_text(response.get("id")))
             self.model = plain_text(response.get("model")) or self.model
-            self.usage += usage_from(response.get("usage"))
+            self.usage.add(response.get("usage"))
 
     def _acted(self, event: Mapping[str, Any]) -> None:
         action, text = plain_text(event.get("action")), plain_text(_field(event, "content"))

@@ -19,13 +19,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agenteval_tui.agents.process.python_usage import is_usage_attribute
+from agenteval_tui.agents.usage import UsageReader, usage_attributes
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.agenteval_run import is_ours, restore_or_note
 from agenteval_tui.formats.importers.agenteval_results import results_of
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import as_list, messages_of, plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
-from agenteval_tui.formats.importers.usage_import import moment_ms, number
+from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
 from agenteval_tui.formats.stream.json_reader import skipped_by
 from agenteval_tui.formats.stream.json_stream import BrokenElement, UnreadableFile
 from agenteval_tui.formats.stream.sniff import sniff
@@ -54,7 +56,6 @@ SOURCE = "otel"
 _TOOL, _AGENTS = "execute_tool", ("invoke_agent", "create_agent", "invoke_workflow")
 _INDEXED = re.compile(r"gen_ai\.(prompt|completion)\.(\d+)\.(.+)")
 _INDEXED_CALL = re.compile(r"tool_calls\.(\d+)\.(id|name|arguments)")
-_COST = ("operation.cost", "gen_ai.usage.cost")
 _OURS = "agenteval.evaluation."
 _TWICE = ("agenteval.run", "agenteval.not_kept", "error.type")
 _MOST = 10_000  # messages of the older, indexed form
@@ -66,10 +67,8 @@ _MESSAGE = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message")
 _OPENINFERENCE = re.compile(r"llm\.(input|output)_messages\.(\d{1,5})\.message\.(.+)")
 _CALL = re.compile(r"tool_calls\.(\d{1,5})\.tool_call\.(?:function\.)?(id|name|arguments)")
 _NAMES = {
-    "llm.model_name": "gen_ai.response.model", "llm.token_count.prompt": "gen_ai.usage.input_tokens",
-    "llm.token_count.completion": "gen_ai.usage.output_tokens", "tool.name": "gen_ai.tool.name",
-    "llm.token_count.prompt_details.cache_read": "gen_ai.usage.cache_read.input_tokens",
-    "llm.cost.total": "gen_ai.usage.cost", "tool_call.id": "gen_ai.tool.call.id", "tool.id": "gen_ai.tool.call.id",
+    "llm.model_name": "gen_ai.response.model", "tool.name": "gen_ai.tool.name",
+    "tool_call.id": "gen_ai.tool.call.id", "tool.id": "gen_ai.tool.call.id",
     "agent.name": "gen_ai.agent.name",
 }  # fmt: skip
 _KINDS = {"LLM": "chat", "TOOL": "execute_tool", "AGENT": "invoke_agent"}
@@ -156,7 +155,10 @@ def span_of(given: Mapping[str, Any]) -> dict[str, Any]:
     status = given["status"] if isinstance(given.get("status"), Mapping) else {}
     code = status.get("code", status.get("status_code"))
     whole = _attributes(given.get("attributes"), all_of_them=True)
-    attributes = genai_attributes({key: value for key, value in whole.items() if key.startswith(_KEPT)})
+    kept = {key: value for key, value in whole.items() if key.startswith(_KEPT)}
+    if any(key.startswith("gen_ai.") for key in kept):  # the AI SDK has the tokens of the cache in names of its own
+        kept.update((key, value) for key, value in whole.items() if key.startswith("ai.usage."))
+    attributes = genai_attributes(kept)
     rest = {key: value for key, value in given.items() if key not in _READ}
     passed_over = Counter(path for path, _ in texts_of(rest))
     openinference = isinstance(whole.get("openinference.span.kind"), str)
@@ -432,21 +434,19 @@ def with_measures(
     )
     last = models[-1]["attributes"]
     reasons = last.get("gen_ai.response.finish_reasons") or top["attributes"].get("gen_ai.response.finish_reasons")
-    usage = Usage()
+    used, whole = UsageReader(), UsageReader()
     for model in models:
-        usage += _usage(model["attributes"])
-    if usage == Usage():
-        usage = _usage(top["attributes"])
+        used.add(usage_attributes(model["attributes"]))
+    whole.add(usage_attributes(top["attributes"]))
     first = number(models[0]["attributes"].get("gen_ai.server.time_to_first_token"))
     return replace(
-        transcript,
+        with_usage(transcript, whole if used.total == Usage() else used),
         tool_calls=tuple(calls),
         timing=Timing(
             first_token_ms=None if first is None else first * 1000,
             total_ms=None if base is None or ended is None or ended <= base else ended - base,
             steps=steps,
         ),
-        usage=usage,
         model=plain_text(last.get("gen_ai.response.model") or last.get("gen_ai.request.model")),
         finish_reason=plain_text(reasons[-1]) if isinstance(reasons, list) and reasons else "",
         error=_error(top) if top["failed"] else None,
@@ -498,20 +498,6 @@ def _timed(call: ToolCall, span: Mapping[str, Any] | None, base: float | None) -
     )
 
 
-def _usage(about: Mapping[str, Any]) -> Usage:
-    def whole(*keys: str) -> int | None:
-        found = next((value for key in keys if (value := number(about.get(key))) is not None), None)
-        return None if found is None or not 0 <= found < 2**63 else int(found)
-
-    return Usage(
-        whole("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "gen_ai.aggregated_usage.input_tokens"),
-        whole("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "gen_ai.aggregated_usage.output_tokens"),
-        whole("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cached_tokens"),
-        whole("gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens"),
-        next((cost for key in _COST if (cost := number(about.get(key))) is not None), None),
-    )
-
-
 def _error(span: Mapping[str, Any]) -> RunError:
     kind = plain_text(span["attributes"].get("error.type")) or SOURCE
     return RunError.told(kind, span["said"] or "the trace ended with an error")
@@ -553,7 +539,9 @@ def genai_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """A span's attributes with OpenInference's in the words of the GenAI conventions; others as they are."""
     kind = attributes.get("openinference.span.kind")
     if not isinstance(kind, str):
-        found = {key: value for key, value in attributes.items() if not key.startswith(PREFIXES) or "llm.usage" in key}
+        found = {
+            key: value for key, value in attributes.items() if not key.startswith(PREFIXES) or is_usage_attribute(key)
+        }
         if "agent.name" in attributes:
             found.setdefault("gen_ai.agent.name", attributes["agent.name"])
         return found
@@ -569,7 +557,7 @@ def genai_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
             found[f"gen_ai.{'prompt' if side == 'input' else 'completion'}.{index}.{rest}"] = value
         elif key in _NAMES:
             found[_NAMES[key]] = value
-        elif not key.startswith(PREFIXES):
+        elif not key.startswith(PREFIXES) or is_usage_attribute(key):
             found[key] = value
     if (operation := _KINDS.get(kind.upper())) is not None:
         found.setdefault("gen_ai.operation.name", operation)

@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.formats.importers import promptfoo_config
@@ -24,7 +25,7 @@ from agenteval_tui.formats.importers.message_formats import is_message, plain_te
 from agenteval_tui.formats.importers.promptfoo_asserts import criteria_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id
 from agenteval_tui.formats.importers.suite_import import FoundTests
-from agenteval_tui.formats.importers.usage_import import moment_ms, number, usage_from
+from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
 from agenteval_tui.formats.stream.json_reader import JsonReader, skipped_by
 from agenteval_tui.formats.stream.json_stream import BrokenElement, UnreadableFile
 from agenteval_tui.formats.stream.small_document import read_document
@@ -277,11 +278,12 @@ def _transcript(row: Mapping[str, Any], model: str, notes: list[str]) -> Transcr
     broke = row.get("failureReason") == _ERROR or ("failureReason" not in row and not response.get("output") and error)
     lines = plain_text(error).strip().splitlines()
     latency = number(row.get("latencyMs"))
-    usage = usage_from(row.get("tokenUsage") or response.get("tokenUsage"))
-    cost = number(row.get("cost"))
+    used = UsageReader()
+    told = row.get("tokenUsage") or response.get("tokenUsage")
+    costs = {} if row.get("cost") is None else {"cost": row["cost"]}
+    used.add({**(told if isinstance(told, Mapping) else {}), **costs})
     return replace(
-        transcript,
-        usage=replace(usage, cost=cost if cost is not None else usage.cost),
+        with_usage(transcript, used),
         timing=Timing(total_ms=latency),
         model=model,
         finish_reason=plain_text(response.get("finishReason")),

@@ -9,13 +9,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import is_message, plain_text, transcript_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id
 from agenteval_tui.formats.importers.suite_import import FoundTests, checked, needs_manual_work
-from agenteval_tui.formats.importers.usage_import import number, whole_number
+from agenteval_tui.formats.importers.usage_import import number, with_usage
 from agenteval_tui.formats.stream.json_reader import skipped_by
 from agenteval_tui.formats.stream.json_stream import UnreadableFile
 from agenteval_tui.formats.stream.small_document import read_document
@@ -24,7 +25,7 @@ from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.grading.grade import foreign_result, unreadable_result
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.suites.datasets import PROMPT_COLUMNS
-from agenteval_tui.transcripts.model import RunError, Timing, Usage
+from agenteval_tui.transcripts.model import RunError, Timing
 
 NAME = "pydantic-evals"
 _OF_RUNS = ("task_duration", "total_duration", "output", "assertions", "scores", "error_message")
@@ -80,16 +81,12 @@ def _recording(case: Mapping[str, Any], field: str) -> Recording:
     duration = number(case.get("task_duration"))
     metrics = case["metrics"] if isinstance(case.get("metrics"), Mapping) else {}
     error = plain_text(case.get("error_message")).strip()
-    usage = Usage(
-        input_tokens=whole_number(metrics.get("input_tokens")),
-        output_tokens=whole_number(metrics.get("output_tokens")),
-        cost=number(metrics.get("cost")),
-    )
+    used = UsageReader()
+    used.add(metrics)
     trace = plain_text(case.get("error_stacktrace")).strip()
     transcript = replace(
-        transcript,
+        with_usage(transcript, used),
         timing=Timing(total_ms=None if duration is None else duration * 1000),
-        usage=transcript.usage if usage == Usage() else usage,
         final_output=transcript.final_output or plain_text(answered),
         error=RunError.told(NAME, error[:_LONGEST] or "the task broke") if error or field == "failures" else None,
         log=trace[:_LONGEST],

@@ -8,11 +8,12 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.message_formats import transcript_of
 from agenteval_tui.formats.importers.recording import Recording, as_id, first_user_text
-from agenteval_tui.formats.importers.usage_import import moment_ms
-from agenteval_tui.transcripts.model import RunError, Usage
+from agenteval_tui.formats.importers.usage_import import moment_ms, with_usage
+from agenteval_tui.transcripts.model import RunError
 
 _TITLE = 80
 
@@ -26,7 +27,7 @@ class Session(Struct):
     model: str = ""
     system: Any = None
     messages: list[dict[str, Any]] = field(default_factory=list)
-    usage: Usage | None = None
+    usage: UsageReader | None = None
     error: str = ""
     began: float | None = None
     ended: float | None = None
@@ -52,10 +53,11 @@ def session_recording(session: Session, source: Sequence[tuple[str, Any]] = (), 
     transcript = replace(
         transcript,
         model=transcript.model or session.model,
-        usage=transcript.usage if session.usage is None else session.usage,
         timing=replace(transcript.timing, total_ms=total),
         error=RunError.told(session.agent or "session", session.error[:20_000]) if session.error else None,
     )
+    if session.usage is not None:
+        transcript = with_usage(transcript, session.usage)
     asked = first_user_text(transcript)
     return Recording(
         test_id=as_id(session.id or "session"),

@@ -11,11 +11,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.formats.importers.format import Format, run_per_value
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text
 from agenteval_tui.formats.importers.recording import Recording, first_user_text
 from agenteval_tui.formats.importers.session_log import Session, session_recording
-from agenteval_tui.formats.importers.usage_import import usage_from
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult
 
@@ -43,7 +43,8 @@ def _recording(value: Mapping[str, Any]) -> Recording:
     stats = info.get("model_stats")
     if isinstance(stats, Mapping):
         spent = {"input_tokens": stats.get("tokens_sent"), "output_tokens": stats.get("tokens_received")}
-        session.usage = usage_from({**spent, "cost": stats.get("instance_cost")})
+        session.usage = UsageReader()
+        session.usage.add({**spent, "cost": stats.get("instance_cost")})
     found = session_recording(session)
     submission = plain_text(info.get("submission"))
     transcript = replace(found.transcript, finish_reason=plain_text(info.get("exit_status")))

@@ -10,13 +10,14 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.agenteval_run import KEY, is_ours, restore_or_note, without_own_fields
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_actions
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import plain_text, transcript_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
-from agenteval_tui.formats.importers.usage_import import moment_ms, number, usage_from
+from agenteval_tui.formats.importers.usage_import import moment_ms, number
 from agenteval_tui.formats.stream.json_reader import skipped_by
 from agenteval_tui.formats.stream.json_stream import NOT_UTF8, UnreadableFile
 from agenteval_tui.formats.stream.sniff import sniff
@@ -200,10 +201,11 @@ def _recording(value: Any, known: _Known) -> Recording:
     notes: list[str] = []
     transcript = transcript_of(messages, notes=notes)
     costs = (("assistant", "agent_cost"), ("user", "user_cost"))
-    used = {role: Usage(cost=number(value.get(key))) for role, key in costs}
+    read = {role: UsageReader() for role, _ in costs}
     for message in messages:
-        if isinstance(message, Mapping) and message.get("role") in used:
-            used[message["role"]] += replace(usage_from(message.get("usage")), cost=None)
+        if isinstance(message, Mapping) and message.get("role") in read:
+            read[message["role"]].add(message.get("usage"))
+    used = {role: replace(read[role].total, cost=read[role].cost(value, key)) for role, key in costs}
     duration = number(value.get("duration"))
     if used["user"] != Usage():  # it was a model, and is known as one
         simulated = (replace(one, simulated=True) if one.role == "user" else one for one in transcript.messages)
@@ -213,6 +215,7 @@ def _recording(value: Any, known: _Known) -> Recording:
         transcript,
         usage=used["assistant"],
         user_usage=used["user"],
+        notes=(*transcript.notes, *dict.fromkeys(note for one in read.values() for note in one.notes)),
         model=agent,
         finish_reason=reason,
         timing=Timing(total_ms=None if duration is None else duration * 1000),

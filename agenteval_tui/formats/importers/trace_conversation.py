@@ -12,14 +12,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.message_formats import as_list, is_message, plain_text, transcript_of
 from agenteval_tui.formats.importers.openai_responses import answer_messages
+from agenteval_tui.formats.importers.usage_import import with_usage
 from agenteval_tui.transcripts.codec import to_openai_messages
-from agenteval_tui.transcripts.model import RunError, Step, ToolCall, Transcript, Usage
+from agenteval_tui.transcripts.model import RunError, Step, ToolCall, Transcript
 
 Kind = Literal["model", "tool", "agent", "other"]
 _TEXTS = ("input", "question", "prompt", "query", "q", "output", "answer", "a", "response", "result", "text", "content")
@@ -29,7 +31,7 @@ _ROLE = re.compile(r"^(system|developer|user|assistant|tool): ", re.MULTILINE)
 
 class Span(Struct, frozen=True):
     """A part of a trace. `started`, `ended`: milliseconds since 1970. `asked` and `answered` are as the tool recorded
-    them: of a model messages in any dialect, a whole request or reply, or a text."""
+    them: of a model messages in any dialect, a whole request or reply, or a text. So is its `usage`."""
 
     id: str
     kind: Kind
@@ -41,7 +43,7 @@ class Span(Struct, frozen=True):
     answered: Any = None
     call_id: str = ""
     model: str = ""
-    usage: Usage = field(default_factory=Usage)
+    usage: Any = None
     error: str = ""
 
 
@@ -64,13 +66,12 @@ def conversation_of(spans: Sequence[Span], source: str, notes: list[str]) -> Tra
     began = min((span.started for span in spans if span.started is not None), default=None)
     ended = max((span.ended for span in spans if span.ended is not None), default=None)
     steps = [_step(span, began) for span in (*models, *tools) if began is not None and span.started is not None]
-    usage = Usage()
+    used = UsageReader()
     for span in models:
-        usage += span.usage
+        used.add(span.usage)
     failed = root.error if root is not None else ""
     return replace(
-        transcript,
-        usage=usage if usage != Usage() else transcript.usage,
+        with_usage(transcript, used),
         model=transcript.model or next((span.model for span in reversed(models) if span.model), ""),
         timing=replace(
             transcript.timing,
