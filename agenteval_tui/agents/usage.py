@@ -30,7 +30,9 @@ class UsageSum:
         self._known += usage
         self._inputs += usage.input_tokens is not None
         self._outputs += usage.output_tokens is not None
-        self._uncounted = self._uncounted or (usage.total_tokens is None and usage.cost is None)
+        self._uncounted = self._uncounted or (
+            usage.cost is None and usage.input_tokens is None and usage.output_tokens is None
+        )
 
     @property
     def total(self) -> Usage:

@@ -23,10 +23,7 @@ _ENDED = "status IN ('passed', 'failed', 'needs_review', 'skipped')"
 # Replies count where they were asked for this run (what was known already cost nothing), and of a server that counts
 # its tokens: a function or a model on this machine costs time only.
 _FIGURES = (
-    " SELECT {key}, r.agent, r.variation, r.duration_ms,"
-    " CASE WHEN r.input_tokens IS NULL AND r.output_tokens IS NULL THEN NULL"
-    "  ELSE coalesce(r.input_tokens, 0) + coalesce(r.output_tokens, 0) END, r.cost,"
-    " {judges}, {users}"
+    " SELECT {key}, r.agent, r.variation, r.duration_ms, r.input_tokens + r.output_tokens, r.cost, {judges}, {users}"
 )
 _REPLIES = (
     "(SELECT json_array(count(*), sum(coalesce(p.input_tokens, 0) + coalesce(p.output_tokens, 0)), sum(p.cost),"

@@ -163,10 +163,8 @@ class ExecutionRow(Struct, frozen=True):
 
 
 def tokens_in_all(input_tokens: int | None, output_tokens: int | None) -> float | None:
-    """Input and output together; None: not measured."""
-    if input_tokens is None and output_tokens is None:
-        return None
-    return float((input_tokens or 0) + (output_tokens or 0))
+    """Input and output together; None: not measured, or only one side of them."""
+    return None if input_tokens is None or output_tokens is None else float(input_tokens + output_tokens)
 
 
 class RunRow(Struct, frozen=True):

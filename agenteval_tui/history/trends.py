@@ -34,7 +34,7 @@ ENDED = "r.status IN ('passed', 'failed', 'error', 'needs_review') AND r.superse
 _RUNS = "runs r INDEXED BY runs_over_time"
 _VALUES: dict[Measure, str] = {
     "latency": "r.duration_ms",
-    "tokens": "coalesce(r.input_tokens, 0) + coalesce(r.output_tokens, 0)",
+    "tokens": "r.input_tokens + r.output_tokens",
     "cost": "r.cost",
     "steps": "r.steps",
     "score": "r.score",
@@ -42,7 +42,7 @@ _VALUES: dict[Measure, str] = {
 # An answer that was known before took no time and no money.
 _MEASURED: dict[Measure, str] = {
     "latency": "NOT r.cached AND r.duration_ms IS NOT NULL",
-    "tokens": "NOT r.cached AND (r.input_tokens IS NOT NULL OR r.output_tokens IS NOT NULL)",
+    "tokens": "NOT r.cached AND r.input_tokens IS NOT NULL AND r.output_tokens IS NOT NULL",
     "cost": "NOT r.cached AND r.cost IS NOT NULL",
     "steps": "r.steps IS NOT NULL",
     "score": "r.score IS NOT NULL",

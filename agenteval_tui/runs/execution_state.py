@@ -145,7 +145,7 @@ class ExecutionTotals:
     def used(self, others: Usage) -> Spending:
         """What ended runs have used, and all judges and simulated users (`others`)."""
         tokens_in, tokens_out, cost = self._spent
-        return Spending((cost or 0.0) + (others.cost or 0.0), tokens_in + tokens_out + (others.total_tokens or 0))
+        return Spending((cost or 0.0) + (others.cost or 0.0), tokens_in + tokens_out + others.counted_tokens)
 
     def figures(
         self,
@@ -178,9 +178,9 @@ class ExecutionTotals:
             limit,
             paused,
             self.skipped,
-            judged.total_tokens or 0,
+            judged.counted_tokens,
             judged.cost,
-            played.total_tokens or 0,
+            played.counted_tokens,
             played.cost,
         )
 
@@ -241,7 +241,7 @@ class ExecutionState(Struct):
         if self.plan.limits.cost is not None and (self.totals.unpriced or others.unpriced):
             return "the limit on cost can't be kept, so no more runs started"
         spent = [attempts.spent for attempts in self.in_flight.values() if not attempts.handed_to_store]
-        in_flight = [Spending(one.cost or 0.0, one.total_tokens or 0) for one in spent]
+        in_flight = [Spending(one.cost or 0.0, one.counted_tokens) for one in spent]
         used = self.totals.used(others)
         limit = self.budget.holds_up(used, self.totals.paid, in_flight, time.monotonic() - self.began)
         return f"{limit} was reached" if limit else ""

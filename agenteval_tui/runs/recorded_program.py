@@ -624,7 +624,7 @@ def replay_price(tape: Cassette, cost: Cost) -> ReplayPrice:
         if request is None:
             continue
         reply = read_reply(one.question, one.answer)
-        used = reply.usage.total_tokens or 0
+        used = reply.usage.counted_tokens
         requests, tokens = requests + 1, tokens + used
         took = cost(reply.model or request.model, reply.usage) if used else None
         dollars = None if took is None or dollars is None else dollars + took

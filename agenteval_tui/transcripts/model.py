@@ -130,9 +130,12 @@ class Usage(Struct, frozen=True):
 
     @property
     def total_tokens(self) -> int | None:
-        """Input and output tokens together; None when neither was measured."""
-        if self.input_tokens is None and self.output_tokens is None:
-            return None
+        """Input and output tokens together; None unless both were measured: one side is not the whole."""
+        return None if self.input_tokens is None or self.output_tokens is None else self.counted_tokens
+
+    @property
+    def counted_tokens(self) -> int:
+        """The input and output tokens that were measured: at least so many were used."""
         return (self.input_tokens or 0) + (self.output_tokens or 0)
 
     def __add__(self, other: Usage) -> Usage:
@@ -150,12 +153,12 @@ class Usage(Struct, frozen=True):
     @property
     def unpriced(self) -> bool:
         """Whether tokens were used whose cost is not known, or not known of all of them."""
-        return self.cost is None and bool(self.total_tokens)
+        return self.cost is None and bool(self.counted_tokens)
 
     def _leaves_unpriced(self, other: Usage) -> bool:
         """Whether this has tokens that the cost of the other is not for. A cost without input tokens is told of a
         request whose input tokens came before."""
-        return self.unpriced and bool(other.total_tokens) and (other.cost is None or other.input_tokens is not None)
+        return self.unpriced and bool(other.counted_tokens) and (other.cost is None or other.input_tokens is not None)
 
 
 def _sum(one: _Number | None, other: _Number | None) -> _Number | None:

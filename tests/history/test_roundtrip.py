@@ -73,7 +73,7 @@ calls = st.builds(
     message=st.none() | st.integers(0, 9),
     malformed=st.booleans(),
 )
-usages = st.builds(Usage, counts, counts, counts, counts, st.none() | st.floats(0, 100))
+usages = st.builds(Usage, counts, counts, counts, counts, st.none() | st.floats(0, 100), counts, counts)
 transcripts = st.builds(
     Transcript,
     messages=st.lists(messages, max_size=5).map(tuple),
@@ -275,7 +275,7 @@ def test_every_field_of_the_models_is_packed() -> None:
         ],
     }
     numbers = {cls.__name__: len(fields(cls)) for cls in (Timing, Step, Usage, RunError, Attachment)}
-    assert numbers == {"Timing": 3, "Step": 4, "Usage": 5, "RunError": 5, "Attachment": 7}
+    assert numbers == {"Timing": 3, "Step": 4, "Usage": 7, "RunError": 5, "Attachment": 7}
     numbers = {cls.__name__: len(fields(cls)) for cls in (CriterionResult, MetricResult, Evidence, Span)}
     assert numbers == {"CriterionResult": 16, "MetricResult": 10, "Evidence": 10, "Span": 5}
 

@@ -48,6 +48,8 @@ _READ = {
     "prompt_details.cache_read": _EITHER,  # OpenInference
     "cache_read_tokens": _EITHER,
     "cache_read": _EITHER,
+    "completion_details.cache_read_input_tokens": _EITHER,  # promptfoo
+    "prompt_cached_tokens": _EITHER,  # Braintrust
     "details.cached_tokens": _EITHER,
     "details.cache_read_tokens": _EITHER,
     "details.cache_read_input_tokens": _EITHER,
@@ -71,6 +73,8 @@ _WRITTEN = {
     "prompt_details.cache_write": _EITHER,
     "cache_creation_tokens": _EITHER,
     "cache_write": _EITHER,
+    "completion_details.cache_creation_input_tokens": _EITHER,
+    "prompt_cache_creation_tokens": _EITHER,
     "details.cache_write_tokens": _EITHER,
     "details.cache_creation_input_tokens": _EITHER,
     "cache_creation": _EITHER,
@@ -104,6 +108,7 @@ _REASONING = {
     "output_token_details.reasoning_tokens": _EITHER,
     "output_token_details.reasoning": _EITHER,
     "details.reasoning_tokens": _EITHER,
+    "completion_reasoning_tokens": _EITHER,
     "reasoning_output_tokens": _EITHER,
     "output_reasoning_tokens": _EITHER,
     "reasoning.output_tokens": _EITHER,
@@ -171,9 +176,11 @@ def figures_in(raw: Any) -> Any:
     short, short_within = reader.part(_WRITTEN_5M)
     long, long_within = reader.part(_WRITTEN_1H)
     reasoned, reasoned_within = reader.part(_REASONING)
-    if (short is not None or long is not None) and (written or 0) < (short or 0) + (long or 0):
+    if not written and (short or long):
         written = (short or 0) + (long or 0)  # LangChain has 0 there if it has the parts
         written_within = short_within or long_within
+    if long and written and long > written:
+        long = written
     tools = reader.first(_RESULTS_OF_TOOLS)[0] if asked_name in ("prompt_token_count", "input") else None
     total = reader.first(_TOTAL)[0]
     # Anthropic's names beside another's: a gateway or a convention counts all of them within its input.

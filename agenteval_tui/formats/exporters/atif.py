@@ -48,11 +48,13 @@ def _trajectory(run: ExportRun) -> dict[str, Any]:
 
 
 def _metrics(usage: Usage) -> dict[str, Any]:
+    written = usage.cache_write_tokens
     given = {
         "total_prompt_tokens": usage.input_tokens,
         "total_completion_tokens": usage.output_tokens,
         "total_cached_tokens": usage.cached_tokens,
         "total_cost_usd": usage.cost,
+        "extra": None if written is None else {"cache_creation_input_tokens": written},
     }
     return {key: value for key, value in given.items() if value is not None}
 

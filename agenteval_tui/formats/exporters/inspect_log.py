@@ -145,13 +145,18 @@ def _score(result: CriterionResult) -> dict[str, Any]:
 
 
 def _usage(usage: Usage) -> dict[str, Any]:
-    read = usage.cached_tokens or 0
-    asked, answered = usage.input_tokens or 0, usage.output_tokens or 0
-    found: dict[str, Any] = {
-        "input_tokens": max(0, asked - read), "output_tokens": answered, "total_tokens": asked + answered,
-    }  # fmt: skip
+    found: dict[str, Any] = {}
+    if usage.input_tokens is not None:
+        apart = (usage.cached_tokens or 0) + (usage.cache_write_tokens or 0)
+        found["input_tokens"] = max(0, usage.input_tokens - apart)
+    if usage.output_tokens is not None:
+        found["output_tokens"] = usage.output_tokens
+    if usage.total_tokens is not None:
+        found["total_tokens"] = usage.total_tokens
     if usage.cached_tokens is not None:
         found["input_tokens_cache_read"] = usage.cached_tokens
+    if usage.cache_write_tokens is not None:
+        found["input_tokens_cache_write"] = usage.cache_write_tokens
     if usage.reasoning_tokens is not None:
         found["reasoning_tokens"] = usage.reasoning_tokens
     return found

@@ -83,6 +83,7 @@ def _about_run(row: RunRow, transcript: Transcript) -> dict[str, Any]:
         "gen_ai.usage.input_tokens": usage.input_tokens,
         "gen_ai.usage.output_tokens": usage.output_tokens,
         "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
+        "gen_ai.usage.cache_creation.input_tokens": usage.cache_write_tokens,
         "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens,
         "operation.cost": usage.cost,
         "gen_ai.input.messages": _text(said[:last]),

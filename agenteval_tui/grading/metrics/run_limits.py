@@ -107,8 +107,7 @@ class Tokens(LimitMetric):
             return usage.input_tokens
         if bound == "output_max":
             return usage.output_tokens
-        # A partial sum is not a sum.
-        return None if usage.input_tokens is None or usage.output_tokens is None else usage.total_tokens
+        return usage.total_tokens
 
     def measure(self, bound: str) -> str:
         return {"max": "tokens", "input_max": "input_tokens", "output_max": "output_tokens"}[bound]
