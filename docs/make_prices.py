@@ -42,7 +42,7 @@ HEAD = """\
 # output       tokens of the answer, reasoning included
 # cached       tokens of the request that the server read from its cache (absent: as `input`)
 # cache_write  tokens of the request that the server wrote into its cache (absent: as `input`)
-# cache_write_1h  those of them that the cache keeps for an hour (absent: as `cache_write`)
+# cache_write_1h  tokens of `cache_write` that the cache keeps for an hour (absent: as `cache_write`)
 #
 # Prices age: check them with your provider before you rely on them. Higher prices for long requests, discounts for
 # batches, and fees for tools are not in here. What a server reports as its cost counts, whatever stands here.

@@ -69,7 +69,9 @@ class UsagePaths(OptionGroup):
     output: str | None = Field(default=None, description="Output tokens, those of thinking included.")
     cached: str | None = Field(default=None, description="Input tokens that came from a cache.")
     cache_write: str | None = Field(default=None, description="Input tokens that were written into a cache.")
-    cache_write_1h: str | None = Field(default=None, description="Those of them that the cache keeps for an hour.")
+    cache_write_1h: str | None = Field(
+        default=None, description="Tokens of `cache_write` that the cache keeps for an hour."
+    )
     reasoning: str | None = Field(default=None, description="Output tokens of thinking.")
     cost: str | None = Field(default=None, description="The cost in US dollars.")
 
