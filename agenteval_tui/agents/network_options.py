@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, ClassVar, Protocol, Self, TypeVar
 
 from pydantic import ConfigDict, Field, model_validator
@@ -10,6 +11,11 @@ from agenteval_tui.agents.options import AgentOptions, OptionGroup
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.entry_points import TOOLSETS
 from agenteval_tui.core.schema_rules import NAME_CHARACTERS, Rule
+
+# What people copy from a provider's page in place of the address that requests have in common.
+_REQUEST_PATH = re.compile(
+    r"/+(?:chat/+completions|completions|responses|messages|embeddings|models/[^/]+:(?:streamG|g)enerateContent)$"
+)
 
 
 class _HasKey(Protocol):
@@ -112,8 +118,8 @@ class ModelOptions(AgentOptions):
 
     @property
     def url(self) -> str:
-        """The address without a slash at its end."""
-        return self.base_url.rstrip("/")
+        """The address without a slash at its end, and without the path of a request, which is added."""
+        return _REQUEST_PATH.sub("", self.base_url.rstrip("/"))
 
     @property
     def key_env(self) -> str:

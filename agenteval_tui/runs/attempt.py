@@ -160,7 +160,12 @@ class RunAttempts:
                     self._error = replace(failed.error, message=f"{failed.error.message}; {asked}")
                 break
             self.schedule_retry(wait_s, failed)
-            await asyncio.sleep(wait_s)
+            slept_at = time.monotonic()
+            try:
+                await asyncio.sleep(wait_s)
+            finally:
+                # The wait counts towards the run's time-out. It is not time that the agent took.
+                self._began += time.monotonic() - slept_at
             self._error = None
 
     def schedule_retry(self, wait_s: float, failed: Failed) -> None:

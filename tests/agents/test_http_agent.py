@@ -422,3 +422,17 @@ async def test_results_of_no_call_are_said(run_agent: Any, results: list[Any], s
     ran, _ = await ask(run_agent, reply, answer="a", tool_calls="calls", tool_results="results")
     assert ran.transcript.error.kind == "protocol"
     assert said in ran.transcript.error.message
+
+
+@pytest.mark.parametrize("result", [False, "", 0, [], {}, True, "x"])
+@pytest.mark.parametrize("apart", [False, True])
+async def test_what_a_tool_gave_stays_what_it_is(run_agent: Any, result: Any, apart: bool) -> None:
+    call = {"id": "c", "name": "f", "arguments": {}, "output": None}
+    told = {"tool_results": [{"id": "c", "content": result}]} if apart else {}
+    reply = {"answer": "done", "calls": [call if apart else {**call, "output": result}], **told}
+    paths = {"answer": "answer", "tool_calls": "calls", **({"tool_results": "tool_results"} if apart else {})}
+    async with ScriptedServer(lambda _: Answer(body=json.dumps(reply))) as server:
+        ran = await run_agent({"kind": "http", "url": server.url, **paths})
+    made = ran.transcript.tool_calls[0]
+    text = result if isinstance(result, str) else json.dumps(result)
+    assert (made.result, made.status, made.arguments) == (text, "ok", {})

@@ -104,6 +104,44 @@ async def test_how_long_to_wait_is_passed_on(run_agent: Any, headers: dict[str, 
     assert ran.events[-1].retry_after_s == seconds
 
 
+@pytest.mark.parametrize(
+    ("status", "headers", "retry"),
+    [
+        (425, {}, True),
+        (503, {"x-should-retry": "false"}, False),
+        (429, {"x-should-retry": "False", "retry-after": "1"}, False),
+        (409, {"x-should-retry": "false"}, False),
+        (400, {"x-should-retry": "true"}, True),
+        (503, {"x-should-retry": "perhaps"}, True),
+        (400, {}, False),
+    ],
+)
+async def test_the_server_says_whether_to_try_again(
+    run_agent: Any, status: int, headers: dict[str, str], retry: bool
+) -> None:
+    ran, _ = await against(run_agent, Answer(status, "{}", headers=headers))
+    assert ran.events[-1].retry is retry
+
+
+@pytest.mark.parametrize(("kind", "path", "asked"), [
+    ("openai", "/v1/chat/completions", "/v1/chat/completions"),
+    ("openai", "/v1/chat/completions/", "/v1/chat/completions"),
+    ("openai", "/v1/responses", "/v1/chat/completions"),
+    ("openai", "/v1", "/v1/chat/completions"),
+    ("openai", "/messages/v1", "/messages/v1/chat/completions"),
+    ("anthropic", "/v1/messages", "/v1/messages"),
+    ("anthropic", "/api/messages", "/api/v1/messages"),
+    ("gemini", "/v1beta/models/m:generateContent", "/v1beta/models/m:streamGenerateContent?alt=sse"),
+])  # fmt: skip
+async def test_an_address_with_the_path_of_a_request_is_not_doubled(
+    run_agent: Any, kind: str, path: str, asked: str
+) -> None:
+    async with ScriptedServer(lambda _: Answer(400, "{}")) as server:
+        root = server.url.removesuffix("/v1")
+        await run_agent({"kind": kind, "base_url": f"{root}{path}", "model": "m"})
+    assert [request.path for request in server.requests] == [asked]
+
+
 async def test_nobody_listens(run_agent: Any) -> None:
     with socket.socket() as taken:  # bound and never listening: the port is surely closed
         taken.bind(("127.0.0.1", 0))

@@ -158,6 +158,16 @@ async def test_an_attempt_that_may_pass_is_made_again(execution: Execute, script
     assert one.view.runs[row.id].text == "partly hello"
 
 
+async def test_the_wait_before_another_attempt_is_no_time_of_the_agents(execution: Execute, scripts: Any) -> None:
+    scripts.script = failing(1, retry=True, retry_after_s=0.6)
+    one = execution(ONE)
+    await one.run()
+    row = one.store.runs_of_execution(one.engine.plan.execution_id)[0]
+    assert (row.status, row.attempts) == ("passed", 2)
+    assert row.duration_ms is not None
+    assert row.duration_ms < 600
+
+
 @pytest.mark.parametrize(("config", "attempts"), [("", 3), (", max_attempts: 5", 5), (", max_attempts: 1", 1)])
 async def test_attempts_are_limited(execution: Execute, scripts: Any, config: str, attempts: int) -> None:
     scripts.script = failing(99, retry=True)

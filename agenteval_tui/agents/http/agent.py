@@ -46,6 +46,7 @@ from agenteval_tui.agents.models.stream import (
     kind_of,
 )
 from agenteval_tui.agents.options import options_for, read_options
+from agenteval_tui.agents.think_tags import without_thinking
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
@@ -110,7 +111,7 @@ class HttpAgent:
             self._sessions.pop(request.run, None)  # a failed attempt had a different one
         made = make_request(options, request, self._sessions.get(request.run))
         wire = self._wire(options, made, request.config)
-        return wire, self._ask(options, request, made, wire)
+        return wire, without_thinking(self._ask(options, request, made, wire))
 
     async def _ask(
         self, options: HttpOptions, request: AgentRequest, made: HttpRequest, wire: HttpClient

@@ -238,6 +238,8 @@ def from_status(server: ErrorMapper, status: int, headers: Mapping[str, str], bo
     if status == 400 and not server.secure and _HTTP_TO_TLS.search(body):
         return _http_to_tls(server, words)
     kind, retry = _kind_of_status(status, body)
+    # OpenAI's and Anthropic's clients obey it, whatever the status is.
+    retry = {"true": True, "false": False}.get(headers.get("x-should-retry", "").strip().lower(), retry)
     if kind in _REFUSED:
         return _refused(server, kind, status, words, page=is_markup(body))
     wait = retry_after_s(headers) if retry else None
@@ -579,7 +581,7 @@ def _kind_of_status(status: int, body: str) -> tuple[str, bool]:
         return (kind, False) if kind else ("bad_request", False)
     if status == 408:
         return "timeout", True
-    if status == 409:
+    if status in (409, 425):  # 425: sent too early in a TLS connection
         return "server", True
     if status == 429:
         # Waiting does not help when the money is used up.

@@ -38,10 +38,10 @@ class CallPaths(OptionGroup):
 
     name: str = Field(default="name || function.name", description="The tool's name.")
     arguments: str = Field(
-        default="arguments || args || input || function.arguments",
+        default="not_null(arguments, args, input, function.arguments)",
         description="Its arguments: an object or its JSON text.",
     )
-    result: str = Field(default="result || output", description="What the tool gave.")
+    result: str = Field(default="not_null(result, output)", description="What the tool gave.")
     id: str = Field(default="id || call_id", description="The call's id.")
     error: str = _TOOL_FAILED
 
@@ -54,7 +54,7 @@ class ResultPaths(OptionGroup):
         description="The id of the call. Without an id: the oldest call of that name, or of any, without a result.",
     )
     name: str = Field(default="name || tool", description="The tool's name.")
-    result: str = Field(default="result || output || content", description="What the tool gave.")
+    result: str = Field(default="not_null(result, output, content)", description="What the tool gave.")
     error: str = _TOOL_FAILED
 
 

@@ -86,7 +86,7 @@ class AnthropicOptions(ModelOptions):
     @property
     def url(self) -> str:
         """The address as it is configured, whether with `/v1` at its end or without."""
-        return self.base_url.rstrip("/").removesuffix("/v1")
+        return super().url.removesuffix("/v1")
 
     @property
     def key_env(self) -> str:

@@ -50,7 +50,7 @@ class GeminiOptions(ModelOptions):
     @property
     def url(self) -> str:
         """The address as it is configured, whether with the version at its end or without."""
-        return self.base_url.rstrip("/").removesuffix("/v1beta").removesuffix("/v1")
+        return super().url.removesuffix("/v1beta").removesuffix("/v1")
 
     @property
     def key_env(self) -> str:

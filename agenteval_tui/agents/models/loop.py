@@ -30,6 +30,7 @@ from agenteval_tui.agents.models.message_mapping import CallIds, provider_messag
 from agenteval_tui.agents.models.stream import CallParts, Dialogue, ModelClient, ModelProtocol, end_of_turn
 from agenteval_tui.agents.network_options import ModelOptions
 from agenteval_tui.agents.options import options_for, read_options
+from agenteval_tui.agents.think_tags import without_thinking
 from agenteval_tui.agents.tools.mcp import ToolHost
 from agenteval_tui.agents.tools.toolset import Toolbox, make_toolbox
 from agenteval_tui.core.errors import AgentevalError
@@ -143,7 +144,7 @@ class ModelAgent(ABC, Generic[Options]):
                 return
             events = converse(wire, protocol.path, dialogue, toolbox, options.max_steps)
             await stack.enter_async_context(aclosing(events))
-            async for event in events:
+            async for event in without_thinking(events):
                 yield event
 
     def _client(self, options: Options, config: Mapping[str, Any] | None = None) -> ModelClient:
