@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.analysis import judge_variance
+from agenteval_tui.analysis.execution_steps import Counts, Step, step_between, step_of, varies
 from agenteval_tui.analysis.judge_variance import VarianceSplit
 from agenteval_tui.analysis.statistics import Interval, pass_rate, wilson
 from agenteval_tui.analysis.trends import TrendQuery, select_runs
@@ -28,13 +29,10 @@ _JUDGED_RUNS = 60
 Whose = Literal["agent", "judge", "both", "unknown", "nobody"]
 
 
-Step = Literal["", "regression", "improvement"]
-
-
 class Part(NamedTuple):
     """The runs of one configuration of an agent that were judged by one version of the criteria. `version` identifies
     the configuration ("": not known, then `agent` does); `criteria` identifies the version of the criteria. `last_ms`:
-    when the last run started."""
+    when the last run started. `executions`: (passed, n) of each, oldest first."""
 
     agent: str
     passed: int
@@ -42,6 +40,17 @@ class Part(NamedTuple):
     version: str = ""
     criteria: str = ""
     last_ms: int = 0
+    executions: tuple[Counts, ...] = ()
+
+    @property
+    def counts(self) -> Counts:
+        """Passed, of how many."""
+        return self.passed, self.n
+
+    @property
+    def varies(self) -> bool:
+        """Whether its runs vary by chance, and do not only step from one execution to the next."""
+        return varies(self.executions or (self.counts,))
 
 
 class VarianceComponent(Struct, frozen=True):
@@ -75,27 +84,56 @@ class VarianceComponent(Struct, frozen=True):
 
     @property
     def flaky(self) -> bool:
-        """Passed sometimes, and sometimes not: 0 < c < n of the runs of one configuration of the agent, by one version
-        of the criteria.
+        """Passed sometimes, and sometimes not, by one configuration of the agent and one version of the criteria: runs
+        of one execution differ, or executions of a single run go back and forth.
 
-        What always failed with one configuration and never with the next one has regressed, or was put right:
-        quarantine would hide that. See `step`.
+        What always failed in one execution (or with one configuration) and never in the next one has regressed, or was
+        put right: quarantine would hide that. See `step`.
         """
-        return self.by_criteria or any(0 < passed < n for passed, n in self._parts)
+        return self.by_criteria or any(part.varies for part in self._parts)
 
     @property
-    def step(self) -> Step:
-        """What is not flaky and did not always say the same: how the newest configuration does, against the one before
-        it. "" where nothing changed."""
-        decided = [part for part in self.parts if part.n]
-        if self.flaky or len(decided) < 2:
-            return ""
-        before, last = decided[-2].passed / decided[-2].n, decided[-1].passed / decided[-1].n
-        return "" if before == last else "improvement" if last > before else "regression"
+    def step(self) -> Step | None:
+        """Where it steps: between the executions of the newest configuration, else from the configuration before it to
+        that one. None where nothing changed. What is flaky may have one, too, where chance does not explain it."""
+        decided = [part for part in self._parts if part.n]
+        if not decided:
+            return None
+        step = step_of(decided[-1].executions or (decided[-1].counts,))
+        if step is not None or len(decided) < 2:
+            return step
+        return step_between(decided[-2].counts, decided[-1].counts, steady=not self.flaky)
 
     @property
-    def _parts(self) -> list[tuple[int, int]]:
-        return [(part.passed, part.n) for part in self.parts] or [(self.passed, self.n)]
+    def step_within(self) -> bool:
+        """Whether it steps although the agent's configuration and the criteria are the same."""
+        decided = [part for part in self._parts if part.n]
+        return bool(decided) and step_of(decided[-1].executions or (decided[-1].counts,)) is not None
+
+    @property
+    def quarantinable(self) -> bool:
+        """Whether a quarantine would hide nothing but chance: it is flaky, did not regress, and was not put right."""
+        if not self.flaky:
+            return False
+        step = self.step
+        if step is None:
+            return True
+        return step.kind == "improvement" and 0 < step.parts[-1][0] < step.parts[-1][1]
+
+    @property
+    def _parts(self) -> Sequence[Part]:
+        return self.parts or (Part("", self.passed, self.n),)
+
+    @property
+    def _spreads(self) -> list[Counts]:
+        """Runs that should be alike, as (passed, n): those of one part, and of what only steps each side of it."""
+        groups: list[Counts] = []
+        for part in self._parts:
+            if part.varies:
+                groups.append(part.counts)
+            else:
+                groups += [(part.passed, part.passed), (0, part.n - part.passed)]
+        return [group for group in groups if group[1]]
 
     @property
     def by_agent(self) -> tuple[tuple[str, int, int], ...]:
@@ -118,9 +156,9 @@ class VarianceComponent(Struct, frozen=True):
 
     @property
     def variance(self) -> float | None:
-        """The variance of a verdict among runs of one agent; None where no agent has two."""
-        free = sum(n - 1 for _, n in self._parts if n)
-        return sum(passed * (n - passed) / n for passed, n in self._parts if n) / free if free else None
+        """The variance of a verdict among runs of one agent that should be alike; None where no two are."""
+        free = sum(n - 1 for _, n in self._spreads)
+        return sum(passed * (n - passed) / n for passed, n in self._spreads) / free if free else None
 
     @property
     def name(self) -> str:
@@ -152,8 +190,11 @@ class VarianceReport(Struct, frozen=True):
 
     @property
     def changed(self) -> tuple[VarianceComponent, ...]:
-        """The tests that do otherwise since the agent's configuration or their criteria changed; regressions first."""
-        return tuple(sorted((test for test in self.tests if test.step), key=lambda one: one.step != "regression"))
+        """The tests that are not flaky, and step: from one execution to another, or since the agent's configuration or
+        their criteria changed. Regressions first."""
+        found = [(test.step, test) for test in self.tests if not test.flaky]
+        stepping = [(step.kind != "regression", test) for step, test in found if step is not None]
+        return tuple(test for _, test in sorted(stepping, key=lambda pair: pair[0]))
 
     def criteria_of(self, test: VarianceComponent) -> tuple[VarianceComponent, ...]:
         """The criteria of a test."""
@@ -161,15 +202,16 @@ class VarianceReport(Struct, frozen=True):
 
     def suggestions(self) -> list[VarianceComponent]:
         """What might go into quarantine: for each flaky test with enough runs its one flaky criterion, if it has only
-        one and another to go on gating with, else the whole test. What is in quarantine already is left out."""
+        one and another to go on gating with, else the whole test. What is in quarantine already is left out, and what
+        regressed or was put right: that is no chance."""
         found = []
         for test in self.flaky:
-            if test.n < ENOUGH or test.quarantine is not None:
+            if test.n < ENOUGH or test.quarantine is not None or not test.quarantinable:
                 continue
             criteria = self.criteria_of(test)
             flaky = [criterion for criterion in criteria if criterion.flaky]
             chosen = flaky[0] if len(flaky) == 1 and len(criteria) > 1 else test
-            if chosen.quarantine is None:
+            if chosen.quarantine is None and chosen.quarantinable:
                 found.append(chosen)
         return found
 
@@ -197,7 +239,7 @@ def _key(component: VarianceComponent) -> tuple[str, str, str, str]:
 
 def _worst_first(component: VarianceComponent) -> tuple[float, int, str, str]:
     # The least predictable first: nearest to a half. Among equals those that more is known of.
-    spread = sum(passed * (n - passed) / n for passed, n in component._parts if n) / component.n if component.n else 0.0
+    spread = sum(passed * (n - passed) / n for passed, n in component._spreads) / component.n if component.n else 0.0
     return -spread, -component.n, component.test_id, component.criterion
 
 
@@ -215,18 +257,21 @@ def _counted(
     for one in rows.tallies(connection, picked, [place], "setting"):
         ended.setdefault((one.test, one.variation, one.row), []).append(one)
     seen = rows.settings_seen(connection, picked)
-    criteria_of = rows.criteria_of_plans(connection, sorted({int(key.rpartition("\x1f")[2]) for key in seen}))
+    criteria_of = rows.criteria_of_plans(connection, sorted({int(key.split("\x1f")[2]) for key in seen}))
     places = rows.rows_known(connection, sorted({row for _, _, row in ended if row}))
     for (number, variation, row), every in ended.items():
         test = names[number]
         row_key, place_then = places.get(row, ("", 0))
         parts = _parts_of(
-            Part(
-                *(agent, one.passed, one.passed + one.failed + (one.errors if wanted.count_errors else 0)),
-                *(version, criteria_of.get(int(plan), ""), seen.get(one.key, 0)),
+            (
+                int(execution),
+                Part(
+                    *(agent, one.passed, one.passed + one.failed + (one.errors if wanted.count_errors else 0)),
+                    *(version, criteria_of.get(int(plan), ""), seen.get(one.key, 0)),
+                ),
             )
             for one in every
-            for agent, version, plan in (one.key.split("\x1f"),)
+            for agent, version, plan, execution in (one.key.split("\x1f"),)
         )
         tests.append(
             VarianceComponent(
@@ -249,8 +294,8 @@ def _counted(
                 *(said.name, said.criterion, n, said.passed, said.errors, said.review),
                 quarantine=held.criterion(test.suite_key, test.test_id, said.name),
                 parts=_parts_of(
-                    Part(agent, passed, passed + failed, version, str(criterion), last)
-                    for agent, version, criterion, passed, failed, last in said.by_agent
+                    (execution, Part(agent, passed, passed + failed, version, str(criterion), last))
+                    for agent, version, criterion, execution, passed, failed, last in said.by_agent
                 ),
                 row_key=row_key,
             )
@@ -286,16 +331,19 @@ def _with_split(store: Store, wanted: TrendQuery, component: VarianceComponent) 
     return replace(component, split=found, whose=whose)
 
 
-def _parts_of(listed: Iterable[Part]) -> tuple[Part, ...]:
-    """One for each configuration and version, the newest last: an agent is its configuration, whatever it is called."""
+def _parts_of(listed: Iterable[tuple[int, Part]]) -> tuple[Part, ...]:
+    """One for each configuration and version, the newest last: an agent is its configuration, whatever it is called.
+    `listed`: each with the execution (a row number) that its runs are of."""
     found: dict[tuple[str, str], Part] = {}
-    for one in sorted(listed, key=lambda part: part.last_ms):
-        key = (one.version or f"\x1f{one.agent}", one.criteria)
-        known = found.pop(key, None)
-        if known is not None:
-            one = one._replace(passed=known.passed + one.passed, n=known.n + one.n)
-        found[key] = one
-    return tuple(found.values())
+    executions: dict[tuple[str, str], dict[int, Counts]] = {}
+    for execution, part in sorted(listed, key=lambda pair: (pair[1].last_ms, pair[0])):
+        key = (part.version or f"\x1f{part.agent}", part.criteria)
+        before = found.pop(key, Part("", 0, 0))
+        counts = executions.setdefault(key, {})
+        passed, n = counts.get(execution, (0, 0))
+        counts[execution] = (passed + part.passed, n + part.n)
+        found[key] = part._replace(passed=before.passed + part.passed, n=before.n + part.n)
+    return tuple(part._replace(executions=tuple(executions[key].values())) for key, part in found.items())
 
 
 def _with_criteria(test: VarianceComponent, criteria: Sequence[VarianceComponent]) -> VarianceComponent:

@@ -21,7 +21,7 @@ from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.scope import runs_in
 
 Group = Literal["", "suite", "test", "tag", "agent", "setting"]
-"""What runs are grouped by; "": all together; setting: by agent, its configuration and their plan."""
+"""What runs are grouped by; "": all together; setting: by agent, its configuration, their plan, and the execution."""
 Measure = Literal["latency", "tokens", "cost", "steps", "score"]
 """What is measured of runs: milliseconds, tokens in and out, US dollars, tool calls, 0..1."""
 
@@ -53,10 +53,10 @@ _KEY: dict[Group, str] = {
     "test": "r.test",
     "agent": "r.agent",
     "tag": "r.plan",
-    "setting": "r.agent || char(31) || r.agent_version || char(31) || r.plan",
+    "setting": "r.agent || char(31) || r.agent_version || char(31) || r.plan || char(31) || r.execution",
 }
 # A number is compared sooner than a text that is made for it.
-_GROUPED: dict[Group, str] = {"setting": "r.plan, r.agent, r.agent_version"}
+_GROUPED: dict[Group, str] = {"setting": "r.plan, r.agent, r.agent_version, r.execution"}
 # A run as one number: its test, its dataset's row and its end (and behind it its variation, which few have). SQLite
 # gives these as one JSON text and Python counts them: less than half the time of a GROUP BY over 100,000 rows.
 _ROWS = 1 << 32
@@ -332,7 +332,8 @@ class VerdictCount(NamedTuple):
     for a person).
 
     `criterion`: the hash of the newest version that is stored, "" where none is. `by_agent`: how often it passed and
-    failed, and when last, by agent, its configuration ("": not known) and version of the criterion (its number).
+    failed, and when last, by agent, its configuration ("": not known), version of the criterion (its number) and
+    execution.
     """
 
     test: int
@@ -344,13 +345,13 @@ class VerdictCount(NamedTuple):
     failed: int
     errors: int
     review: int
-    by_agent: tuple[tuple[str, str, int, int, int, int], ...] = ()
+    by_agent: tuple[tuple[str, str, int, int, int, int, int], ...] = ()
 
 
 def verdicts(connection: sqlite3.Connection, picked: SelectedRuns) -> list[VerdictCount]:
     """How criteria did in the picked runs, by test, variation and row."""
     found: dict[tuple[int, str, int, str], list[int]] = {}
-    parts: dict[tuple[int, str, int, str], dict[tuple[str, str, int], tuple[int, int, int]]] = {}
+    parts: dict[tuple[int, str, int, str], dict[tuple[str, str, int, int], tuple[int, int, int]]] = {}
     # All results of a run as one text, by which runs are counted: half the time of sorting five times as many rows.
     said = (
         f"(SELECT json_group_array(coalesce(c.criterion, 0) || ' ' || {_END} || ' ' || c.name)"
@@ -360,11 +361,11 @@ def verdicts(connection: sqlite3.Connection, picked: SelectedRuns) -> list[Verdi
     for source, at, values in _arms(connection, picked):
         rows = connection.execute(
             f"SELECT r.test, r.variation, coalesce(r.dataset_row, 0), r.agent, r.agent_version, {said} AS said,"
-            f" max({at}), count(*) FROM {source}"
-            " GROUP BY r.test, r.agent, said, r.dataset_row, r.agent_version, r.variation",
+            f" max({at}), count(*), r.execution FROM {source}"
+            " GROUP BY r.test, r.agent, said, r.dataset_row, r.agent_version, r.variation, r.execution",
             values,
         )
-        for test, variation, row, agent, version, text, last, n in rows.fetchall():
+        for test, variation, row, agent, version, text, last, n, execution in rows.fetchall():
             results = known.get(text)
             if results is None:
                 split = (result.split(" ", 2) for result in json.loads(text))
@@ -376,9 +377,9 @@ def verdicts(connection: sqlite3.Connection, picked: SelectedRuns) -> list[Verdi
                     counts, parts[key] = found.setdefault(key, [0, 0, 0, 0, 0]), {}
                 counts[0] = max(counts[0], criterion)
                 counts[1 + end] += n
-                good, bad, before_ms = parts[key].get((agent, version, criterion), (0, 0, 0))
+                good, bad, before_ms = parts[key].get((agent, version, criterion, execution), (0, 0, 0))
                 ends = (good + n * (end == 0), bad + n * (end == 1), max(before_ms, last or 0))
-                parts[key][agent, version, criterion] = ends
+                parts[key][agent, version, criterion, execution] = ends
     hashes = dict(
         connection.execute(
             "SELECT id, hash FROM criteria WHERE id IN (SELECT value FROM json_each(?))",

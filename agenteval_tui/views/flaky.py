@@ -5,12 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
+from agenteval_tui.analysis.execution_steps import Step, StepKind
 from agenteval_tui.analysis.statistics import pass_at_k, pass_hat_k
 from agenteval_tui.analysis.variance import VarianceComponent, VarianceReport
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import percent
 from agenteval_tui.history.trends import NEWEST
+from agenteval_tui.views.comparison import p_value_text
 from agenteval_tui.views.model import Column, Paragraph, Row, Span, Table, Text, View, paragraphs, row_key, text
 from agenteval_tui.views.trends import interval_text
 
@@ -21,7 +23,12 @@ _WHOSE = {
     "unknown": "unknown: the judge was asked once about each output (`votes` asks it more often)",
     "nobody": "",
 }
+_STEPS: dict[StepKind, str] = {
+    "regression": "a regression", "improvement": "an improvement", "changed": "changed",
+}  # fmt: skip
+_SIGNS: dict[StepKind, Span] = {"regression": ("✗", "bad"), "improvement": ("✓", "good"), "changed": ("~", "warn")}
 _MOST_CHANGED = 20
+_MOST_PARTS = 5
 _K = 3
 
 
@@ -115,6 +122,8 @@ def _more(test: VarianceComponent, report: VarianceReport) -> list[str]:
         lines.append(f"by agent: {', '.join(each)}")
     if test.flaky and (whose := _whose(test, report)):
         lines.append(whose)
+    if test.flaky and (step := test.step) is not None:
+        lines.append(f"also {_STEPS[step.kind]} {_between(test)}: {step_text(step)}")
     return [*lines, f"by configuration: {_by_configuration(test)}"] if len(test.parts) > 1 else lines
 
 
@@ -126,17 +135,32 @@ def _whose(test: VarianceComponent, report: VarianceReport) -> str:
 
 
 def _changed(report: VarianceReport) -> View:
-    """The tests that are not flaky: they do otherwise since something about them is another."""
+    """The tests that are not flaky: they step from one execution to another, or with what about them is another."""
     if not (listed := report.changed):
         return ()
     lines = []
     for test in listed[:_MOST_CHANGED]:
-        sign: Span = ("✗ ", "bad") if test.step == "regression" else ("✓ ", "good")
-        lines.append(text(sign, one_line(test.name, 60), (f"  {test.step}: {_by_configuration(test)}", "dim")))
+        assert test.step is not None
+        sign, token = _SIGNS[test.step.kind]
+        told = f"  {test.step.kind} {_between(test)}: {step_text(test.step)}"
+        lines.append(text((f"{sign} ", token), one_line(test.name, 60), (told, "dim")))
     if len(listed) > _MOST_CHANGED:
         lines.append(text((f"  and {len(listed) - _MOST_CHANGED} more: --json lists all", "dim")))
-    head = "not flaky, but changed with the agent's configuration or the criteria:"
+    head = "not flaky, but changed: nothing varies on either side of the change"
     return (Paragraph(()), Paragraph(text(head)), *paragraphs(lines))
+
+
+def step_text(step: Step) -> str:
+    """`5 of 5 passed, then 0 of 5 (p = 0.0079)`."""
+    parts = [f"{passed:,} of {n:,}" for passed, n in step.parts]
+    shown = [f"{parts[0]} passed", *parts[1:_MOST_PARTS]]
+    if len(parts) > _MOST_PARTS:
+        shown.append(f"{len(parts) - _MOST_PARTS} more times by turns")
+    return f"{', then '.join(shown)} ({p_value_text(step.p_value)})"
+
+
+def _between(test: VarianceComponent) -> str:
+    return "between executions" if test.step_within else "with another configuration or other criteria"
 
 
 def _by_configuration(test: VarianceComponent) -> str:

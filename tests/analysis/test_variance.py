@@ -13,7 +13,7 @@ from trend_made import DAY, DESK, NOON, SHOP, filled
 from agenteval_tui.analysis.judge_variance import split_verdicts
 from agenteval_tui.analysis.quarantine_gate import gating
 from agenteval_tui.analysis.trends import TrendQuery
-from agenteval_tui.analysis.variance import ledger
+from agenteval_tui.analysis.variance import Part, VarianceComponent, ledger
 from agenteval_tui.formats.documents.flaky import flaky_document
 from agenteval_tui.formats.documents.registry import schema
 from agenteval_tui.grading.compile import compile_criterion
@@ -27,6 +27,8 @@ from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_to_dict
 from agenteval_tui.transcripts.model import Message, Transcript
+from agenteval_tui.views.flaky import flaky_view
+from agenteval_tui.views.terminal import plain_text
 
 NOW = NOON + 3_600_000
 ALL = TrendQuery(None, NOW)
@@ -152,6 +154,81 @@ def test_what_changed_with_the_agent_or_the_criterion_is_not_flaky(tmp_path: Pat
         "regressed": "nobody", "mended": "nobody", "flaky": "agent", "both": "agent",
     }  # fmt: skip
     assert not any(one.flaky for one in (*found.criteria_of(by_id["regressed"]), *found.criteria_of(by_id["mended"])))
+
+
+def stepping(store: Store, histories: dict[str, list[str]]) -> None:
+    """Tests with the outcomes of their runs (P, F) by execution, all by one configuration and one criterion."""
+    one = CriterionSpec("good", "TextResponse", {"metrics": [{"type": "TextMatch", "contains": "a"}]})
+    for number in range(max(map(len, histories.values()))):
+        uid, runs = f"STEP-{number}", []
+        for test, executions in histories.items():
+            for letter in executions[number] if number < len(executions) else "":
+                planned = PlannedRun(
+                    *(f"{uid}-{len(runs)}", uid, len(runs), "/suites/s.suite.yaml", "Steps", test, test),
+                    prompt="please", agent="a", agent_version="v", criteria=(one.hash,), specs=(spec_to_dict(one),),
+                )  # fmt: skip
+                outcome = Outcome.PASSED if letter == "P" else Outcome.FAILED
+                result = CriterionResult("good", outcome, float(letter == "P"), criterion_hash=one.hash)
+                at_ms = NOON + number * 10_000 + len(runs)
+                ended = RunEnded(planned.id, str(outcome), 1.0, at_ms, 1.0, 1, Transcript(()), (result,))
+                runs.append((planned, ended))
+        record = ExecutionRecord(uid, uid, "run", "s", ("/suites/s.suite.yaml",), NOON + number * 10_000)
+        store.import_runs(record, iter(runs))
+
+
+HISTORIES = {
+    "regressed": ["PPPPP", "FFFFF"],
+    "fixed": ["FFFFF", "PPPPP"],
+    "turns": ["PPPPP", "FFFFF", "PPPPP"],
+    "flaky": ["PFPPF", "PPFPP"],
+    "mixed": ["PPPPP", "PFFFF"],
+    "was-flaky": ["PFPPFPPFPP", "FFFFFFFFFF"],
+    "fixed-but-flaky": ["FFFFFFFFFF", "PPPFPPPPPP"],
+}
+
+
+def test_a_step_between_executions_is_neither_flaky_nor_a_reason_to_quarantine(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "h.db") as store:
+        stepping(store, HISTORIES)
+        found = ledger(store, ALL, NOW)
+    steps = {test.test_id: test.step.kind for test in found.tests if test.step is not None}
+    assert steps == {
+        "regressed": "regression", "fixed": "improvement", "turns": "changed", "mixed": "regression",
+        "was-flaky": "regression", "fixed-but-flaky": "improvement",
+    }  # fmt: skip
+    assert {test.test_id for test in found.flaky} == {"flaky", "mixed", "was-flaky", "fixed-but-flaky"}
+    assert {test.test_id for test in found.changed} == {"regressed", "turns", "fixed"}
+    assert found.changed[0].test_id == "regressed"
+    # A quarantine would hide what regressed, also where runs vary besides.
+    assert {one.test_id for one in found.suggestions()} == {"flaky", "fixed-but-flaky"}
+    for test in found.tests:
+        (criterion,) = found.criteria_of(test)
+        assert criterion.flaky is test.flaky
+        assert (criterion.step is None) is (test.step is None)
+        assert test.whose == ("agent" if test.flaky else "nobody"), "what steps is nobody's chance"
+    regressed = next(test for test in found.tests if test.test_id == "regressed")
+    assert regressed.variance == 0
+    lines = plain_text(flaky_view(found, "all"))
+    assert "regression between executions: 5 of 5 passed, then 0 of 5 (p = 0.0079)" in lines
+    assert "improvement between executions: 0 of 5 passed, then 5 of 5 (p = 0.0079)" in lines
+    assert "changed between executions: 5 of 5 passed, then 0 of 5, then 5 of 5 (p < 0.001)" in lines
+    assert "also a regression between executions: 5 of 5 passed, then 1 of 5 (p = 0.048)" in lines
+    document = flaky_document(found, found.tests, found.suggestions())
+    Draft202012Validator(schema("flaky")).validate(msgspec.json.decode(msgspec.json.encode(document)))
+    (told,) = (test for test in document.tests if test.test == "regressed")
+    assert (told.flaky, told.step, told.step_counts) == (False, "regression", ((5, 5), (0, 5)))
+    assert told.step_p_value == pytest.approx(2 / 252)
+    assert told.by_configuration[0].executions == ((5, 5), (0, 5))
+
+
+def test_a_step_with_the_configuration_is_told_beside_runs_that_vary(tmp_path: Path) -> None:
+    steady, varying = Part("a", 10, 10, "v1", "c", 1, ((10, 10),)), Part("a", 3, 10, "v2", "c", 2, ((3, 10),))
+    component = VarianceComponent("/s", "S", "t", "t", "", 0, "", "", 20, 13, 0, 0, parts=(steady, varying))
+    assert component.flaky
+    assert component.step is not None
+    assert (component.step.kind, component.step.parts) == ("regression", ((10, 10), (3, 10)))
+    assert not component.quarantinable
+    assert not component.step_within
 
 
 # A judge

@@ -52,10 +52,11 @@ def command(
     """List the flaky tests of the suites at PATH (default: this project's), least predictable first.
 
     A test is flaky when some of its runs passed and others did not, with the same configuration of the agent and the
-    same version of the criteria. A test that passes with one configuration and fails with the next is not flaky but
-    changed, and is listed separately. For each flaky test you see how often it passed, Wilson's 95 % interval, pass@3
-    and pass^3, its flaky criteria, and the source: the agent, whose outputs differ, or the judge, which gives one
-    output different verdicts. FILE::TEST is one test of a suite.
+    same version of the criteria. A test that always passes in one execution, or with one configuration, and always
+    fails in the next is not flaky but changed: it is listed separately with a p-value, and not suggested for
+    quarantine. For each flaky test you see how often it passed, Wilson's 95 % interval, pass@3 and pass^3, its flaky
+    criteria, and the source: the agent, whose outputs differ, or the judge, which gives one output different verdicts.
+    FILE::TEST is one test of a suite.
     """
 
     if until_ms is not None and not quarantine:

@@ -29,6 +29,9 @@ class ConfigurationPasses(Document, frozen=True, kw_only=True):
     criteria: str
     passed: Count
     n: Count
+    executions: Annotated[
+        tuple[tuple[Count, Count], ...], Meta(description="passed, and of how many, by execution; oldest first")
+    ]
 
 
 class Variance(Document, frozen=True, kw_only=True):
@@ -50,14 +53,25 @@ class Variance(Document, frozen=True, kw_only=True):
     pass_at_k: dict[str, Share]
     pass_hat_k: dict[str, Share]
     flaky: Annotated[
-        bool, Meta(description="passed sometimes, and sometimes not, with one agent and one version of criteria")
+        bool,
+        Meta(
+            description="passed sometimes, and sometimes not, with one agent and one version of criteria, and does not"
+            " only step"
+        ),
     ]
     by_agent: Annotated[tuple[AgentPasses, ...], Meta(description="of several agents; else empty")]
     step: Annotated[
-        Literal["regression", "improvement", None],
+        Literal["regression", "improvement", "changed", None],
         Meta(
-            description="not flaky: the newest configuration of the agent, or version of the criteria, does otherwise"
+            description="it steps from one execution to another, or with the agent's configuration or the criteria;"
+            " changed: it passes and fails by turns, each time in all runs of an execution"
         ),
+    ]
+    step_counts: Annotated[
+        tuple[tuple[Count, Count], ...], Meta(description="passed, and of how many, on each side of the step")
+    ]
+    step_p_value: Annotated[
+        Share | None, Meta(description="how often executions differ as sharply if all runs pass by the same chance")
     ]
     by_configuration: Annotated[
         tuple[ConfigurationPasses, ...],
@@ -103,7 +117,7 @@ class FlakyTests(Document, frozen=True, kw_only=True):
     tests: Annotated[tuple[TestVariance, ...], Meta(description="least predictable first")]
     changed: Annotated[
         tuple[Variance, ...] | UnsetType,
-        Meta(description="not flaky: they do otherwise since the agent's configuration, or the criteria, are others"),
+        Meta(description="not flaky: they step between executions, or with the agent's configuration or the criteria"),
     ] = UNSET
     suggested: Annotated[tuple[SuggestedQuarantine, ...], Meta(description="what might go into quarantine")]
 
@@ -132,7 +146,7 @@ def flaky_document(
 
 def _variance(one: VarianceComponent) -> dict[str, Any]:
     ks = [k for k in KS if k <= one.n]
-    split = one.split
+    split, step = one.split, one.step
     return {
         "suite": one.suite,
         "file": one.suite_key,
@@ -151,7 +165,9 @@ def _variance(one: VarianceComponent) -> dict[str, Any]:
         "pass_hat_k": {str(k): pass_hat_k(one.passed, one.n, k) for k in ks},
         "flaky": one.flaky,
         "by_agent": tuple(AgentPasses(agent=agent, passed=passed, n=n) for agent, passed, n in one.by_agent),
-        "step": one.step or None,
+        "step": None if step is None else step.kind,
+        "step_counts": () if step is None else step.parts,
+        "step_p_value": None if step is None else step.p_value,
         "by_configuration": tuple(
             ConfigurationPasses(
                 agent=part.agent,
@@ -159,6 +175,7 @@ def _variance(one: VarianceComponent) -> dict[str, Any]:
                 criteria=content_hash(part.criteria)[:8],
                 passed=part.passed,
                 n=part.n,
+                executions=part.executions,
             )
             for part in one.parts
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agenteval_tui.analysis.execution_steps import varies
 from agenteval_tui.history.records import TestSummary
 from agenteval_tui.tui.presenters.status_style import flaky
 
@@ -25,8 +26,16 @@ def outcome_of(summary: TestSummary | None) -> str:
 
 
 def is_flaky(summary: TestSummary | None) -> bool:
-    """Did some of its recent runs pass, and others not? Only runs that count now (`counted`) make a test flaky."""
-    return summary is not None and flaky(*recent_rate(summary))
+    """Did some of its recent runs pass, and others not, by chance? A step from one execution to the next is none
+    (`analysis.execution_steps`). Only runs that count now (`counted`) make a test flaky."""
+    if summary is None or not flaky(*recent_rate(summary)):
+        return False
+    statuses: dict[int, list[str]] = {}
+    executions = summary.executions or (0,) * len(summary.recent)
+    for status, counts, execution in zip(summary.recent, counted(summary), executions, strict=True):
+        if counts:
+            statuses.setdefault(execution, []).append(status)
+    return varies([_rate(listed) for listed in statuses.values()])
 
 
 def counted(summary: TestSummary) -> tuple[bool, ...]:
