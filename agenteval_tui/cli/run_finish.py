@@ -284,4 +284,5 @@ def _set_baseline(out: Output, store: Store, execution: ExecutionRow, *, success
     made = set_baseline(store, execution.id, who=current_user())
     out.line(("baseline set ", "good"), f"for {count(len(made.tests), 'test')}: execution {short_id(execution.id)}")
     if made.left_out:
-        out.line((f"{count(len(made.left_out), 'test')} had only errors and kept their old baseline", "warn"))
+        kept = f"{count(len(made.left_out), 'test')} without a run that has a verdict"
+        out.line((f"{kept}: the old baseline stays", "warn"))

@@ -15,6 +15,7 @@ from agenteval_tui.core.numbers import percent
 from agenteval_tui.formats.documents.notification import ExecutionEnded
 from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.runs.trust_check import check_sending
+from agenteval_tui.views.execution import without_verdict_text
 
 _SECONDS = 10.0
 _INTERRUPTED = 130
@@ -47,7 +48,8 @@ def end_text(row: ExecutionRow, pass_rate: float | None, code: int) -> str:
     """`Orders: did not pass (1 passed, 1 failed, 0 in error, 50 % passed)`. `code`: that of `agenteval run`."""
     rate = f", {percent(pass_rate)} passed" if pass_rate is not None else ""
     how = "passed" if code == 0 else row.status if code == _INTERRUPTED else "did not pass"
-    figures = f"{row.passed} passed, {row.failed} failed, {row.errors} in error{rate}"
+    others = f", {said}" if (said := without_verdict_text(row)) else ""
+    figures = f"{row.passed} passed, {row.failed} failed, {row.errors} in error{others}{rate}"
     return f"{one_line(row.title, 200)}: {how} ({figures})"
 
 

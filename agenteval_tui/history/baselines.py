@@ -54,7 +54,7 @@ class Baseline(Struct, frozen=True):
 
 
 class BaselineSet(Struct, frozen=True):
-    """What setting did: the tests that have it now, and those left out because all their runs ended in errors."""
+    """What setting did: the tests that have it now, and those left out because none of their runs has a verdict."""
 
     tests: tuple[TestKey, ...]
     left_out: tuple[TestKey, ...] = ()

@@ -157,7 +157,11 @@ def _stamp() -> int:
 
 def _end_text(row: ExecutionRow) -> str:
     """How an execution ended, in a sentence."""
-    bad = [f"{n} {word}" for n, word in ((row.failed, "failed"), (row.errors, "errors")) if n]
+    counts = (
+        (row.failed, "failed"), (row.errors, "errors"), (row.needs_review, "to be reviewed"),
+        (row.runs - row.ended, "not run"),
+    )  # fmt: skip
+    bad = [f"{n} {word}" for n, word in counts if n > 0]
     beside = f", {', '.join(bad)}" if bad else ""
     title = one_line(row.title or f"execution {short_id(row.id)}", NAME)
     return f"{title} {row.status}: {row.passed} of {row.runs} passed{beside}."

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import short_id
@@ -26,10 +28,7 @@ def ends_text(row: ExecutionRow) -> Text:
         (row.passed, "passed", "good"),
         (row.failed, "failed", "bad"),
         (row.errors, "in error", "broken"),
-        (row.needs_review, "to be reviewed", "warn"),
-        (row.skipped, "not graded" if row.kind == "import" else "not needed", "dim"),
-        (row.cancelled, "cancelled", "dim"),
-        (row.runs - row.ended, "not run yet" if row.status == "running" else "not run", "warn"),
+        *_without_verdict(row),
     )
     parts: list[str | Span] = []
     for number, word, token in ends:
@@ -37,6 +36,20 @@ def ends_text(row: ExecutionRow) -> Text:
             parts += [", "] if parts else []
             parts.append((f"{number:,} {word}", token))
     return text(*parts or ["nothing ran"])
+
+
+def without_verdict_text(row: ExecutionRow) -> str:
+    """`3 to be reviewed, 6 not run`: the runs that neither have a verdict nor are in error, in the same words; ""."""
+    return ", ".join(f"{number:,} {word}" for number, word, _ in _without_verdict(row) if number > 0)
+
+
+def _without_verdict(row: ExecutionRow) -> tuple[tuple[int, str, str], ...]:
+    return (
+        (row.needs_review, "to be reviewed", "warn"),
+        (row.skipped, "not graded" if row.kind == "import" else "not needed", "dim"),
+        (row.cancelled, "cancelled", "dim"),
+        (row.runs - row.ended, "not run yet" if row.status == "running" else "not run", "warn"),
+    )
 
 
 def took_ms(row: ExecutionRow) -> int | None:
@@ -138,8 +151,9 @@ def rate_view(row: ExecutionRow, overall: Mapping[str, Any], retries: int = 0) -
         lines.append(text((f"{row.status}: ", "warn"), one_line(row.message or "no reason given", 400)))
     if (rate := overall["pass_rate"]) is not None:
         low, high = numbers.percent_interval(*overall["interval"])
-        broken = f"; {overall['errors']:,} in error" if overall["errors"] else ""
-        said = f"pass rate {numbers.percent(rate)} of {numbers.count(overall['n'], 'run')}{broken}"
+        beside = [f"{overall['errors']:,} in error"] if overall["errors"] else []
+        beside += [said] if (said := without_verdict_text(replace(row, skipped=0, runs=row.runs - row.skipped))) else []
+        said = "; ".join([f"pass rate {numbers.percent(rate)} of {numbers.count(overall['n'], 'run')}", *beside])
         lines.append(text(said, (f"  (95 % interval by test: {low} % to {high} %)", "dim")))
     if row.skipped:
         lines.append(text((f"early stop: {numbers.count(row.skipped, 'run')} saved, their tests were decided", "dim")))

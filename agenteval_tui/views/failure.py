@@ -22,6 +22,13 @@ REASONS = 3  # that are told apart
 MOST_TESTS = 50  # failed tests of which the clearest failure is looked for
 _VALUE = 200  # characters of a value
 
+_WITHOUT_REASON = {
+    "needs_review": "it waits for a person",
+    "skipped": "it was not needed",
+    "cancelled": "it was cancelled",
+    "queued": "it never started",
+}
+
 T = TypeVar("T")
 
 
@@ -88,8 +95,8 @@ def failures(runs: Sequence[RunRow], results_of: Callable[[str], Sequence[Criter
 
 
 def reason_of(run: RunRow) -> str:
-    """Why a run did not pass, as it was said when it ended."""
-    return run.why or run.error_message or run.status
+    """Why a run did not pass, as it was said when it ended; where nothing was said, what its status means."""
+    return run.why or run.error_message or _WITHOUT_REASON.get(run.status, run.status)
 
 
 def reasons_text(runs: Sequence[RunRow]) -> str:

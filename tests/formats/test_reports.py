@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from attacks import ATTACKS
 from markdown_it import MarkdownIt
+from msgspec.structs import replace
 
 from agenteval_tui.formats.exporters.github import MOST, annotation_lines, command, summary_md
 from agenteval_tui.formats.exporters.report_figures import dollars, report_figures, seconds, share
@@ -224,6 +225,20 @@ def test_an_annotation_of_several_runs_says_what_holds_for_all_of_them() -> None
     assert varied.endswith(
         "::failed (2 runs), error (1 run): late (2 of 3 runs), and 1 other reason%0Aagenteval why R0"
     )
+
+
+def test_runs_that_wait_for_a_person_are_said_as_such(store: Store) -> None:
+    keep(store, ["passed", "needs_review"])
+    execution = store.execution("EXEC-1")
+    waiting = [run for run in store.runs_of_execution("EXEC-1") if run.status == "needs_review"]
+    figures = report_figures(store, execution)
+    assert "1 run waits for a person." in figures.conclusion
+    assert "error" not in figures.conclusion
+    assert sum(test.waiting for test in figures.tests) == 1
+    assert "All" not in figures.conclusion
+    assert "The test passed." not in figures.conclusion
+    (line,) = annotation_lines([replace(run, why="") for run in waiting], lambda run: None)
+    assert "::to be reviewed: it waits for a person%0A" in line
 
 
 def test_annotations_that_nobody_would_see_are_counted(store: Store) -> None:

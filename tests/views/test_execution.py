@@ -11,6 +11,7 @@ from trend_made import NOON, filled
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.timespan import IN_FUTURE
+from agenteval_tui.formats.web_hook import end_text
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.views import terminal
@@ -110,6 +111,13 @@ def test_the_last_lines_of_an_execution(row: ExecutionRow, runs: list[RunRow]) -
     assert lines[1:] == ["early stop: 2 runs saved, their tests were decided", "1 attempt failed and was retried"]
     stopped = replace(row, status="stopped", message="")
     assert printed(rate_view(stopped, {"pass_rate": None})) == ["stopped: no reason given"]
+    # A run that waits for a person, and one that never started, are no errors.
+    waits = replace(row, runs=6, passed=2, failed=1, errors=0, needs_review=1, skipped=0, cancelled=0)
+    (line, *_) = printed(rate_view(waits, {**overall, "errors": 0}))
+    assert "; 1 to be reviewed, 2 not run  (95 %" in line
+    assert end_text(waits, 0.5, 0).endswith(
+        "(2 passed, 1 failed, 0 in error, 1 to be reviewed, 2 not run, 50 % passed)"
+    )
     assert printed(next_view(stopped)) == [
         f"agenteval resume {short_id(row.id)} --max-... runs what is missing, with a higher limit",
         f"execution {row.id}  (agenteval show {short_id(row.id)})",

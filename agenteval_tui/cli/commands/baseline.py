@@ -143,7 +143,7 @@ def _say(out: Output, made: BaselineSet, what: str) -> None:
     out.line(("baseline set ", "good"), f"for {count(len(made.tests), 'test')}: {what}")
     if made.left_out:
         names = ", ".join(one_line(test, 40) for _, test in made.left_out[:5])
-        out.line((f"only errors, so the old baseline stays: {names}", "warn"))
+        out.line((f"no run has a verdict, so the old baseline stays: {names}", "warn"))
 
 
 def _listed(invocation: Invocation, as_json: bool) -> int:

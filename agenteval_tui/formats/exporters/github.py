@@ -110,8 +110,13 @@ def _notices(
 def _statuses(runs: Sequence[RunRow]) -> str:
     """How these runs ended: `failed`, `failed (3 runs)`, `failed (2 runs), error (1 run)`."""
     if len(runs) == 1:
-        return runs[0].status
-    return ", ".join(f"{status} ({count(n, 'run')})" for status, n in Counter(run.status for run in runs).most_common())
+        return _words(runs[0].status)
+    ends = Counter(_words(run.status) for run in runs).most_common()
+    return ", ".join(f"{status} ({count(n, 'run')})" for status, n in ends)
+
+
+def _words(status: str) -> str:
+    return "to be reviewed" if status == "needs_review" else status
 
 
 def command(kind: str, message: str, *, place: Place | None = None, title: str = "") -> str:

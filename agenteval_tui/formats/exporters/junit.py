@@ -27,6 +27,7 @@ from agenteval_tui.history.records import DECIDED, ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.views.comparison import overall_text, regression_text
 from agenteval_tui.views.evidence import explanation
+from agenteval_tui.views.failure import reason_of
 from agenteval_tui.views.gates import excuse_text, verdict_text
 from agenteval_tui.views.label import label_text
 from agenteval_tui.views.quarantine import held_text
@@ -134,7 +135,7 @@ def _notes(notes: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _ending(store: Store, row: RunRow, held: GatedRuns, gates: TestGates, labels: Sequence[Label]) -> list[str]:
-    why = held.whys.get(row.id) or row.why or row.error_message or row.status
+    why = held.whys.get(row.id) or reason_of(row)
     excuse = excuse_text(row, held, gates)
     if excuse:
         why = f"{excuse}; {row.status}: {why}"

@@ -39,6 +39,9 @@ BAD = ("error", "failed", "needs_review")
 """The outcomes that a reader must see, worst first."""
 
 
+_NOT_RUN = ("cancelled", "queued", "running", "grading")
+
+
 class TestLine(Struct, frozen=True):
     """A test of the report: how many of its runs passed, of how many that were decided, and what else is known."""
 
@@ -57,13 +60,20 @@ class TestLine(Struct, frozen=True):
     quarantine: str = ""
     gate: str = ""
     """Its gate, and whether it was reached: `gate 80 % missed`; "" without one."""
+    waiting: int = 0
+    """Runs that wait for a person."""
+    not_run: int = 0
+    """Runs that were cancelled or never started."""
 
     @property
     def note(self) -> str:
         """What else a reader must know of it: `flaky, in quarantine until 2026-12-06`."""
         errors = f"{self.errors} in error" if self.errors else ""
         flaky, stopped = "flaky" * self.flaky, "stopped early" * self.stopped_early
-        return ", ".join(part for part in (self.gate, flaky, stopped, errors, self.quarantine) if part)
+        waiting = f"{self.waiting} to be reviewed" if self.waiting else ""
+        not_run = f"{self.not_run} not run" if self.not_run else ""
+        parts = (self.gate, flaky, stopped, errors, waiting, not_run, self.quarantine)
+        return ", ".join(part for part in parts if part)
 
 
 class Figure(NamedTuple):
@@ -152,7 +162,9 @@ class ReportFigures(Struct, frozen=True):
         """What the numbers say, and no more."""
         row, tests = self.execution, self.tests
         decided = [test for test in tests if test.n]
-        whole = [test for test in decided if test.passed == test.n and not test.errors]
+        whole = [
+            test for test in decided if test.passed == test.n and not (test.errors or test.waiting or test.not_run)
+        ]
         said = []
         if not decided:
             graded = row.kind != "import" or row.skipped < row.runs
@@ -167,6 +179,12 @@ class ReportFigures(Struct, frozen=True):
             said.append(f"{count(flaky, 'test')} passed in some runs and not in others.")
         if row.errors:
             said.append(f"{count(row.errors, 'run')} ended in an error, which no rate counts.")
+        if row.needs_review:
+            said.append(
+                f"{count(row.needs_review, 'run')} {'waits' if row.needs_review == 1 else 'wait'} for a person."
+            )
+        if not_run := sum(test.not_run for test in tests):
+            said.append(f"{count(not_run, 'run')} did not take place.")
         if missing := checks_not_made(self.runs):
             said.append(f"{not_made_in_runs_sentence(missing)}.")
         if self.gates.verdicts:
@@ -196,7 +214,8 @@ def tests_table(tests: Sequence[TestLine]) -> Table:
     rows = []
     for test in tests:
         whole = "passed" if test.n and test.passed == test.n else "failed" if test.n else "cancelled"
-        sign, token = OUTCOMES["error" if test.errors and not test.n else whole]
+        without = "error" if test.errors else "needs_review" if test.waiting else whole
+        sign, token = OUTCOMES[whole if test.n else without]
         cells = (
             text((sign, token), f" {test.id}"),
             text((test.name, "dim")),
@@ -233,6 +252,7 @@ def report_figures(store: Store, execution: ExecutionRow) -> ReportFigures:
     gates = gates_now(store, execution, runs, gating)
     gates_said = _gates_by_test(gates)
     notes = {(run.suite_name, run.test_id): held_text(gating.of_run(run)) for run in runs}
+    ends = Counter((run.suite_name, run.test_id, run.variation, run.row, run.row_key, run.status) for run in runs)
     found = [*_metrics(execution, runs, stats["overall"], stats["tests"], gating), *others]
     if missing := checks_not_made(runs):
         found.append(Figure("Checks that could not run", f"{missing:,}", missing, "count"))
@@ -242,7 +262,7 @@ def report_figures(store: Store, execution: ExecutionRow) -> ReportFigures:
         execution=execution,
         runs=runs,
         metrics=tuple((one.name, one.text) for one in found),
-        tests=tuple(_test(one, notes, gates_said) for one in stats["tests"]),
+        tests=tuple(_test(one, notes, gates_said, ends) for one in stats["tests"]),
         against=against,
         compared=_compared(store, execution, against, found) if against is not None else (),
         gating=gating,
@@ -380,13 +400,18 @@ def _gates_by_test(gates: TestGates) -> dict[tuple[str, str, str], str]:
 
 
 def _test(
-    one: dict[str, Any], notes: Mapping[tuple[str, str], str], gates: Mapping[tuple[str, str, str], str]
+    one: dict[str, Any],
+    notes: Mapping[tuple[str, str], str],
+    gates: Mapping[tuple[str, str, str], str],
+    ends: Mapping[tuple[str, str, str, int, str, str], int],
 ) -> TestLine:
     low, high = one["interval"]
+    which = (one["suite"], one["test"], one["variation"], one["row"], one["row_key"])
     return TestLine(
         one["id"], one["name"], one["suite"], one["passed"], one["n"], one["errors"], (low, high),
         one["latency_ms"]["p50"], one["flaky"], one["stopped_early"], notes.get((one["suite"], one["test"]), ""),
         gates.get((one["suite"], one["test"], one["variation"]), ""),
+        ends.get((*which, "needs_review"), 0), sum(ends.get((*which, status), 0) for status in _NOT_RUN),
     )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ def ask_to_set_baseline(
     def done(made: BaselineSet) -> None:
         said = f"{one_line(name, 60)} is the baseline of {count(len(made.tests), 'test')} now."
         if made.left_out:
-            said += f" {count(len(made.left_out), 'test')} had only errors and kept their old baseline."
+            said += f" {count(len(made.left_out), 'test')} without a run that has a verdict: the old baseline stays."
         screen.agenteval.say(said)
         if then is not None:
             then()
