@@ -43,6 +43,7 @@ from agenteval_tui.transcripts.model import (
     Transcript,
     last_answer,
 )
+from agenteval_tui.transcripts.possible_figures import with_possible_figures
 
 _PROMPTS = ("system", "developer")
 NOTES_KEPT = 50
@@ -163,9 +164,9 @@ class Recorder:
             case LogLine(text):
                 self._log = f"{self._log}{text}"[-LOG_KEPT:]
             case Recorded(transcript):
-                self._recorded = transcript
+                self._recorded = with_possible_figures(transcript)
             case Captured(transcript, _, answers):
-                self._captured, self._captured_answers = transcript, answers
+                self._captured, self._captured_answers = with_possible_figures(transcript), answers
             case Done(reason, model):
                 self._end_turn()
                 self._ended, self._finish = self._now, reason

@@ -5,7 +5,6 @@ What can't be so is not counted, and noted.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,8 +12,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.process.python_usage import dollars_in, figures_in, is_usage_attribute, tokens_in
 from agenteval_tui.transcripts.model import Note, Usage
-
-_SHOWN = 40
+from agenteval_tui.transcripts.possible_figures import shown_figure
 
 
 class UsageSum:
@@ -114,7 +112,7 @@ class UsageReader:
         whole."""
         notes = list(self._sum.notes)
         if self.odd:
-            listed = (f"{name} = {_shown(value)}" for name, value in list(self.odd.items())[:8])
+            listed = (f"{name} = {shown_figure(value)}" for name, value in list(self.odd.items())[:8])
             notes.append(Note("usage", ", ".join(listed)))
         if self.wrong_sums:
             notes.append(Note("usage_total", "; ".join(list(self.wrong_sums)[:4])))
@@ -135,11 +133,3 @@ def read_usage(raw: Any) -> Usage:
 def usage_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Those attributes of a span that tell of the usage: what `UsageReader` reads."""
     return {key: value for key, value in attributes.items() if is_usage_attribute(key)}
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, float) and math.isnan(value):
-        return "not a number"
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 10**30:
-        return "a number of more than 30 digits"  # to write all of them may be forbidden
-    return repr(value)[:_SHOWN]

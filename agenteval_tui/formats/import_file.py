@@ -20,6 +20,7 @@ from agenteval_tui.formats.importers.derived_criteria import DerivedGrader
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.recording import Recording, Skipped
 from agenteval_tui.formats.importers.tau2_bench import RESULTS, is_folder
+from agenteval_tui.formats.importers.usage_import import figures_left_out
 from agenteval_tui.formats.recorded_run import planned_run, run_end, storable
 from agenteval_tui.formats.stream.json_stream import NOT_UTF8
 from agenteval_tui.formats.stream.source import Source
@@ -29,6 +30,7 @@ from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.write_operations import AlreadyImportedError
 from agenteval_tui.suites.projects import project_here
+from agenteval_tui.transcripts.possible_figures import LEFT_OUT, with_possible_figures
 
 MOST_NOTES = 40
 
@@ -230,6 +232,7 @@ def _runs(
         yield planned, run_end(planned.id, one)
 
 
+_FIGURE = "a figure that can't be so was left out"
 _NO_BYTES = "of images and files their kind, size and hash are kept; the bytes stay in the file"
 
 
@@ -246,9 +249,21 @@ class _Tally:
 
     def over(self, parts: Iterable[Recording | Skipped], *, derive: bool = False) -> Iterator[Recording]:
         number = 0
-        for part in parts:
+        pending = iter(parts)
+        while True:
+            with figures_left_out() as figures:
+                part = next(pending, None)
+            if part is None:
+                return
             if isinstance(part, Recording):
                 number += 1
+                part = replace(part, transcript=with_possible_figures(part.transcript))
+                codes = [note.code for note in part.transcript.notes]
+                figures += [note.what.partition(" = ")[0] for note in part.transcript.notes if note.code == LEFT_OUT]
+                figures += ["usage"] * ("usage" in codes)
+                for name in dict.fromkeys(figures):
+                    note = f"{_FIGURE}: {name}" if name else _FIGURE
+                    self._note(note, f"run {number} ({part.test_name or part.test_id})")
                 messages = part.transcript.messages
                 if any(one.sha256 for message in messages for one in message.attachments):
                     self._note(_NO_BYTES, f"run {number} ({part.test_name or part.test_id})")

@@ -29,6 +29,7 @@ from agenteval_tui.history.tapes import pack_tape
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.transcripts.finish_reason import ending_of, with_ending
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.possible_figures import duration_in, with_possible_figures
 
 # Which of an execution's totals a status counts in.
 TOTAL_OF = {
@@ -91,6 +92,13 @@ class EndRuns(Struct):
         if self.is_prepared:
             return
         ended = self.ended
+        duration = ended.duration_ms
+        transcript = with_possible_figures(ended.transcript)
+        if transcript is not ended.transcript or (duration is not None and duration_in(duration) is None):
+            # One figure that no column takes would cost the run, and all others of its statement.
+            ended = self.ended = replace(
+                ended, transcript=transcript, duration_ms=None if duration is None else duration_in(duration)
+            )
         self.tape = pack_tape(ended.tape) if ended.tape else b""
         if ended.status not in TOTAL_OF:
             raise HistoryError(f"a run can't end as {ended.status!r}")
@@ -99,7 +107,6 @@ class EndRuns(Struct):
         if names != given:  # of another tool, as a rule: ours have names of their own since they were planned
             results = tuple([replace(one, criterion=name) for one, name in zip(ended.results, names, strict=True)])
             ended = self.ended = replace(ended, results=results)
-        transcript = ended.transcript
         self.hash, self.transcript = pack_transcript(transcript)
         self.evidence = pack_results(ended.results) if ended.results else b""
         self.document = search_document(transcript, "")

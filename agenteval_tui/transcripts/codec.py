@@ -26,6 +26,7 @@ from agenteval_tui.transcripts.model import (
     Usage,
     last_answer,
 )
+from agenteval_tui.transcripts.possible_figures import LEFT_OUT, shown_figure, with_possible_figures
 
 VERSION: Literal[1] = 1
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -250,7 +251,7 @@ def _unless_none(value: _T | None) -> _T | UnsetType:
 def from_json(data: Any) -> Transcript:
     """Read a transcript: this project's JSON, or OpenAI chat messages (a list, or an object with `messages`).
 
-    Raises `AgentevalError` when it is neither.
+    Figures that can't be so are left out, and noted. Raises `AgentevalError` when it is neither.
     """
     if isinstance(data, list):
         return from_openai_messages(data)
@@ -265,7 +266,7 @@ def from_json(data: Any) -> Transcript:
         final = data.get("final_output")
         return replace(transcript, final_output=final) if isinstance(final, str) else transcript
     try:
-        return _read(data)
+        return with_possible_figures(_read(data))
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise AgentevalError(
             f"this transcript can't be read: {error}", mend="`agenteval schema transcript` prints its form"
@@ -530,22 +531,32 @@ def _read(data: Mapping[str, Any]) -> Transcript:
     )
     if any(index >= len(calls) for message in messages for index in message.tool_calls):
         raise ValueError("a message names a tool call that is not there")
-    timing = data.get("timing") or {}
-    steps = tuple(Step(**step) for step in timing.get("steps") or ())
+    notes: list[Note] = []
+
+    def figures(holder: Any, name: str, kinds: tuple[type, ...], place: str = "") -> Any:
+        """The object or list with figures at a key; empty, with a note, where something else is."""
+        value = holder.get(name)
+        if value is None or isinstance(value, kinds):
+            return value or kinds[0]()
+        notes.append(Note(LEFT_OUT, f"{place}{name} = {shown_figure(value)}"))
+        return kinds[0]()
+
+    timing = figures(data, "timing", (dict,))
+    steps = tuple(Step(**step) for step in figures(timing, "steps", (list, tuple), "timing."))
     error = data.get("error")
     final = data.get("final_output")
     return Transcript(
         messages=messages,
         tool_calls=calls,
         timing=Timing(timing.get("first_token_ms"), timing.get("total_ms"), steps),
-        usage=Usage(**(data.get("usage") or {})),
+        usage=Usage(**figures(data, "usage", (dict,))),
         model=str(data.get("model") or ""),
         finish_reason=str(data.get("finish_reason") or ""),
         final_output=final if isinstance(final, str) else last_answer(messages),
         error=_error(error) if error else None,
         log=str(data.get("log") or ""),
-        notes=tuple(Note(str(one["code"]), str(one["what"])) for one in data.get("notes") or ()),
-        user_usage=Usage(**(data.get("user_usage") or {})),
+        user_usage=Usage(**figures(data, "user_usage", (dict,))),
+        notes=(*(Note(str(note["code"]), str(note["what"])) for note in data.get("notes") or ()), *notes),
     )
 
 

@@ -202,15 +202,16 @@ class Note(Struct, frozen=True):
     """Something that a run must say although it went on. `code` is the class of it, `what` the particular thing.
 
     unread: an object or a part of a message that could not be read (its type). left_out: something that a transcript
-    can't hold. unmatched_result: the result of a call that was not made (the tool). interrupted: a graph stopped to ask
-    a person (what it asks). usage: tokens or a cost that can't be so (names and values). model_error: the last request
-    to a model failed (how). asked_again: requests that were made twice (how many). no_requests: the program asked no
-    model that the proxy could see (why that may be). no_spans: it sent no span that tells what was said (why that may
-    be). open_spans: spans that others belong to did not end (how many). user_turns: the simulated user had not
-    ended the conversation when it had spoken as often as it may (how often). partly_priced: the cost of some requests
-    is not known (the sum of the others). partly_counted: some requests have no count of tokens (the sum of the
-    others). usage_total: a reported total is not the sum of its parts (figures). unrecorded: messages of an MCP server
-    that did not reach the recording (how many, and of which server).
+    can't hold. figure: a figure that can't be so (its place and value). unmatched_result: the result of a call that
+    was not made (the tool). interrupted: a graph stopped to ask a person (what it asks). usage: tokens or a cost that
+    can't be so (names and values). model_error: the last request to a model failed (how). asked_again: requests that
+    were made twice (how many). no_requests: the program asked no model that the proxy could see (why that may be).
+    no_spans: it sent no span that tells what was said (why that may be). open_spans: spans that others belong to did
+    not end (how many). user_turns: the simulated user had not ended the conversation when it had spoken as often as
+    it may (how often). partly_priced: the cost of some requests is not known (the sum of the others). partly_counted:
+    some requests have no count of tokens (the sum of the others). usage_total: a reported total is not the sum of its
+    parts (figures). unrecorded: messages of an MCP server that did not reach the recording (how many, and of which
+    server).
     """
 
     code: str
@@ -225,6 +226,7 @@ class Note(Struct, frozen=True):
 _NOTES = {
     "unread": "the agent gave something that could not be read: {what}",
     "left_out": "left out: {what}",
+    "figure": "left out, because it can't be so: {what}",
     "unmatched_result": "a tool's result without its call: {what}",
     "usage": "what the agent reported as its usage can't be so, and is not counted: {what}",
     "interrupted": "the graph stopped to ask a person: {what}",

@@ -33,6 +33,7 @@ from agenteval_tui.grading.spec import json_like
 from agenteval_tui.transcripts.codec import OpenAIMessage, openai_messages
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import Note, RunError, Transcript
+from agenteval_tui.transcripts.possible_figures import LEFT_OUT, duration_in, shown_figure
 
 TYPES = (
     *("text", "reasoning", "tool_call", "tool_result", "message_end", "usage", "done", "error"),
@@ -120,8 +121,11 @@ class EventReader:
             result = error
         text = "" if result is None else result if isinstance(result, str) else _json(result)
         took = event.get("duration_ms")
-        duration = float(took) if isinstance(took, int | float) and not isinstance(took, bool) and took >= 0 else None
-        return [ToolCallFinished(fits[0], truncate_for_store(text), bool(error), duration)]
+        duration = duration_in(took)
+        events: list[AgentEvent] = [ToolCallFinished(fits[0], truncate_for_store(text), bool(error), duration)]
+        if took is not None and duration is None:
+            events.append(Noted(Note(LEFT_OUT, f"duration_ms = {shown_figure(took)}")))
+        return events
 
     def _usage(self, event: Mapping[str, Any]) -> list[AgentEvent]:
         figures = UsageReader()
@@ -145,7 +149,7 @@ class EventReader:
         self.ended = True
         said = _text(event, "message")
         wait = event.get("retry_after_s")
-        wait_s = float(wait) if isinstance(wait, int | float) and not isinstance(wait, bool) else None
+        wait_s = duration_in(wait)  # the same bounds do for seconds
         kind, mend = str(event.get("kind") or "agent"), truncate_for_store(str(event.get("mend") or ""))
         error = (
             RunError.told(kind, said, mend)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +13,25 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.transcripts.model import Transcript, Usage
+
+_left_out: ContextVar[list[str] | None] = ContextVar("figures that were left out", default=None)
+
+
+@contextmanager
+def figures_left_out() -> Iterator[list[str]]:
+    """Collects what was read in the block as a figure and can't be one: "" each."""
+    names: list[str] = []
+    token = _left_out.set(names)
+    try:
+        yield names
+    finally:
+        _left_out.reset(token)
+
+
+def _leave_out() -> None:
+    names = _left_out.get()
+    if names is not None:
+        names.append("")
 
 
 def with_usage(transcript: Transcript, used: UsageReader) -> Transcript:
@@ -22,7 +44,10 @@ def with_usage(transcript: Transcript, used: UsageReader) -> Transcript:
 def whole_number(value: Any) -> int | None:
     """A number of things that fits into the history, without its fraction; None for anything else."""
     found = number(value)
-    return int(found) if found is not None and 0 <= found < 2**63 else None
+    if found is not None and not 0 <= found < 2**63:
+        _leave_out()
+        return None
+    return None if found is None else int(found)
 
 
 def number(value: Any) -> float | None:
@@ -37,8 +62,11 @@ def number(value: Any) -> float | None:
     try:
         found = float(value)
     except OverflowError:
+        found = math.inf
+    if not math.isfinite(found):
+        _leave_out()
         return None
-    return found if math.isfinite(found) else None
+    return found
 
 
 def moment_ms(value: Any) -> float | None:
