@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 from msgspec import to_builtins
+from msgspec.structs import replace
 from scientific import scipy
 
-from agenteval_tui.analysis.ab import compare_ab, compare_arms
+from agenteval_tui.analysis.ab import _recommended, compare_ab, compare_arms
 from agenteval_tui.analysis.statistics import PairedCounts
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.stats import ab_document
@@ -186,3 +187,43 @@ def test_the_result_as_json() -> None:
     assert data["pairs"] == {"both": 5, "only_a": 1, "only_b": 2, "neither": 1}
     assert len(data["interval"]) == 2
     assert data["tests"][0]["passed_b"] == 7
+
+
+def test_a_case_is_one_pair_only_if_each_arm_ran_it_once_in_the_same_repetition() -> None:
+    once = many(5, 1, 4, 2)
+    assert compare_ab(once).test == "mcnemar"
+    again = run("t", "B", "passed", row=3, repetition=2)
+    assert compare_ab([*once, again]).test == "sign-flip", "one case has two runs under B"
+    moved = [replace(one, repetition=2) if one.row == 3 and one.variation.startswith("B") else one for one in once]
+    found = compare_ab(moved)
+    assert (found.test, found.cases) == ("sign-flip", 12), "the runs of one case are no pair"
+    assert found.pairs == PairedCounts(4, 1, 4, 2)
+    undecided = replace(again, status="error")
+    assert compare_ab([*once, undecided]).test == "mcnemar", "an error is no run that counts"
+    assert compare_ab([*once, undecided], count_errors=True).test == "sign-flip"
+
+
+@pytest.mark.parametrize(
+    ("interval", "p_value", "arm"),
+    [
+        ((0.1, 0.3), 0.01, "B"),
+        ((-0.3, -0.1), 0.01, "A"),
+        ((0.1, 0.3), 0.05, "B"),
+        ((0.1, 0.3), 0.0501, ""),
+        ((0.0, 0.3), 0.01, ""),
+        ((-0.3, 0.0), 0.01, ""),
+        ((-0.1, 0.3), 0.01, ""),
+        ((0.1, 0.3), None, ""),
+        (None, 0.01, ""),
+    ],
+)
+def test_an_arm_is_recommended_if_its_interval_is_without_0_and_chance_is_unlikely(
+    interval: tuple[float, float] | None, p_value: float | None, arm: str
+) -> None:
+    assert _recommended(interval, p_value) == arm
+
+
+def test_five_cases_that_all_went_one_way_may_be_chance_and_six_are_not() -> None:
+    five, six = compare_ab(many(0, 0, 5, 0)), compare_ab(many(0, 0, 6, 0))
+    assert (five.p_value, five.recommended) == (0.0625, "")
+    assert (six.p_value, six.recommended) == (0.03125, "B")

@@ -318,6 +318,42 @@ def test_a_quarantined_criterion_counts_for_nothing_and_the_others_as_ever(store
     assert [one.quarantine.criterion for one in gating(store, [rows["only"]], both).left_out] == [""]
 
 
+def test_a_quarantine_excuses_what_did_not_pass_and_only_that(store: Store) -> None:
+    asked = CriterionSpec("asked", "TextResponse", {"metrics": [{"type": "Human", "question": "Kind?"}]})
+    broken = CriterionSpec("broken", "TextResponse", {"metrics": [{"type": "Nothing"}]})
+    good, bad = text("You"), text("never", name="flaky")
+    keep(store, OLD, [
+        Planned("passed", [NICE], [good]),
+        Planned("failed", [NICE], [good, bad]),
+        Planned("waits", [NICE], [good, asked]),
+        Planned("error", [NICE], [good, broken]),
+        Planned("down", [answered("", error="refused")], [good]),
+        Planned("both", [NICE], [text("nowhere"), bad]),
+    ])  # fmt: skip
+    rows = {one.test_id: one for one in store.runs_of_execution(OLD)}
+    rows |= {status: replace(rows["passed"], test_id=status, status=status) for status in ("skipped", "cancelled")}
+
+    def excused(test: str, criterion: str = "") -> bool:
+        return rows[test].id in gating(store, [rows[test]], put(store, test, criterion)).excused
+
+    whole = {test: excused(test) for test in rows}
+    assert whole == {
+        "passed": False, "failed": True, "waits": True, "error": True, "down": True, "both": True,
+        "skipped": False, "cancelled": False,
+    }  # fmt: skip
+    # The quarantine of a criterion excuses a run that passes without it: whatever that criterion said.
+    assert excused("failed", "flaky")
+    assert excused("waits", "asked")
+    assert excused("error", "broken")
+    assert not excused("failed", "asked"), "another criterion failed"
+    assert not excused("down", "flaky"), "an agent that failed is what it is"
+    assert not excused("passed", "flaky")
+    found = gating(store, [rows["both"]], put(store, "both", "flaky"))
+    assert found.excused == frozenset()
+    assert "flaky" not in found.whys[rows["both"].id], "why it still gates does not name what is in quarantine"
+    assert "nowhere" in found.whys[rows["both"].id]
+
+
 @pytest.mark.parametrize(
     ("state", "was", "p_value", "regressed"),
     [

@@ -269,3 +269,57 @@ def test_text_around_an_object_is_never_read(scale: str, before: str, after: str
         return
     assert not before.strip("\ufeff \t\r\n")
     assert not after.strip("\ufeff \t\r\n")
+
+
+@pytest.mark.parametrize("score", ["0.5", "0.999", '"0.5"', "2", "-1"])
+def test_pass_or_fail_has_nothing_between(score: str) -> None:
+    with pytest.raises(OffScaleError):
+        read_judgment(f'{{"score": {score}}}', SCALES["pass_fail"])
+
+
+@pytest.mark.parametrize("score", ["0.7", '"7/10"', "0.5"])
+def test_a_verdict_beside_the_score_is_no_share(score: str) -> None:
+    with pytest.raises(UnreadableError):
+        read_judgment(f'{{"verdict": {score}}}', SCALES["pass_fail"])
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"score": 1, "score": true}',
+        '{"score": true, "score": 1}',
+        '{"score": 1, "score": 1.0}',
+        '{"score": 1, "score": "1"}',
+        '{"score": 1, "extra": {"a": 1, "a": 2}}',
+        '{"score": 1, "reasoning": "good", "reasoning": "bad"}',
+        '{"score": 1, "score": null}',
+    ],
+)
+def test_a_key_that_stands_twice_says_exactly_the_same_both_times(reply: str) -> None:
+    with pytest.raises(UnreadableError, match="given twice"):
+        read_judgment(reply, SCALES["pass_fail"])
+
+
+@pytest.mark.parametrize("tag", ["<think>", "</think>", "<reasoning>", "</THINKING>"])
+@pytest.mark.parametrize("where", ["<think>a {} b</think>{}", "<think>a</think>{}"])
+def test_a_third_think_tag_anywhere_makes_a_reply_unreadable(where: str, tag: str) -> None:
+    verdict = '{"score": 1}' if where.count("{}") == 2 else f'{{"score": 1, "reasoning": "It says {tag}"}}'
+    with pytest.raises(UnreadableError):
+        read_judgment(
+            where.format(tag, verdict) if where.count("{}") == 2 else where.format(verdict), SCALES["pass_fail"]
+        )
+    assert read_judgment(where.replace("{} b", "b").format('{"score": 1}'), SCALES["pass_fail"]).score == 1
+
+
+@pytest.mark.parametrize(("below", "passes"), [(0.0, True), (1e-10, True), (1e-8, False), (1e-6, False)])
+def test_a_score_that_is_rounded_below_its_threshold_reaches_it(below: float, passes: bool) -> None:
+    for scale in SCALES.values():
+        if scale.name != "pass_fail":
+            score = scale.low + (0.7 - below) * (scale.high - scale.low)
+            assert scale.passes(score, 0.7) is passes
+            config = {"metrics": [{"type": "Judge", "criteria": "x", "scale": scale.name, "pass_threshold": 0.7}]}
+            checker = compile_criterion(CriterionSpec("right", "TextResponse", config))
+            talk = Transcript((Message("user", "?"), Message("assistant", "x")), final_output="x")
+            (request,) = checker.requests(talk)
+            result = checker.check(talk, replies={request.hash: Reply(json.dumps({"score": score}))})
+            assert result.outcome is (Outcome.PASSED if passes else Outcome.FAILED)

@@ -73,6 +73,14 @@ def test_a_threshold_is_reached_at_its_value(threshold: float | None, outcome: O
     assert (said.outcome, said.score) == (outcome, 0.75)
 
 
+@pytest.mark.parametrize(("below", "outcome"), [(0.0, PASSED), (1e-10, PASSED), (1e-8, FAILED), (1e-6, FAILED)])
+def test_a_score_that_rounding_put_below_a_threshold_reaches_it(below: float, outcome: Outcome) -> None:
+    assert 0.1 + 0.2 + 0.4 != 0.7, "as sums of weights are"
+    assert verdict_of([result(PASSED, 0.7 - below)], 0.7).outcome is outcome
+    said, *_ = _combined((metric(FAILED, 0.7 - below),), 0.7)
+    assert said is outcome
+
+
 def test_what_checks_nothing_is_not_in_the_mean() -> None:
     nothing = CriterionResult("n", PASSED, None, weight=9.0)
     assert verdict_of([result(PASSED, 0.5), nothing]).score == 0.5

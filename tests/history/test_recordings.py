@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from agenteval_tui.history.delete_runs import remove_runs, runs_of
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.maintenance import check
 from agenteval_tui.history.merge import merge_history
+from agenteval_tui.history.recordings import mark_superseded
 from agenteval_tui.history.records import ExecutionRecord, ExecutionRow, PlannedRun, RunEnded, RunFilter
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Message, Transcript, Usage
@@ -157,3 +159,37 @@ def test_a_recording_is_looked_at_once(store: Store) -> None:
     assert not again.superseded
     assert len(store.runs_of_test("/s", "t", 100)) == 6
     assert {len(repetitions(store, run, everywhere=every)) for run in (first, again) for every in (True, False)} == {6}
+
+
+@pytest.mark.parametrize(
+    ("gradings", "counts"),
+    [
+        # (when its execution started, how the run ended) of each grading, in the order of their rows
+        ([(10, "passed"), (20, "failed")], 1),
+        ([(20, "passed"), (10, "failed")], 0),  # an older execution that came in later, with another history
+        ([(10, "passed"), (10, "failed")], 1),  # at the same time: the one that came last
+        ([(10, "passed"), (20, "running")], 0),  # what has not ended replaces nothing
+        ([(10, "passed"), (20, "cancelled")], 0),
+        ([(10, "error"), (20, "needs_review")], 1),
+        ([(30, "passed"), (20, "failed"), (25, "failed")], 0),
+    ],
+)
+def test_which_grading_of_a_recording_is_the_newest(store: Store, gradings: list[tuple[int, str]], counts: int) -> None:
+    recorded = record(store, 1)
+    (name,) = [run.id for run in store.runs_of_execution(recorded.id)]
+    made = [grade(store, recorded, "good") for _ in gradings]
+    store.label(name, 1).result()  # behind all that was written
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("UPDATE executions SET started_ms = 1 WHERE id = ?", (recorded.rowid,))
+        for execution, (started_ms, status) in zip(made, gradings, strict=True):
+            connection.execute("UPDATE executions SET started_ms = ? WHERE id = ?", (started_ms, execution.rowid))
+            connection.execute("UPDATE runs SET status = ? WHERE execution = ?", (status, execution.rowid))
+        mark_superseded(connection, [name])
+        rows = connection.execute("SELECT execution, superseded FROM runs ORDER BY id").fetchall()
+    connection.close()
+    ended = {
+        made[number].rowid for number, (_, status) in enumerate(gradings) if status not in ("running", "cancelled")
+    }
+    left = {execution for execution, old in rows if not old}
+    assert left & ended == {made[counts].rowid}
+    assert recorded.rowid not in left

@@ -65,3 +65,40 @@ def test_the_sum_of_a_known_and_an_unknown_cost_is_not_known() -> None:
     assert Usage(1) + Usage(None, 1, cost=0.5) == Usage(1, 1, cost=0.5)
     assert Usage(1, 1) + Usage(cost=0.5) == Usage(1, 1, cost=0.5)
     assert Usage(1, 1, cost=0.5) + Usage(0, 0) == Usage(1, 1, cost=0.5)
+
+
+def test_a_cost_without_tokens_is_that_of_what_was_used_until_now_if_that_was_not_known() -> None:
+    unknown = Priced(lambda model, usage: None)
+    unknown.priced(Usage(10, 5))
+    unknown.priced(Usage(20, 5))
+    assert not unknown.whole
+    unknown.priced(Usage(cost=0.5))
+    assert (unknown.whole, unknown.known_cost) == (True, 0.5)
+    # Where every request has its cost already, another one comes on top.
+    unknown.priced(Usage(cost=0.25))
+    assert (unknown.whole, unknown.known_cost) == (True, 0.75)
+    known = Priced(lambda model, usage: 0.125)
+    known.priced(Usage(10, 5), "m")
+    known.priced(Usage(cost=0.5))
+    assert (known.whole, known.known_cost) == (True, 0.625)
+
+
+def test_a_cost_with_its_tokens_is_that_of_its_own_request() -> None:
+    mixed = Priced(lambda model, usage: None)
+    mixed.priced(Usage(10, 5))
+    mixed.priced(Usage(20, 5, cost=0.5))
+    assert (mixed.whole, mixed.known_cost) == (False, 0.5), "the first request is still without a cost"
+
+
+def test_nothing_is_added_before_the_cost_of_every_request_is_known() -> None:
+    names = {"a": 1.0, "b": 2.0}
+    priced = Priced(lambda model, usage: names.get(model))
+    priced.priced(Usage(10, 5))
+    assert priced.named("unknown") is None
+    priced.priced(Usage(10, 5))
+    assert priced.named("a") is None, "the first one's cost is still not known"
+    assert not priced.whole
+    fresh = Priced(lambda model, usage: names.get(model))
+    fresh.priced(Usage(10, 5))
+    assert fresh.named("b") == 2.0
+    assert fresh.whole
