@@ -174,6 +174,11 @@ class Prepared(Struct, frozen=True):
     duration_ms: float
 
 
+class Preparing(Struct, frozen=True):
+    """Something is being started before the agent can work; `Prepared` says when that is over. The run's time-out does
+    not pass meanwhile: what is started has a limit of its own."""
+
+
 class Restarted(Struct, frozen=True):
     """What was told so far in this turn does not count: it is told again, in another order or whole."""
 
@@ -245,6 +250,7 @@ AgentEvent = (
     | ToolCallFinished
     | TurnEnded
     | UsageReported
+    | Preparing
     | Prepared
     | Restarted
     | Noted

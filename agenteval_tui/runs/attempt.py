@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Container, Iterator, Mapping
 from contextlib import aclosing
@@ -20,6 +21,7 @@ from agenteval_tui.agents.base import (
     Failed,
     Noted,
     Prepared,
+    Preparing,
     Recorded,
     Restarted,
     Seen,
@@ -121,6 +123,8 @@ class RunAttempts:
         self._recorder: Recorder | None = None
         self._known: Transcript | None = None
         self._error: RunError | None = None
+        self._preparing_since = 0.0
+        self._left_s = 0.0  # of its time, when something began to be prepared
 
     @property
     def age_s(self) -> float:
@@ -210,6 +214,8 @@ class RunAttempts:
             return
         self.finished = True
         self._unpark()
+        if self._preparing_since:
+            self._prepared(0.0)
         self.duration_ms = (time.monotonic() - self._began) * 1000
         self._stream.end()
         if self.timer is not None:
@@ -349,6 +355,12 @@ class RunAttempts:
             if self.stop:
                 return None
             kind = type(event)
+            if kind is Preparing:
+                self._preparing()
+            elif kind is Prepared:
+                self._prepared(cast(Prepared, event).duration_ms / 1000)
+            elif self._preparing_since:
+                self._prepared(0.0)
             if kind is UsageReported:
                 event = self._used(cast(UsageReported, event))
             recorder.apply(event)
@@ -385,6 +397,27 @@ class RunAttempts:
             )
             return Failed(self._error)
         return None
+
+    # What is not its time
+
+    def _preparing(self) -> None:
+        if not self._preparing_since:
+            self._preparing_since = time.monotonic()
+            self._left_s = self.deadline - self._preparing_since
+            self.deadline = math.inf
+
+    def _prepared(self, took_s: float) -> None:
+        """What was prepared took so long, or since it was said to begin. That is not the run's time."""
+        now = time.monotonic()
+        if self._preparing_since:
+            took_s = now - self._preparing_since
+            self._preparing_since = 0.0
+            self.deadline = now + self._left_s
+        else:
+            took_s = min(max(0.0, took_s), now - self.asked_at)
+            self.deadline += took_s
+        self._began += took_s
+        self.asked_at += took_s
 
     def _show(self, transcript: Transcript) -> None:
         """What the agent was seen to do by now, in place of what it tells itself."""

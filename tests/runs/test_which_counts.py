@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import AsyncIterator, Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from agenteval_tui.agents.base import AgentEvent, AgentRequest, Done, Failed, TextDelta
+from agenteval_tui.agents.base import AgentEvent, AgentRequest, Done, Failed, Prepared, Preparing, TextDelta
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.labels import Label
 from agenteval_tui.runs.attempt import RunAttempts
@@ -145,6 +146,54 @@ async def test_waiting_in_the_line_moves_the_deadline(ask: Callable[..., RunAtte
     run.finish()
     assert run.duration_ms == 5_000
     assert run.deadline == 1_000 + 30 + 100
+
+
+class Starts:
+    """Needs a time to start (with `said`, it says before that it does), and then one second to answer."""
+
+    def __init__(self, clock: Clock, took_s: float, said: bool, fails: bool = False) -> None:
+        self.clock = clock
+        self.took_s = took_s
+        self.said = said
+        self.fails = fails
+        self.deadline = lambda: 0.0
+        self.deadlines: list[float] = []
+
+    async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        if self.said:
+            yield Preparing()
+        self.clock.now += self.took_s
+        self.deadlines.append(self.deadline())
+        if self.fails:
+            yield Failed(RunError("program", "no"))
+            return
+        yield Prepared("start", self.took_s * 1000)
+        self.deadlines.append(self.deadline())
+        self.clock.now += 1
+        yield TextDelta("hello")
+        yield Done()
+
+
+@pytest.mark.parametrize("said", [False, True])
+async def test_a_start_is_not_in_the_time_of_a_run(ask: Callable[..., RunAttempts], clock: Clock, said: bool) -> None:
+    agent = Starts(clock, 12, said)
+    run = ask(agent)
+    agent.deadline = lambda: run.deadline
+    await run.ask()
+    run.finish()
+    assert run.duration_ms == 1_000
+    # While something starts that has a limit of its own, the run's time-out does not pass.
+    assert agent.deadlines == [math.inf if said else 1_030, 1_042]
+
+
+async def test_a_start_that_fails_is_not_in_the_time_of_a_run(ask: Callable[..., RunAttempts], clock: Clock) -> None:
+    agent = Starts(clock, 50, said=True, fails=True)
+    run = ask(agent)
+    agent.deadline = lambda: run.deadline
+    await run.ask()
+    run.finish()
+    assert run.duration_ms == 0
+    assert run.deadline == 1_080
 
 
 async def test_standing_in_the_line_is_not_in_the_time_of_a_run_that_ends_there(

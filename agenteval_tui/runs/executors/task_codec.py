@@ -31,6 +31,7 @@ _PLAIN = {
         agents.ToolArgumentsDelta,
         agents.ToolCallFinished,
         agents.TurnEnded,
+        agents.Preparing,
         agents.Prepared,
         agents.Restarted,
         agents.LogLine,
