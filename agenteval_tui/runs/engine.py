@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agenteval_tui.agents.base import AgentRequest, PaidRequests
+from agenteval_tui.agents.process.python_tree import starts
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.replies import StoredReply
@@ -438,6 +439,7 @@ class Engine:
         if self.plan.limits.cost is not None and totals.unpriced:
             names = ", ".join(sorted(totals.unpriced))
             said.append(f"the limit on cost did not count {names}: what its tokens cost is not known")
+        said += filter(None, (start.remark() for start in starts()))
         return said
 
     async def _close(self) -> None:

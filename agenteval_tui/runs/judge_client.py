@@ -18,7 +18,8 @@ from msgspec.structs import replace
 from agenteval_tui.agents.base import AgentRequest, Failed, TranscriptSource
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.process.errors import stderr_tail
-from agenteval_tui.agents.process.python_host import HostError, RaisedError, start_host
+from agenteval_tui.agents.process.python_host import HostError, HostProcess, RaisedError
+from agenteval_tui.agents.process.python_tree import Lease, Root
 from agenteval_tui.agents.registry import make_agent, make_embedder
 from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.core.directories import config_dir
@@ -108,6 +109,7 @@ class JudgeClient:
         self._limit = limit
         self._made: dict[tuple[str, str], tuple[Any, Mapping[str, Any], asyncio.Semaphore, TranscriptRedactor]] = {}
         self._calls: SharedCalls[tuple[str, str], Reply] = SharedCalls()
+        self._lease: Lease | None = None
         self._remembered: OrderedDict[tuple[str, str], Reply] = OrderedDict()
         self.usage = Usage()
         """What was asked of servers since the start: tokens and cost, apart from those of the tested agents."""
@@ -159,6 +161,9 @@ class JudgeClient:
             except Exception:  # a respondent that can't be closed must not hide what it said
                 log.warning("a judge could not be closed", exc_info=True)
         self._made.clear()
+        if self._lease is not None:
+            await self._lease.close()
+            self._lease = None
 
     async def _answered(self, request: RemoteRequest, case: JudgeRequestGroup, *, anew: bool = False) -> StoredReply:
         if request.kind == "call":
@@ -251,7 +256,9 @@ class JudgeClient:
 
     async def _call(self, request: RemoteRequest, case: JudgeRequestGroup) -> Reply:
         folder = self._respondents.base_dir(case.suite_key)
-        return await call_function(request, to_json(case.transcript), folder, self._permission)
+        if self._lease is None:
+            self._lease = Lease()
+        return await call_function(request, to_json(case.transcript), folder, self._permission, self._lease)
 
     def _turn(self) -> AbstractAsyncContextManager[object]:
         return nullcontext() if self._limit is None else self._limit.turn
@@ -307,12 +314,12 @@ def _said(error: AgentevalError) -> str:
 
 
 async def call_function(
-    request: RemoteRequest, transcript: Mapping[str, Any], folder: Path, permission: Permission
+    request: RemoteRequest, transcript: Mapping[str, Any], folder: Path, permission: Permission, lease: Lease
 ) -> Reply:
     """What the function of a `call` request returns, as JSON text; never raises for what the function does.
 
     It runs in `folder`, from where its module is found, in a process group of its own that is killed whole when the
-    time is over or this task is cancelled.
+    time is over or this task is cancelled. The time is that of the function, without its import.
     """
     payload = request.payload
     asked = {
@@ -325,25 +332,32 @@ async def call_function(
         },
     }
     env = dict(os.environ)
+    root = Root(folder, tuple(sorted(env.items())), (("import", request.target.partition(":")[0]),))
     try:
         permission.require_code(folder, f"python function {request.target}")
-        host = await start_host(folder, env, permission=permission)
+        host = await lease.tree(root, permission).host()
     except AgentevalError as error:
         mend = f" ({error.mend})" if error.mend else ""
         return _failed(f"{request.target} can't be started: {error.what}{mend}")
+    except (RaisedError, HostError) as error:
+        return _failed(_call_failure(request.target, error, getattr(error, "program", None), env))
     async with host:
         try:
             async with asyncio.timeout(float(payload["timeout"])):
-                returned = await host.call("metric", request.target, limit=_MOST, **asked)
+                returned = await host.call("metric", request.target, limit=_MOST, last=True, **asked)
         except TimeoutError:
             await host.end()
             return _failed(f"{request.target} did not return within {payload['timeout']:g} s")
-        except RaisedError as error:
-            return _failed(f"{request.target} raised {error}")
-        except HostError as error:
-            said = stderr_tail(host.program.stderr, env)
-            return _failed(f"{request.target} {error}" + (f": {said}" if said else ""))
+        except (RaisedError, HostError) as error:
+            return _failed(_call_failure(request.target, error, host.program, env))
     return Reply(json.dumps(returned), at_ms=now_ms())
+
+
+def _call_failure(target: str, error: Exception, program: HostProcess | None, env: Mapping[str, str]) -> str:
+    if isinstance(error, RaisedError):
+        return f"{target} raised {error}"
+    said = "" if program is None else stderr_tail(program.stderr, env)
+    return f"{target} {error}" + (f": {said}" if said else "")
 
 
 def _failed(said: str) -> Reply:

@@ -114,9 +114,7 @@ class TestPydanticAI:
         transcript = recorder.transcript()
         assert transcript.final_output == "hello"
         setup = [step for step in transcript.timing.steps if step.setup]
-        assert [step.name for step in setup] == ["start of the interpreter", "import"]
-        # The import takes most of a second; nothing of it is the agent's time.
-        assert transcript.timing.total_ms < setup[1].duration_ms
+        assert [step.name for step in setup] == ["start of the process"]
 
 
 # LangGraph

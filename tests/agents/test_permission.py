@@ -37,7 +37,13 @@ WAYS_IN = {
     "McpServer": {"agents/tools/toolset.py"},
     "CommandTool": {"agents/tools/toolset.py"},
     "PythonTools": {"agents/tools/toolset.py"},
-    "start_host": {"agents/process/python.py", "agents/tools/python.py", "runs/judge_client.py"},
+    "start_host": {"agents/process/python_tree.py"},
+    "Lease": {
+        "agents/process/python.py",
+        "agents/tools/mcp.py",
+        "agents/tools/python.py",
+        "runs/judge_client.py",
+    },
     "start": {
         "agents/process/command.py",
         "agents/tools/command.py",
@@ -86,6 +92,8 @@ WAYS_IN = {
 PROCESSES = {
     "agents/process/child_process.py": "subprocess_exec",  # with a permission
     "agents/process/process_tree.py": "run",  # ps, of the system
+    "agents/process/python_effects.py": "fork",  # in a program that was started with a permission
+    "agents/process/python_fork.py": "fork",  # in a program that was started with a permission
     "agents/recording/program.py": "create_subprocess_exec",  # with a permission
     "cli/mcp_shim.py": "Popen",  # with a permission
     "runs/client.py": "Popen",  # directories.own_command

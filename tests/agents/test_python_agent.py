@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import subprocess
 import sys
 import venv
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 from programs import lives, until
 
-from agenteval_tui.agents.base import AgentRequest, Done, Failed, TextDelta
+from agenteval_tui.agents.base import AgentRequest, Done, Failed, Prepared, Preparing, TextDelta
 from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.process import child_pool, python_child
 from agenteval_tui.agents.registry import make_agent, option_problems
@@ -191,7 +192,8 @@ async def test_usage_model_and_reason(run_agent: Run) -> None:
     transcript = (await run_agent(python("completion"))).transcript
     assert (transcript.usage, transcript.model, transcript.finish_reason) == (Usage(3), "m", "length")
     ran = await run_agent(python("flow"))
-    assert [one.name for one in ran.events[:2]] == ["start of the interpreter", "import"]
+    assert isinstance(ran.events[0], Preparing)
+    assert isinstance(ran.events[1], Prepared)
     assert ran.events[2:] == [TextDelta("a"), Done("stop", "m")]
 
 
@@ -491,13 +493,15 @@ def test_what_is_no_request_is_said_and_ends_nothing(tmp_path: Path) -> None:
         '{"id": 1, "do": "dance"}',
         '{"id": 2, "do": "find", "target": "json:dumps"}',
     )
-    command, pipe = [sys.executable, "-u", python_child.__file__], subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, cwd=tmp_path) as child:
-        assert child.stdin is not None
-        assert child.stdout is not None
-        child.stdin.write("\n".join((*asked, "")))
-        child.stdin.flush()
-        answers = [json.loads(child.stdout.readline()) for _ in range(4)]
-        assert child.communicate(timeout=250) == ("", "")
-    assert [(one["id"], "raised" in one) for one in answers] == [(None, True)] * 3 + [(2, False)]
+    own, its = socket.socketpair()
+    command = [sys.executable, python_child.__file__]
+    with own, subprocess.Popen(command, stdin=its, stderr=subprocess.PIPE, cwd=tmp_path) as child:
+        its.close()
+        own.sendall("\n".join((*asked, "")).encode())
+        with own.makefile("r") as lines:
+            answers = [json.loads(lines.readline()) for _ in range(4)]
+        own.shutdown(socket.SHUT_WR)
+        assert child.communicate(timeout=250) == (None, b"")
+    assert child.returncode == 0
+    assert [(one["id"], "raised" in one) for one in answers] == [(None, True), (None, True), (1, True), (2, False)]
     assert "this line is not a request" in answers[0]["raised"]

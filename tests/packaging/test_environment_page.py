@@ -30,6 +30,7 @@ NOT_VARIABLES = frozenset(
     (
         *("GET", "POST", "PUT", "PATCH", "OPTIONS", "DENY", "TLS", "F1", "POSIX"),
         "LAST",  # a command of the socket
+        "TYPE_CHECKING",  # of typing, in modules that are read
         *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM"),  # set for git when the demo makes its folder
         "PRODUCTION",  # a value of LITELLM_MODE
         *("PYTHONUTF8",),  # set for the app that `serve` starts

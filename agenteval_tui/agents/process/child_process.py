@@ -7,6 +7,7 @@ import errno
 import os
 import shutil
 import signal
+import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -72,7 +73,8 @@ class _Pipes(asyncio.SubprocessProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.SubprocessTransport, transport)
         self.pid = self._transport.get_pid()
-        self.out.transport = cast(asyncio.ReadTransport, self._transport.get_pipe_transport(1))
+        self.out.transport = cast(asyncio.ReadTransport | None, self._transport.get_pipe_transport(1))
+        self.out.ended = self.out.transport is None
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 1:
@@ -144,6 +146,11 @@ class Program:
     async def read(self) -> bytes:
         """What it wrote to standard output since the last time; waits for something, b"" at the end."""
         return await self._pipes.out.read()
+
+    def interrupt(self) -> None:
+        """Ask it, and its group, to end."""
+        if self.returncode is None:
+            kill_group(self.pid, signal.SIGTERM)
 
     async def exited(self, within_s: float | None = None) -> bool:
         """Wait until it ended by itself and all its words were read, at most `within_s`; whether it ended."""
@@ -235,9 +242,18 @@ def bytecode_dir() -> Path:
     return folder
 
 
-async def start(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], permission: Permission) -> Program:
+async def start(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    permission: Permission,
+    stdin: socket.socket | None = None,
+) -> Program:
     """Start a program. Raises `AgentevalError` in words when it can't be started, or `permission` (from the trust
     check) does not cover it, or it has changed since.
+
+    With `stdin`, that is its standard input, and what it writes to standard output is lost.
 
     Python programs keep their bytecode in the user's cache folder, so that none in their own folders is used.
     """
@@ -251,8 +267,8 @@ async def start(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], permi
             *(program, *argv[1:]),
             cwd=cwd,
             env=dict(env),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
+            stdin=asyncio.subprocess.PIPE if stdin is None else stdin.fileno(),
+            stdout=asyncio.subprocess.PIPE if stdin is None else asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 
 from agenteval_tui.agents.base import (
@@ -16,6 +17,7 @@ from agenteval_tui.agents.base import (
     Done,
     Failed,
     Prepared,
+    Preparing,
 )
 from agenteval_tui.agents.options import options_for, read_options
 from agenteval_tui.agents.process.child_pool import ReusedHosts
@@ -29,7 +31,8 @@ from agenteval_tui.agents.process.errors import (
 from agenteval_tui.agents.process.health_check import check_answer, unreachable
 from agenteval_tui.agents.process.options import PythonOptions, folder_of
 from agenteval_tui.agents.process.protocol import EventError, EventReader, request_document
-from agenteval_tui.agents.process.python_host import HostError, PythonHost, RaisedError, start_host
+from agenteval_tui.agents.process.python_host import HostError, HostProcess, PythonHost, RaisedError
+from agenteval_tui.agents.process.python_tree import Lease, Root, Tree
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.model import RunError
 
@@ -37,10 +40,10 @@ from agenteval_tui.transcripts.model import RunError
 class PythonAgent:
     """Calls the function once for each request.
 
-    Each request has a process of its own, so that runs can't see what others left in globals; with `reuse` a process
-    takes the next run when one ended well, which saves the imports (`child_pool.ReusedHosts`). There are never more
-    processes than runs at once. Failures are of the kinds program (the process, or what the function raised), protocol,
-    timeout, bad_request.
+    Each request has a process of its own, forked from one that has made the imports (`python_tree`), so that runs can't
+    see what others left behind. With `reuse` a process takes the next run when one ended well (`child_pool`). There are
+    never more processes than runs at once. Failures are of the kinds program (the process, or what the function
+    raised), protocol, timeout, bad_request.
     """
 
     options_model = PythonOptions
@@ -49,18 +52,27 @@ class PythonAgent:
         self._setup = setup
         self._options = read_options(PythonOptions, setup.name, setup.config)
         self._places(self._options)
+        self._env = {**setup.env, **self._options.env}
+        self._roots: dict[tuple[Any, ...], Root] = {}
+        self._lease: Lease | None = None
         self._reused: dict[tuple[Any, ...], ReusedHosts] = {}
         self._closed = False
+        self._read: frozenset[str] = frozenset()
 
     async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
         """One call of the function: its events as it gives them."""
         began = time.perf_counter()
+        yield Preparing()
+        options = self._options
         try:
-            options = options_for(request, self._setup, self._options)
+            options = options_for(request, self._setup, options)
             reused = self._reused_hosts(options) if options.reuse else None
-            host = await (self._start(options) if reused is None else reused.take())
+            host = await (self._host(options) if reused is None else reused.take())
         except AgentevalError as error:
             yield Failed(RunError.told("program", error.what, error.mend))
+            return
+        except (HostError, RaisedError) as error:
+            yield self._failed(error, getattr(error, "program", None), options)
             return
         well = False
         try:
@@ -81,41 +93,58 @@ class PythonAgent:
     async def check(self, thorough: bool = False) -> CheckReport:
         """Is the function there? Its module is imported for that. `thorough` asks it for an answer."""
         options, began = self._options, time.perf_counter()
-        host: PythonHost | None = None
         try:
-            host = await self._start(options)
-            await host.call("find agent", options.callable)
+            if (raised := _raised(await self._tree(options).told())) is not None:
+                raise raised
         except AgentevalError as error:
             return unreachable(error.what, error.mend)
         except (HostError, RaisedError) as error:
-            return unreachable(*(self._said(error, host, options) if host else (str(error), "")))
-        finally:
-            if host is not None:
-                await host.end(politely=True)
+            return unreachable(*self._said(error, getattr(error, "program", None), options))
         return await check_answer(self, f"{options.callable} is there", began, thorough=thorough)
 
     async def close(self) -> None:
         """End the processes that wait for another run."""
         self._closed = True
         await asyncio.gather(*(hosts.close() for hosts in self._reused.values()))
+        if self._lease is not None:
+            await self._lease.close()
+            self._lease = None
+
+    @property
+    def files(self) -> frozenset[str]:
+        """The files of the project that its processes have imported or read by now."""
+        trees = () if self._lease is None else self._lease.used
+        return self._read.union(*(tree.files for tree in trees))
 
     def _reused_hosts(self, options: PythonOptions) -> ReusedHosts:
         found = self._reused.get(sort := _sort(options))
         if found is None:
-            found = self._reused[sort] = ReusedHosts(lambda: self._start(options))
+            found = self._reused[sort] = ReusedHosts(lambda: self._host(options))
         return found
 
-    async def _start(self, options: PythonOptions) -> PythonHost:
-        folder = self._setup.base_dir.resolve()
-        path = self._places(options)
-        return await start_host(
-            folder, self._env(options), permission=self._setup.permission, interpreter=options.python, path=path
-        )
+    async def _host(self, options: PythonOptions) -> PythonHost:
+        more = {name: value for name, value in options.env.items() if self._env.get(name) != value}
+        return await self._tree(options).host(more, ahead=not options.reuse)
 
-    def _places(self, options: PythonOptions) -> list[Any]:
+    def _tree(self, options: PythonOptions) -> Tree:
+        sort = (options.callable, options.python, tuple(options.path))
+        root = self._roots.get(sort)
+        if root is None:
+            root = self._roots[sort] = Root(
+                self._setup.base_dir.resolve(),
+                tuple(sorted(self._env.items())),
+                (("find agent", options.callable),),
+                options.python,
+                tuple(self._places(options)),
+            )
+        if self._lease is None:
+            self._lease = Lease()
+        return self._lease.tree(root, self._setup.permission)
+
+    def _places(self, options: PythonOptions) -> list[Path]:
         return [folder_of(one, self._setup.base_dir, self._setup.trusted) for one in options.path]
 
-    def _env(self, options: PythonOptions) -> dict[str, str]:
+    def _environment(self, options: PythonOptions) -> dict[str, str]:
         return {**self._setup.env, **options.env}
 
     async def _call(
@@ -123,21 +152,21 @@ class PythonAgent:
     ) -> AsyncGenerator[AgentEvent, None]:
         reader = EventReader()
         document = request_document(request, options.settings)
-        # The interpreter and the import take their time; the run's own limit holds for them.
+        # Its start takes its time; the run's own limit holds for what comes then.
         wait_s, what = None, ""
         limit = int(options.max_reply_mb * 1_000_000)
         done = Done()
+        asking = host.events("agent", options.callable, limit=limit, request=document, last=not options.reuse)
         try:
-            async with aclosing(host.events("agent", options.callable, limit=limit, request=document)) as answers:
+            async with aclosing(asking) as answers:
                 while True:
                     async with asyncio.timeout(wait_s):
                         answer = await anext(answers)
                     if "returned" in answer:
+                        self._read = self._read.union(answer.get("files", ()))
                         break
                     if "prepared" in answer:
-                        imported = min(float(answer["prepared"]["ms"]), (time.perf_counter() - began) * 1000)
-                        yield Prepared("start of the interpreter", (time.perf_counter() - began) * 1000 - imported)
-                        yield Prepared("import", imported)
+                        yield Prepared("start of the process", (time.perf_counter() - began) * 1000)
                         wait_s, what = options.timeouts.first_token, "gave no sign"
                         continue
                     if reader.ended:
@@ -153,17 +182,20 @@ class PythonAgent:
             yield done
         except TimeoutError:
             said = f"{options.callable} {what} for {wait_s:g} s"
-            yield Failed(silence_error(with_last_words(said, host.program.stderr, self._env(options))))
+            yield Failed(silence_error(with_last_words(said, host.program.stderr, self._environment(options))))
         except EventError as error:
             mend = "`agenteval docs agents` says what a function may return"
             said = f"{options.callable} gave something that is not an event: {error}"
             yield Failed(RunError.told("protocol", said, mend))
         except (HostError, RaisedError) as error:
-            said, mend = self._said(error, host, options)
-            yield Failed(RunError.told("program", said, mend))
+            yield self._failed(error, host.program, options)
 
-    def _said(self, error: Exception, host: PythonHost, options: PythonOptions) -> tuple[str, str]:
-        env = self._env(options)
+    def _failed(self, error: Exception, program: HostProcess | None, options: PythonOptions) -> Failed:
+        said, mend = self._said(error, program, options)
+        return Failed(RunError.told("program", said, mend))
+
+    def _said(self, error: Exception, program: HostProcess | None, options: PythonOptions) -> tuple[str, str]:
+        env = self._environment(options)
         if isinstance(error, RaisedError):
             if error.wrong:
                 return without_secrets(
@@ -175,11 +207,17 @@ class PythonAgent:
                     "install the package, or name an interpreter that has it in `python`; "
                     "for your own module, put it beside the suite or name its folder in `path`"
                 )
+            if "ImportTimeout" in error.kinds:
+                mend = "find out what its module does when it is imported, and move that into the function"
             return without_secrets(said, env), mend
-        code = host.program.returncode
+        code = None if program is None else program.returncode
         ended = str(error) if code is None else f"{error}, its process {exit_description(code)}"
         mend = remedy_for(code, "look at what ends its process: `os._exit`, a crash of a native library")
-        return with_last_words(f"{options.callable} {ended}", host.program.stderr, env), mend
+        return with_last_words(f"{options.callable} {ended}", "" if program is None else program.stderr, env), mend
+
+
+def _raised(told: Sequence[Mapping[str, Any]]) -> RaisedError | None:
+    return next((RaisedError.of(one) for one in told if "raised" in one), None)
 
 
 def _sort(options: PythonOptions) -> tuple[Any, ...]:

@@ -35,11 +35,23 @@ MODES = ("values", "updates", "messages", "custom", "debug", "tasks", "checkpoin
 WANTED = "give a text, an event, messages, or what a framework returns (agenteval docs agents)"
 
 
+_parameters: dict[int, Any] = {}
+
+
+def parameters_of(function: Any) -> Any:
+    """Its parameters; None for one written in C. They are found once: the function must live as long as the process."""
+    if id(function) not in _parameters:
+        try:
+            _parameters[id(function)] = function, list(inspect.signature(function).parameters.values())
+        except (TypeError, ValueError):
+            _parameters[id(function)] = function, None
+    return _parameters[id(function)][1]
+
+
 def call(function: Any, request: Any) -> Any:
     """Call it with what its parameters ask for: names of the request, `request` itself, else the prompt."""
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # a function written in C
+    parameters = parameters_of(function)
+    if parameters is None:
         return function(request["prompt"])
     positional, named = [], {}
     prompted = any(one.name in ("prompt", "request") for one in parameters)

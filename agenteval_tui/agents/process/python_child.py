@@ -1,19 +1,29 @@
-"""The child process in which Python functions of the user's run. Needs nothing from this package, and no new Python:
-the interpreter may be a different one (3.8 or later).
+"""A process in which Python code of the user's runs. Needs nothing from this package, and no new Python: the
+interpreter may be a different one (3.8 or later).
 
-Standard input: one JSON object a line, {"id", "do", "target": "module:name", ...}. What it answers, one JSON object a
-line on what was standard output: {"id", "event": {...}} as often as it likes, then {"id", "returned": ...} or
-{"id", "raised": "KeyError: 'x' (checks.py, line 3)", "kinds": [names of its classes]}. What functions print goes to
-standard error, as do tracebacks.
+Standard input is a socket. It takes one JSON object a line, {"id", "do", "target": "module:name", ...}, and answers
+with one a line: {"id", "event": {...}} as often as it likes, then {"id", "returned": ...} or {"id", "raised":
+"KeyError: 'x' (checks.py, line 3)", "kinds": [names of its classes]}. What functions print goes to standard error, as
+do tracebacks.
 
-do: "find"      the callable is there: its name
+do: "fork"      comes with a socket and the end of a pipe: a process that goes on from here, with these as its requests
+                and its standard error; `first` is its first request. {"forked": its number}, and {"exited": its exit
+                code} when it has ended
+    "end"       `fork`, `signal`: a fork and its group get a signal
+    "outside"   import what the modules of `targets` import from outside of the project: level 1 of the tree
+    "prepare"   `steps`, each [what is to be done, target]: level 2; says what forks would share (`python_fork`)
+    "import"    the module is imported
+    "find"      the callable is there: its name
     "find agent"    the same, or an agent of a framework
     "agent"     `request`: call it with what its parameters ask for, or run it; {"prepared"} once it is there, events
     "describe"  its name, docstring and parameters as a JSON Schema
     "tool"      `arguments`: call it with these; runs beside others, in a thread or in the loop of all async tools
     "metric"    `value`, `arguments`, `offered`
     "cancel"    `id` of a "tool" whose answer is no longer awaited
-The end of standard input is the end: of the process, and, in the middle of a call, of its whole group.
+`last`: nothing is asked after this; the process ends by itself.
+
+The end of the socket is the end of the process, and of all forks with their groups. While it is busy it can't see
+that; it dies with the process that forked it, which can.
 """
 
 from __future__ import annotations
@@ -25,50 +35,94 @@ from importlib import machinery
 _HERE = __file__.rpartition("/")[0]
 sys.path[:] = [place for place in sys.path if place != _HERE]  # our modules are not the user's
 
+import atexit  # noqa: E402
 import dataclasses  # noqa: E402
 import importlib  # noqa: E402
 import importlib.util  # noqa: E402
 import inspect  # noqa: E402
 import json  # noqa: E402
 import os  # noqa: E402
-import queue  # noqa: E402
+import resource  # noqa: E402
 import signal  # noqa: E402
+import socket  # noqa: E402
 import threading  # noqa: E402
 import traceback  # noqa: E402
 from typing import Any  # noqa: E402
 
 # asyncio takes longer to load than all else together: it is imported where it is wanted.
-_busy = threading.Event()
 _lock = threading.Lock()
-_waiting: queue.Queue[Any] = queue.Queue()
 _loops: dict[Any, Any] = {}
 _running: dict[int, Any] = {}
-_out: Any = None
+_requests: Any = None
+_effects: Any = None
+_files: Any = ()
+_temporary: list[Any] = []
+"""What imports from outside of the project left for the end of the process to remove."""
 
 
 def main() -> Any:
     """Answer requests until there are no more."""
-    global _out
-    _out = os.fdopen(os.dup(1), "w", encoding="ascii")
-    requests = os.fdopen(os.dup(0), "rb")
-    os.dup2(2, 1)  # what a function prints must not be taken for an answer
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)  # and it must not read our requests
-    os.close(nothing)
+    global _requests
     places = [os.getcwd(), *sys.argv[1:]]  # noqa: PTH109
+    requests = socket.socket(fileno=os.dup(0))
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)  # a function must not read our requests
+    os.close(nothing)
+    os.dup2(2, 1)
     _use_sources(places)
     sys.path[:0] = places
-    threading.Thread(target=_listen, args=(requests,), daemon=True).start()
+    _requests = _sibling("python_fork").Requests(requests)
+    asked: Any = None
     while True:
-        asked = _waiting.get()
+        asked = asked or _requests.next()
         if asked is None:
-            return
-        if asked["do"] == "cancel":
+            leave()
+        do, first = asked["do"], None
+        if do == "cancel":
             _cancel(asked["id"])
-        elif asked["do"] == "tool":
+        elif do == "tool":
+            _requests.leads()
             _begin_tool(asked)
+        elif do == "fork":
+            number, problem = _requests.new_fork(asked)
+            if number:
+                _say(asked["id"], forked=number)
+            elif problem:
+                _say(asked["id"], raised=problem)
+            else:  # this is the fork
+                first = asked.get("first")
+        elif do == "end":
+            _requests.signal(asked["fork"], asked["signal"])
+        elif do in _DO:
+            if do in _LEADING:
+                _requests.leads()
+            _answer(asked, _DO[do])
+            if asked.get("last"):
+                leave()
         else:
-            _answer(asked, _DO[asked["do"]])
+            _say(asked.get("id"), raised="this line is not a request: nothing is done for " + repr(do))
+        asked = first
+
+
+def leave() -> Any:
+    """End as an interpreter does, but without taking all modules down: that would copy the memory that forks share."""
+    if _running:  # whoever asked is gone
+        if os.getpgrp() == os.getpid():
+            os.killpg(os.getpid(), signal.SIGKILL)
+        os._exit(1)
+    if _requests.forks and not _temporary:
+        os._exit(0)  # it has run nothing
+    lasts = [sys.stdout.flush, sys.stderr.flush]
+    if atexit._ncallbacks():
+        lasts.insert(0, atexit._run_exitfuncs)
+    if threading.active_count() > 1 or getattr(threading, "_threading_atexits", True):
+        lasts.insert(0, threading._shutdown)  # type: ignore[attr-defined]
+    for last in lasts:
+        try:
+            last()
+        except BaseException:
+            traceback.print_exc()
+    os._exit(0)
 
 
 def _use_sources(places: Any) -> Any:
@@ -97,62 +151,40 @@ def _no_stats(self: Any, path: Any) -> Any:
     raise OSError  # so that no bytecode is looked for
 
 
-def _listen(requests: Any) -> Any:
-    for line in requests:
-        if not line.strip():
-            continue
-        try:
-            asked = json.loads(line)
-            at_once = asked["do"] in ("tool", "cancel")
-            if not at_once and asked["do"] not in _DO:
-                raise ValueError("nothing is done for " + repr(asked["do"]))
-        except (TypeError, ValueError, KeyError, RecursionError) as error:
-            _say(None, raised="this line is not a request: " + _sibling("python_errors").words_of(error))
-            continue
-        with _lock:
-            if not at_once:
-                _busy.set()
-            _waiting.put(asked)
-    if _busy.is_set() or _running:  # whoever asked is gone
-        if os.getpgrp() == os.getpid():
-            os.killpg(os.getpid(), signal.SIGKILL)
-        os._exit(1)
-    _waiting.put(None)
-
-
 def _say(number: Any, **answer: Any) -> Any:
     try:
         text = json.dumps(dict(id=number, **answer))
     except (TypeError, ValueError, RecursionError) as error:
         text = json.dumps({"id": number, "raised": _sibling("python_errors").words_of(error)})
-    with _lock:
-        if "event" not in answer and "prepared" not in answer and number not in _running and _waiting.empty():
-            _busy.clear()
-        _running.pop(number, None)
-        try:
-            _out.write(text + "\n")
-            _out.flush()
-        except OSError:
-            os._exit(1)  # nobody listens
+    _running.pop(number, None)
+    _requests.send(text)
 
 
 def _answer(asked: Any, do: Any) -> Any:
     try:
-        returned = do(asked)
+        answer = {"returned": do(asked)}
     except BaseException as error:  # also SystemExit: the parent must hear of it
-        _raised(asked["id"], error)
-    else:
-        _say(asked["id"], returned=returned)
+        answer = _said_of(error)
+    effects = sys.modules.get("_agenteval_python_effects")
+    if effects is not None and effects.tracked.on:
+        files = effects.tracked.more(_files)
+        if files:
+            answer["files"] = files
+    _say(asked["id"], **answer)
 
 
 def _raised(number: Any, error: Any) -> Any:
+    _say(number, **_said_of(error))
+
+
+def _said_of(error: Any) -> Any:
     traceback.print_exception(type(error), error, error.__traceback__)
     sys.stdout.flush()
     sys.stderr.flush()
     if type(error).__name__ == "WrongTarget":
-        _say(number, raised=str(error), wrong=True)
-        return
-    _say(number, raised=_sibling("python_errors").words_of(error), kinds=[one.__name__ for one in type(error).__mro__])
+        return {"raised": str(error), "wrong": True}
+    kinds = [one.__name__ for one in type(error).__mro__]
+    return {"raised": _sibling("python_errors").words_of(error), "kinds": kinds}
 
 
 def _find(target: Any) -> Any:
@@ -194,6 +226,99 @@ def _await(given: Any) -> Any:
 # What can be asked for.
 
 
+def _do_outside(asked: Any) -> Any:
+    """Level 1."""
+    began = time.perf_counter()
+    _requests.name("agenteval-1")
+    effects, before = _tracked()
+    _call()
+    imports = _sibling("python_imports")
+    found = imports.outside([target.partition(":")[0] for target in asked["targets"]], effects.is_installed)
+    tracked = effects.tracked
+    tracked.on = True
+    handler = signal.signal(signal.SIGTERM, _late)
+    try:
+        loaded = imports.load(found)
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+        tracked.on = False
+    _temporary.extend(one for one in tracked.effects if one[0].startswith("makes a temporary"))
+    tracked.effects.clear()
+    tracked.read.clear()
+    tracked.listed.clear()
+    return dict(_shared(before), modules=loaded, ms=(time.perf_counter() - began) * 1000, places=_places_of_packages())
+
+
+def _do_prepare(asked: Any) -> Any:
+    """Level 2."""
+    global _files
+    began = time.perf_counter()
+    _requests.name("agenteval-2")
+    effects, before = _tracked()
+    tracked = effects.tracked
+    os.environ.update(asked.get("env") or {})
+    tracked.on = True
+    end = _sibling("python_fork").watch_seeds()
+    handler = signal.signal(signal.SIGTERM, _late)
+    told = []
+    try:
+        for do, target in asked["steps"]:
+            try:
+                told.append({"returned": _DO[do]({"do": do, "target": target})})
+            except BaseException as error:
+                told.append(_said_of(error))
+    finally:
+        if signal.getsignal(signal.SIGTERM) is _late:
+            signal.signal(signal.SIGTERM, handler)
+        tracked.on = False
+        end()
+    shared = _shared(before)
+    shared["unsafe"] += [["effect", effect] for effect in tracked.effects]
+    files, folders = tracked.files()
+    _files = files
+    for one in (tracked.effects, tracked.read, tracked.listed):
+        one.clear()
+    if not shared["unsafe"]:
+        tracked.on = True
+    return dict(shared, told=told, files=files, folders=folders, ms=(time.perf_counter() - began) * 1000)
+
+
+def _tracked() -> Any:
+    """The module that sees effects, which has begun to, and what is open by now."""
+    effects = _sibling("python_effects")
+    if not hasattr(effects, "tracked"):
+        effects.tracked = effects.Effects()
+    return effects, effects.Before()
+
+
+def _shared(before: Any) -> Any:
+    unsafe = before.unsafe()
+    opened = [] if unsafe else before.opened()
+    _opened.extend(opened)
+    _sibling("python_fork").remember(_opened)
+    return {"unsafe": unsafe, "kb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
+
+
+class ImportTimeout(BaseException):
+    """The imports take too long."""
+
+
+def _late(number: Any, frame: Any) -> Any:
+    raise ImportTimeout("its import did not end in time")
+
+
+_opened: list[Any] = []
+
+
+def _places_of_packages() -> Any:
+    """The folders that change when a package is installed."""
+    return [place for place in sys.path if place.endswith(("site-packages", "dist-packages"))]
+
+
+def _do_import(asked: Any) -> Any:
+    importlib.import_module(asked["target"].partition(":")[0])
+
+
 def _do_find(asked: Any) -> Any:
     found = _find(asked["target"])
     if not callable(found):
@@ -203,11 +328,17 @@ def _do_find(asked: Any) -> Any:
 
 def _do_find_agent(asked: Any) -> Any:
     found = _find(asked["target"])
-    _call().objects.runner(found, asked["target"])
+    runner = _call().objects.runner(found, asked["target"])
+    if runner is None:
+        _sibling("python_answers").parameters_of(found)
+    if runner is not None or not inspect.isfunction(found) or found.__code__.co_flags & _ASYNC:
+        import asyncio  # noqa: F401 - each fork would import it
     return getattr(found, "__name__", type(found).__name__)
 
 
 def _do_describe(asked: Any) -> Any:
+    import asyncio  # noqa: F401 - each fork would import it
+
     return _sibling("python_signature").describe(_find(asked["target"]))
 
 
@@ -326,7 +457,12 @@ def plain(given: Any) -> Any:
     return given
 
 
+_ASYNC = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_LEADING = ("agent", "metric")
 _DO = {
+    "outside": _do_outside,
+    "prepare": _do_prepare,
+    "import": _do_import,
     "find": _do_find,
     "find agent": _do_find_agent,
     "describe": _do_describe,

@@ -1,28 +1,37 @@
-"""A Python process that runs functions of the user's: what is asked of it, and what it answers."""
+"""A Python process that runs code of the user's: what is asked of it, what it answers, and its forks."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
+import socket
 import sys
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import Struct, field
 
 from agenteval_tui.agents.permission import Permission
-from agenteval_tui.agents.process.child_process import GRACE_S, Program, start
+from agenteval_tui.agents.process.child_process import DRAIN_S, GRACE_S, STDERR_KEPT, kill_group, start
 from agenteval_tui.agents.process.line_splitter import LineSplitter
+from agenteval_tui.core.errors import AgentevalError
 
 _CHILD = Path(__file__).with_name("python_child.py")
 _LIMIT = 16_000_000
+_CHUNK = 256 * 1024
 
 
 class HostError(Exception):
     """The process gave no answer; the text says how it ended."""
+
+    program: HostProcess | None = None
+    """The process, if whoever catches this can't know it."""
 
 
 class RaisedError(Exception):
@@ -34,6 +43,132 @@ class RaisedError(Exception):
         super().__init__(said)
         self.wrong = wrong
         self.kinds = tuple(kinds)
+
+    @classmethod
+    def of(cls, answer: Mapping[str, Any]) -> RaisedError:
+        """As the process says it."""
+        kinds = answer.get("kinds")
+        return cls(str(answer["raised"]), bool(answer.get("wrong")), kinds if isinstance(kinds, list) else ())
+
+
+class HostProcess(Protocol):
+    """The process of a host, as `child_process.Program` is for one that was started."""
+
+    @property
+    def pid(self) -> int:
+        """Its number, and that of its group; 0 if it is not known yet."""
+        ...
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit code, minus the signal's number if a signal ended it; None while it runs."""
+        ...
+
+    @property
+    def stderr(self) -> str:
+        """The last 64 KB of what it wrote to standard error and standard output."""
+        ...
+
+    def interrupt(self) -> None:
+        """Ask it to end: it says where it is."""
+        ...
+
+    async def exited(self, within_s: float | None = None) -> bool:
+        """Wait until it ended by itself and all its words were read, at most `within_s`; whether it ended."""
+        ...
+
+    async def end(self, grace_s: float = GRACE_S) -> None:
+        """End it and everything that it started in its group."""
+        ...
+
+
+class _Channel:
+    """Lines to and from a process, over a socket."""
+
+    def __init__(self, sock: socket.socket, line: Callable[[bytes], None], ended: Callable[[], None]) -> None:
+        sock.setblocking(False)
+        self._loop = asyncio.get_running_loop()
+        self._socket = sock
+        self._line = line
+        self._ended = ended
+        self._lines, self._held = LineSplitter(), 0
+        self._waiting: deque[tuple[memoryview, tuple[int, ...]]] = deque()
+        self._ends = False
+        self._open = True
+        self._loop.add_reader(sock.fileno(), self._read)
+
+    def send(self, data: bytes, fds: tuple[int, ...] = ()) -> None:
+        """Send it, now or as soon as there is room. The files are closed here once they are sent."""
+        if not self._open or self._ends:
+            _close(fds)
+            return
+        self._waiting.append((memoryview(data), fds))
+        if len(self._waiting) == 1:
+            self._write()
+
+    def end_input(self) -> None:
+        """Nothing more comes after what was sent."""
+        if self._open and not self._ends:
+            self._ends = True
+            if not self._waiting:
+                self._shut()
+
+    def close(self) -> None:
+        """Give the socket back."""
+        if self._open:
+            self._open = False
+            self._loop.remove_reader(self._socket.fileno())
+            self._loop.remove_writer(self._socket.fileno())
+            self._socket.close()
+            for _, fds in self._waiting:
+                _close(fds)
+            self._waiting.clear()
+            self._ended()
+
+    def _write(self) -> None:
+        while self._waiting:
+            data, fds = self._waiting[0]
+            try:
+                sent = socket.send_fds(self._socket, [data], list(fds)) if fds else self._socket.send(data)
+            except (BlockingIOError, InterruptedError):
+                self._loop.add_writer(self._socket.fileno(), self._write)
+                return
+            except OSError:
+                self._waiting.clear()
+                _close(fds)
+                return  # its end is read
+            _close(fds)
+            if sent < len(data):
+                self._waiting[0] = (data[sent:], ())
+            else:
+                self._waiting.popleft()
+        self._loop.remove_writer(self._socket.fileno())
+        if self._ends:
+            self._shut()
+
+    def _shut(self) -> None:
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+
+    def _read(self) -> None:
+        try:
+            data = self._socket.recv(_CHUNK)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            data = b""
+        lines = self._lines.feed(data) if data else ()
+        self._held = 0 if lines else self._held + len(data)
+        for line in lines:
+            self._line(line)
+        if not data or self._held > 4 * _LIMIT:
+            self.close()
+
+
+def _close(fds: tuple[int, ...]) -> None:
+    for fd in fds:
+        with suppress(OSError):
+            os.close(fd)
 
 
 class _Asked(Struct):
@@ -53,15 +188,25 @@ class _Asked(Struct):
 class PythonHost:
     """The process (`python_child` says what can be asked). Several may ask at once.
 
-    Use as `async with await start_host(...) as host`; leaving it ends the process and all that it started.
+    Use as `async with await start_host(...) as host`; leaving it ends the process and all that it started. `release` is
+    called once it was ended; `begin` starts it with its first request.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(
+        self,
+        sock: socket.socket,
+        program: HostProcess,
+        release: Callable[[], None] | None = None,
+        begin: Callable[[Mapping[str, Any] | None], None] | None = None,
+    ) -> None:
         self.program = program
         self._number = 0
         self._asked: dict[int, _Asked] = {}
+        self._forks: dict[int, Fork] = {}
         self._dead = False
-        self._reading = asyncio.create_task(self._read())
+        self.release = release
+        self._begin = begin
+        self._channel = _Channel(sock, self._said, self._ended)
 
     @property
     def alive(self) -> bool:
@@ -82,7 +227,11 @@ class PythonHost:
         if self._dead:
             waiting.answers.put_nowait(None)
         request = {"id": number, "do": do, "target": target, **asked}
-        self.program.write(json.dumps(request, default=str).encode("ascii") + b"\n")
+        if self._begin is not None:
+            begin, self._begin = self._begin, None
+            begin(request)
+        else:
+            self._channel.send(_line(request))
         try:
             while True:
                 answer = await waiting.answers.get()
@@ -92,15 +241,13 @@ class PythonHost:
                 if "too_much" in answer:
                     raise HostError(f"gave more than {limit / 1e6:g} MB")
                 if "raised" in answer:
-                    kinds = answer.get("kinds")
-                    known = kinds if isinstance(kinds, list) else ()
-                    raise RaisedError(str(answer["raised"]), bool(answer.get("wrong")), known)
+                    raise RaisedError.of(answer)
                 yield answer
                 if "returned" in answer:
                     return
         finally:
             if self._asked.pop(number, None) is not None and do == "tool":
-                self.program.write(json.dumps({"id": number, "do": "cancel"}).encode("ascii") + b"\n")
+                self._channel.send(_line({"id": number, "do": "cancel"}))
 
     async def call(self, do: str, target: str, *, limit: int = _LIMIT, **asked: Any) -> Any:
         """What a request returns. Raises like `events`."""
@@ -110,15 +257,54 @@ class PythonHost:
                     return answer["returned"]
         return None
 
+    def new_fork(self, release: Callable[[], None] | None = None, *, level: bool = False) -> PythonHost:
+        """A process that goes on from what this one is then, at its first request. A `level` outlives this process.
+        Raises `AgentevalError` when there can be none."""
+        try:
+            own, its = socket.socketpair()
+        except OSError as error:
+            raise _no_more(error) from None
+        try:
+            read, write = os.pipe()
+        except OSError as error:
+            own.close()
+            its.close()
+            raise _no_more(error) from None
+        self._number += 1
+        number = self._number
+        fork = self._forks[number] = Fork(self, number, read, level)
+        fds = (its.detach(), write)
+
+        def begin(first: Mapping[str, Any] | None) -> None:
+            self._channel.send(_line({"id": number, "do": "fork", "first": first}), fds)
+
+        if self._dead:
+            _close(fds)
+            fork.gone()
+            return PythonHost(own, fork, release)
+        return PythonHost(own, fork, release, begin)
+
+    def signal(self, fork: int, number: int) -> None:
+        """Send a signal to a fork and its group."""
+        self._channel.send(_line({"do": "end", "fork": fork, "signal": int(number)}))
+
     async def end(self, politely: bool = False) -> None:
         """End it with all that it started. `politely`: it has nothing to do, and may put things away first."""
+        if self._begin is not None:  # it was never used
+            self._begin(None)
+            self._begin = None
         try:
-            if politely and self.alive:
-                self.program.close_stdin()
+            if politely and (self.alive or self.program.returncode is None):
+                self._channel.end_input()
                 await self.program.exited(GRACE_S)
         finally:
-            self._reading.cancel()
-            await self.program.end()
+            try:
+                await self.program.end()
+            finally:
+                self._channel.close()
+                release, self.release = self.release, None
+                if release is not None:
+                    release()
 
     async def __aenter__(self) -> PythonHost:
         return self
@@ -128,24 +314,142 @@ class PythonHost:
     ) -> None:
         await self.end(politely=kind is None)
 
-    async def _read(self) -> None:
-        lines, held = LineSplitter(), 0
+    def _said(self, line: bytes) -> None:
+        with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            answer = json.loads(line)
+            number = answer["id"]
+            waiting = self._asked.get(number)
+            if waiting is not None:
+                waiting.give(line, answer)
+            elif (fork := self._forks.get(number)) is not None:
+                fork.told(answer)
+                if fork.returncode is not None:
+                    del self._forks[number]
+
+    def _ended(self) -> None:
+        self._dead = True
+        for one in self._asked.values():
+            one.answers.put_nowait(None)
+        for fork in self._forks.values():
+            fork.gone()
+        self._forks.clear()
+
+
+def _line(request: Mapping[str, Any]) -> bytes:
+    return json.dumps(request, default=str).encode("ascii") + b"\n"
+
+
+def _no_more(error: OSError) -> AgentevalError:
+    return AgentevalError(
+        f"another process can't be started: {error.strerror or error}",
+        mend="lower `concurrency`, or raise the limit of open files (ulimit -n)",
+    )
+
+
+class Fork:
+    """A process that another one forked, which tells of its end. See `HostProcess`."""
+
+    def __init__(self, parent: PythonHost, number: int, errors: int, level: bool = False) -> None:
+        self.pid = 0
+        self.returncode: int | None = None
+        self._parent = parent
+        self._number = number
+        self._level = level
+        self._exited = asyncio.Event()
+        self._silent = asyncio.Event()
+        self._kept = bytearray()
+        self._errors = errors
+        os.set_blocking(errors, False)
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(errors, self._read)
+
+    @property
+    def stderr(self) -> str:
+        """The last 64 KB of what it wrote to standard error and standard output."""
+        return bytes(self._kept[-STDERR_KEPT:]).decode("utf-8", "replace")
+
+    async def exited(self, within_s: float | None = None) -> bool:
+        """Wait until it ended by itself and all its words were read, at most `within_s`; whether it ended."""
+        if not (self._exited.is_set() and self._silent.is_set()):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(within_s):
+                    await self._exited.wait()
+                    # A process that left the group may hold the pipe open for ever.
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(DRAIN_S):
+                            await self._silent.wait()
+        return self._exited.is_set()
+
+    async def end(self, grace_s: float = GRACE_S) -> None:
+        """End it and everything that it started in its group: ask first, then kill. When this is cancelled, it kills at
+        once."""
         try:
-            while data := await self.program.read():
-                found = lines.feed(data)
-                held = 0 if found else held + len(data)
-                if held > 4 * _LIMIT:
-                    break
-                for line in found:
-                    with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
-                        answer = json.loads(line)
-                        waiting = self._asked.get(answer["id"])
-                        if waiting is not None:
-                            waiting.give(line, answer)
+            if not self._exited.is_set():
+                self._signal(signal.SIGTERM)
+                await self._has_exited(grace_s)
         finally:
-            self._dead = True
-            for one in self._asked.values():
-                one.answers.put_nowait(None)
+            try:
+                if not self._exited.is_set():
+                    self._signal(signal.SIGKILL)
+                    await asyncio.shield(self._has_exited(DRAIN_S))
+                elif self._level and not self._parent.alive:
+                    kill_group(self.pid, signal.SIGKILL)  # nobody tells of its end
+            finally:
+                self._close()
+
+    def interrupt(self) -> None:
+        """Ask it to end: it says where it is."""
+        self._signal(signal.SIGTERM)
+
+    def told(self, answer: Mapping[str, Any]) -> None:
+        """What its parent says of it."""
+        if "forked" in answer:
+            self.pid = int(answer["forked"])
+        elif "exited" in answer:
+            self.returncode = int(answer["exited"])
+            self._exited.set()
+        elif "raised" in answer:
+            self._kept += str(answer["raised"]).encode()
+            self.returncode = 1
+            self._exited.set()
+
+    def gone(self) -> None:
+        """Its parent is gone, and so is who would have told of its end."""
+        if self.returncode is None:
+            if not self._level:
+                kill_group(self.pid, signal.SIGKILL)
+            self.returncode = -signal.SIGKILL
+            self._exited.set()
+
+    async def _has_exited(self, within_s: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                await self._exited.wait()
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._parent.alive:
+            self._parent.signal(self._number, number)
+        else:
+            kill_group(self.pid, number)
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._errors, _CHUNK)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            data = b""
+        self._kept += data
+        if len(self._kept) > 2 * STDERR_KEPT:
+            del self._kept[:-STDERR_KEPT]
+        if not data:
+            self._close()
+
+    def _close(self) -> None:
+        if not self._silent.is_set():
+            self._silent.set()
+            self._loop.remove_reader(self._errors)
+            os.close(self._errors)
 
 
 async def start_host(
@@ -161,8 +465,21 @@ async def start_host(
     `interpreter` is a program as in a command (this process' own Python if None). Raises `AgentevalError` when it
     can't be started.
     """
+    argv = host_argv(interpreter, path)
+    own, its = socket.socketpair()
+    try:
+        program = await start(argv, cwd=folder, env=env, permission=permission, stdin=its)
+    except BaseException:
+        own.close()
+        raise
+    finally:
+        its.close()
+    return PythonHost(own, program)
+
+
+def host_argv(interpreter: str | None, path: Sequence[Path]) -> list[str]:
+    """The command of a process, as `Permission.require_start` knows it."""
     # Another interpreter may be older than 3.11, which has no -P: the child takes its own folder out of sys.path before
     # it imports anything, and puts the suite's in by itself.
     python = [interpreter] if interpreter else [sys.executable, "-P"]
-    argv = [*python, str(_CHILD), *(str(one) for one in path)]
-    return PythonHost(await start(argv, cwd=folder, env=env, permission=permission))
+    return [*python, str(_CHILD), *(str(one) for one in path)]

@@ -18,6 +18,7 @@ from agenteval_tui.agents.process.child_process import Program, start
 from agenteval_tui.agents.process.errors import exit_description, stderr_tail, truncate_for_store, without_secrets
 from agenteval_tui.agents.process.line_splitter import LineSplitter
 from agenteval_tui.agents.process.options import argv_of
+from agenteval_tui.agents.process.python_tree import Lease
 from agenteval_tui.agents.tools.command import LONGEST
 from agenteval_tui.agents.tools.options import McpServerOptions
 from agenteval_tui.core.errors import AgentevalError
@@ -99,8 +100,9 @@ Thing = TypeVar("Thing", bound=McpSession)
 
 
 class ToolHost:
-    """What outlives one request of an agent: the servers that its runs share (`shared: true`), and what a run keeps
-    for all of its turns. The agent owns it, and closes it when it is closed.
+    """What outlives one request of an agent: the servers that its runs share (`shared: true`), the processes that
+    Python functions are forked from, and what a run keeps for all of its turns. The agent owns it, and closes it when
+    it is closed.
 
     The first run that needs a server starts it; one that fell is started again for the next run.
     """
@@ -109,6 +111,14 @@ class ToolHost:
         self._kept: dict[str, McpSession] = {}
         self._servers: dict[str, tuple[McpServer, list[ToolSpec]]] = {}
         self._starting: dict[str, asyncio.Lock] = {}
+        self._lease: Lease | None = None
+
+    @property
+    def lease(self) -> Lease:
+        """The right to the processes that Python functions are forked from."""
+        if self._lease is None:
+            self._lease = Lease()
+        return self._lease
 
     async def server(self, key: str, make: Callable[[], McpServer]) -> tuple[McpServer, list[ToolSpec]]:
         """The server of that name, started if it is not there. Raises `AgentevalError`."""
@@ -139,7 +149,10 @@ class ToolHost:
             known.shut()
 
     async def close(self) -> None:
-        """End all servers, and what runs kept."""
+        """End all servers and processes, and what runs kept."""
+        if self._lease is not None:
+            await self._lease.close()
+            self._lease = None
         for run in tuple(self._kept):
             self.release(run)
         servers = [server for server, _ in self._servers.values()]

@@ -11,15 +11,19 @@ from typing import Any
 from agenteval_tui.agents.base import ToolOutcome, ToolSpec
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.errors import stderr_tail, truncate_for_store
-from agenteval_tui.agents.process.python_host import HostError, PythonHost, RaisedError, start_host
+from agenteval_tui.agents.process.python_host import HostError, HostProcess, PythonHost, RaisedError
+from agenteval_tui.agents.process.python_tree import Lease, Root, Tree
 from agenteval_tui.agents.tools.command import LONGEST
-from agenteval_tui.agents.tools.options import TIMEOUT_S, PythonEntry
+from agenteval_tui.agents.tools.options import PythonEntry
 from agenteval_tui.core.errors import AgentevalError
+
+_MEND = "it is looked for beside the suite, and in `path`"
 
 
 class PythonTools:
-    """The functions of one interpreter: one process for each run, so that a run's calls share what a module holds, and
-    runs do not. Sync functions run in threads, async ones in one event loop; a process that fell is started again.
+    """The functions of one interpreter: one process for each run, forked from one that has made the imports, so that a
+    run's calls share what a module holds, and runs do not. Sync functions run in threads, async ones in one event loop;
+    a process that fell is replaced. Without a `lease` of the agent's, nothing is left for the next run.
     """
 
     def __init__(
@@ -30,6 +34,7 @@ class PythonTools:
         *,
         interpreter: str | None = None,
         path: Sequence[Path] = (),
+        lease: Lease | None = None,
     ) -> None:
         self.entries: list[PythonEntry] = []
         self._folder = folder
@@ -37,47 +42,62 @@ class PythonTools:
         self._permission = permission
         self._interpreter = interpreter
         self._path = tuple(path)
+        self._lease = lease
+        self._owns_lease = lease is None
         self._host: PythonHost | None = None
         self._starting = asyncio.Lock()
 
     async def open(self) -> list[PythonTool]:
         """The tools, with what their signatures say. Raises `AgentevalError` when a function is not there."""
-        return [await self._tool(entry) for entry in self.entries]
+        try:
+            told = await self._tree().told()
+        except HostError as error:
+            first = self.entries[0]
+            words = self._words(error, error.program)
+            raise AgentevalError(f"tool {first.name!r}: {first.python}: {words}", mend=_MEND) from None
+        return [self._tool(entry, answer) for entry, answer in zip(self.entries, told, strict=True)]
 
     async def close(self) -> None:
         """End the process."""
-        if self._host is not None:
-            await self._host.end(politely=True)
+        try:
+            if self._host is not None:
+                await self._host.end(politely=True)
+        finally:
+            if self._owns_lease and self._lease is not None:
+                await self._lease.close()
 
     async def call(self, target: str, arguments: Mapping[str, Any]) -> ToolOutcome:
         """What a function returns, as text: a text as it is, any other value as JSON."""
-        host = await self._running()
+        try:
+            host = await self._running()
+        except HostError as error:
+            return ToolOutcome(f"the tool's process {self._words(error, error.program)}", error=True)
         try:
             returned = await host.call("tool", target, limit=LONGEST, arguments=dict(arguments))
         except RaisedError as error:
             return ToolOutcome(truncate_for_store(str(error)), error=True)
         except HostError as error:
-            return ToolOutcome(f"the tool's process {self._said(error, host)}", error=True)
+            return ToolOutcome(f"the tool's process {self._words(error, host.program)}", error=True)
         return ToolOutcome(
             truncate_for_store(returned if isinstance(returned, str) else json.dumps(returned, ensure_ascii=False))
         )
 
-    async def _tool(self, entry: PythonEntry) -> PythonTool:
-        host = await self._running()
-        try:
-            async with asyncio.timeout(TIMEOUT_S):
-                do = "find" if entry.parameters is not None else "describe"
-                told = await host.call(do, entry.python)
-        except (RaisedError, HostError, TimeoutError) as error:
-            said = "could not be imported in time" if isinstance(error, TimeoutError) else self._said(error, host)
-            raise AgentevalError(
-                f"tool {entry.name!r}: {entry.python}: {said}", mend="it is looked for beside the suite, and in `path`"
-            ) from None
+    def _tool(self, entry: PythonEntry, told: Mapping[str, Any]) -> PythonTool:
+        if "raised" in told:
+            raise AgentevalError(f"tool {entry.name!r}: {entry.python}: {RaisedError.of(told)}", mend=_MEND)
         if entry.parameters is not None:
             spec = ToolSpec(entry.name, entry.said, entry.parameters)
         else:
-            spec = ToolSpec(entry.name, entry.description or told["description"], told["parameters"])
+            described = told["returned"]
+            spec = ToolSpec(entry.name, entry.description or described["description"], described["parameters"])
         return PythonTool(spec, self, entry.python, entry.timeout)
+
+    def _tree(self) -> Tree:
+        if self._lease is None:
+            self._lease = Lease()
+        steps = tuple(("find" if one.parameters is not None else "describe", one.python) for one in self.entries)
+        root = Root(self._folder.resolve(), tuple(sorted(self._env.items())), steps, self._interpreter, self._path)
+        return self._lease.tree(root, self._permission)
 
     async def _running(self) -> PythonHost:
         async with self._starting:
@@ -85,17 +105,11 @@ class PythonTools:
                 await self._host.end()
                 self._host = None
             if self._host is None:
-                self._host = await start_host(
-                    self._folder,
-                    self._env,
-                    permission=self._permission,
-                    interpreter=self._interpreter,
-                    path=self._path,
-                )
+                self._host = await self._tree().host()
             return self._host
 
-    def _said(self, error: Exception, host: PythonHost) -> str:
-        words = stderr_tail(host.program.stderr, self._env) if isinstance(error, HostError) else ""
+    def _words(self, error: HostError, program: HostProcess | None) -> str:
+        words = stderr_tail(program.stderr, self._env) if program is not None else ""
         return f"{error}: {words}" if words else str(error)
 
 

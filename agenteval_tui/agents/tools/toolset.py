@@ -255,7 +255,12 @@ class _Making:
         key = (entry.interpreter, tuple(entry.path))
         if key not in self._python:
             path = [folder_of(one, self._folder, self._trusted) for one in entry.path]
-            found = PythonTools(self._folder, self._env, self._permission, interpreter=entry.interpreter, path=path)
+            found = PythonTools(
+                *(self._folder, self._env, self._permission),
+                interpreter=entry.interpreter,
+                path=path,
+                lease=None if self._host is None else self._host.lease,
+            )
             self._python[key] = found
             self.sources.append(found)
         self._python[key].entries.append(entry)

@@ -1,0 +1,286 @@
+"""What imports did beside defining things: what they read, and what forks would share. Runs in the child: only the
+standard library, of Python 3.8 or later.
+
+A fork shares with its parent, and with all other forks: connections, event loops, locks in shared memory, and what the
+parent did to files. It does not have the parent's threads. Runs that are forks would see each other through the
+former, and miss the latter.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import stat
+import sys
+import threading
+import time
+from typing import Any
+
+_HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
+_STDLIB = os.path.dirname(os.path.abspath(os.__file__))  # noqa: PTH100, PTH120
+_INSTALLED = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
+_SYSTEM = ("/proc/", "/sys/", "/usr/", "/lib", "/etc/")
+_FORK_SAFE_THREADS = ("jemalloc_bg_thd",)  # jemalloc stops and starts them itself
+_FRAMEWORKS = "/System/Library/Frameworks/"
+_MOST = 2_000  # files
+_MOST_EFFECTS = 20
+_SQLITE = b"SQLite format 3\0"
+_EFFECTS = {
+    "tempfile.mkstemp": "makes a temporary file",
+    "tempfile.mkdtemp": "makes a temporary folder",
+    "sqlite3.connect": "opens a database",
+    "subprocess.Popen": "starts a program",
+    "os.system": "starts a program",
+    "os.posix_spawn": "starts a program",
+    "os.fork": "forks",
+    "os.forkpty": "forks",
+    "os.remove": "removes a file",
+    "os.rename": "renames a file",
+    "os.rmdir": "removes a folder",
+    "os.truncate": "changes a file",
+    "shutil.rmtree": "removes a folder",
+    "shutil.copyfile": "writes a file",
+    "shutil.move": "moves a file",
+}
+
+
+def is_installed(path: Any) -> Any:
+    """Whether a file belongs to Python or to an installed package, and not to the project."""
+    if not path:
+        return True
+    path = os.path.abspath(path)  # noqa: PTH100
+    return (
+        any(part in path for part in _INSTALLED)
+        or path.startswith((_STDLIB + os.sep, _HERE + os.sep))
+        or not path.endswith((".py", ".so", ".pyc", ".pyd"))
+    )
+
+
+class Effects:
+    """What is read, and what is done that lasts, while `on` is true. There is one; Python can't take it away again."""
+
+    def __init__(self) -> None:
+        self.on = False
+        self.read: dict[str, None] = {}
+        self.listed: dict[str, None] = {}
+        self.effects: list[Any] = []
+        self._modules = 0
+        self.available = hasattr(sys, "addaudithook")
+        if self.available:
+            sys.addaudithook(self._hook)
+
+    def _hook(self, event: Any, given: Any) -> None:
+        if not self.on:
+            return
+        if event == "open":
+            path, _, flags = given
+            if not isinstance(path, (str, bytes)) or not isinstance(flags, int):
+                return
+            path = os.fsdecode(path)
+            if flags & (os.O_WRONLY | os.O_RDWR):
+                if not flags & os.O_APPEND and not _is_exempt(path):
+                    self._note("writes a file", path)
+            elif len(self.read) < _MOST:
+                self.read[os.path.abspath(path)] = None  # noqa: PTH100
+        elif event in ("os.listdir", "os.scandir"):
+            if given and isinstance(given[0], (str, bytes)) and len(self.listed) < _MOST:
+                self.listed[os.path.abspath(os.fsdecode(given[0]))] = None  # noqa: PTH100
+        elif event in _EFFECTS:
+            first = given[0] if given and isinstance(given[0], (str, bytes)) else ""
+            if not (event in ("os.rename", "os.remove") and _is_exempt(os.fsdecode(first))):
+                self._note(_EFFECTS[event], os.fsdecode(first))
+
+    def _note(self, what: Any, path: Any) -> None:
+        if len(self.effects) < _MOST_EFFECTS:
+            self.effects.append([what, path, _place()])
+
+    def files(self) -> Any:
+        """The files of the project that were imported or read by now, and the folders that were listed."""
+        self._modules = len(sys.modules)
+        found = dict.fromkeys(path for path in map(_source, list(sys.modules.values())) if path)
+        for path in list(self.read):
+            installed = any(part in path for part in _INSTALLED) or path.startswith((_STDLIB, _HERE))
+            if not installed and not path.startswith(_SYSTEM) and not _is_exempt(path):
+                found[path] = None
+        imported = sys.path_importer_cache
+        folders = [one for one in self.listed if one not in imported and not one.startswith(_SYSTEM)]
+        return sorted(found)[:_MOST], [one for one in folders if not any(part in one + os.sep for part in _INSTALLED)]
+
+    def more(self, before: Any) -> Any:
+        """The files that were imported or read since `before` was taken."""
+        if not self.read and len(sys.modules) == self._modules:
+            return []
+        return sorted(set(self.files()[0]) - set(before))
+
+
+def _is_exempt(path: Any) -> Any:
+    """Whether a file is bytecode, or no file."""
+    prefix = getattr(sys, "pycache_prefix", None)
+    return (
+        "__pycache__" in path
+        or path.startswith("/proc/")
+        or (path.startswith("/dev/") and not path.startswith("/dev/shm/"))  # noqa: S108
+        or bool(prefix and os.path.abspath(path).startswith(prefix))  # noqa: PTH100
+        or ".pyc" in path
+    )
+
+
+def _place() -> Any:
+    """Where the project's code is: "agent.py, line 3"; "" where no module of the project is being run."""
+    frame: Any = sys._getframe(2)
+    while frame is not None:
+        path = frame.f_code.co_filename
+        if path.endswith(".py") and not is_installed(path):
+            return os.path.basename(path) + ", line " + str(frame.f_lineno)  # noqa: PTH119
+        frame = frame.f_back
+    return ""
+
+
+def _source(module: Any) -> Any:
+    try:
+        path = module.__file__
+    except Exception:  # whatever a module's own __getattr__ raises
+        return None
+    if not isinstance(path, str) or is_installed(path):
+        return None
+    return os.path.abspath(path)  # noqa: PTH100
+
+
+class Before:
+    """What was open before imports; `unsafe` compares it with what is open now."""
+
+    def __init__(self) -> None:
+        self._fds = set(_fds())
+        self._shared = _shared_memory()
+
+    def unsafe(self) -> Any:
+        """Why runs must not be forks of this process, as [[code, detail], ...]; () when they may."""
+        found = []
+        if not hasattr(os, "fork"):
+            found.append(["no_fork", ""])
+        elif sys.platform == "darwin" and _has_frameworks():
+            found.append(["frameworks", ""])
+        threads = [one.name for one in threading.enumerate() if one is not threading.main_thread()]
+        if threads:
+            found.append(["threads", ", ".join(threads)])
+        elif hasattr(os, "fork"):
+            native = _native_threads()
+            if native:
+                found.append(["threads", ", ".join(native)])
+        kinds = [kind for kind in map(_kind, set(_fds()) - self._fds) if kind]
+        found += [["open", kind] for kind in dict.fromkeys(kinds)]
+        shared = _shared_memory() - self._shared
+        if shared:
+            found.append(["shared", sorted(shared)[0]])
+        return found
+
+    def opened(self) -> Any:
+        """Regular files that are open now and were not before, as (fd, path, flags)."""
+        found = []
+        for fd in set(_fds()) - self._fds:
+            with contextlib.suppress(OSError):
+                if stat.S_ISREG(os.fstat(fd).st_mode):
+                    path = os.readlink("/proc/self/fd/" + str(fd))  # noqa: PTH115
+                    flags = fcntl.fcntl(fd, fcntl.F_GETFL) & (os.O_ACCMODE | os.O_APPEND)
+                    found.append((fd, path, flags | os.O_CLOEXEC))
+        return found
+
+
+def _fds() -> Any:
+    for folder in ("/proc/self/fd", "/dev/fd"):
+        try:
+            names = os.listdir(folder)  # noqa: PTH208
+        except OSError:
+            continue
+        # The one with which the folder is read is closed again by now.
+        return [int(name) for name in names if name.isdecimal() and _is_open(int(name))]
+    return []
+
+
+def _is_open(fd: Any) -> Any:
+    try:
+        os.fstat(fd)
+    except OSError:
+        return False
+    return True
+
+
+def _kind(fd: Any) -> Any:
+    """What an open file is that forks must not share; "" for what they may."""
+    try:
+        mode = os.fstat(fd).st_mode
+    except OSError:
+        return ""
+    if stat.S_ISSOCK(mode):
+        return "a connection"
+    if stat.S_ISFIFO(mode):
+        return "a pipe"
+    if stat.S_ISREG(mode):
+        with contextlib.suppress(OSError):
+            if os.pread(fd, len(_SQLITE), 0) == _SQLITE:
+                return "a database"
+        return ""
+    if stat.S_ISCHR(mode):
+        path = ""
+        with contextlib.suppress(OSError):
+            path = os.readlink("/proc/self/fd/" + str(fd))  # noqa: PTH115
+        return "a device" if path.startswith("/dev/nvidia") else ""
+    return "an event loop"  # epoll, eventfd, inotify: neither of these
+
+
+def _shared_memory() -> Any:
+    """Memory that is written to and shared with forks: locks of `multiprocessing`, files that are mapped."""
+    found = set()
+    with contextlib.suppress(OSError), open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:  # noqa: PTH123
+        for line in maps:
+            parts = line.split(None, 5)
+            if len(parts) > 1 and "w" in parts[1] and parts[1].endswith("s"):
+                found.add(parts[5].strip() if len(parts) > 5 else "anonymous")
+    return found
+
+
+def _native_threads() -> Any:
+    """Names of threads that Python does not know and that do not stop for a fork. Those of OpenBLAS do."""
+    if len(_tasks()) <= 1:
+        return []
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    until = time.monotonic() + 0.05
+    while True:
+        names = [name for name in map(_name_of, _tasks()) if name and not name.startswith(_FORK_SAFE_THREADS)]
+        if len(names) <= 1 or time.monotonic() > until:
+            return names[1:]
+        time.sleep(0.001)
+
+
+def _tasks() -> Any:
+    own = str(os.getpid())
+    try:
+        return [own, *(one for one in os.listdir("/proc/self/task") if one != own)]  # noqa: PTH208
+    except OSError:
+        return [own]
+
+
+def _name_of(task: Any) -> Any:
+    try:
+        with open("/proc/self/task/" + task + "/comm", encoding="utf-8", errors="replace") as name:  # noqa: PTH123
+            return name.read().strip()
+    except OSError:
+        return ""
+
+
+def _has_frameworks() -> Any:
+    """Whether frameworks of macOS are loaded: a fork of a process that has used them may crash."""
+    try:
+        import ctypes
+
+        library = ctypes.CDLL(None)
+        name = library._dyld_get_image_name
+        name.restype = ctypes.c_char_p
+        count = library._dyld_image_count()
+        return any(_FRAMEWORKS.encode() in (name(number) or b"") for number in range(count))
+    except (ImportError, OSError, AttributeError):
+        return True

@@ -1,0 +1,340 @@
+"""Requests of a process, and the forks that serve others. Runs in the child: only the standard library.
+
+A process that forks is a level of the tree (`python_tree`). It has one thread, and does nothing else then.
+"""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]
+import array
+import contextlib
+import gc
+import json
+import os
+import random
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+from typing import Any
+
+_PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
+_GRACE_S = 0.5  # forks of level 1 may be levels, which end their own forks first
+_CHUNK = 1 << 18
+_MORE_LIKELY = "300"  # when memory runs out, the system ends the largest of these, and not who asks
+_SIGKILL, _SIGCHLD = int(signal.SIGKILL), int(signal.SIGCHLD)
+_INT = array.array("i").itemsize
+_SPACE = socket.CMSG_SPACE(32 * _INT)
+_SOL_SOCKET, _SCM_RIGHTS = int(socket.SOL_SOCKET), int(socket.SCM_RIGHTS)
+
+
+class Requests:
+    """What is asked on a socket. `next` waits for it; meanwhile, forks that end are told of."""
+
+    def __init__(self, requests: Any) -> None:
+        self._socket = requests
+        self._pid = os.getpid()
+        self._depth = 0
+        self._buffer = b""
+        self._lines: list[Any] = []
+        self._fds: list[int] = []
+        self._forks: dict[int, int] = {}
+        self._wake: Any = None
+        self._old_handler: Any = None
+        self._watched = False
+        self._poll: Any = None
+        self._lock = threading.Lock()
+        self._collects = gc.isenabled()
+        self._prctl = _prctl()
+        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:  # noqa: PTH123
+            score.write(_MORE_LIKELY)
+        self._die_with_parent(_SIGKILL)
+
+    def next(self) -> Any:
+        """The next request; None: there are no more."""
+        while True:
+            while self._lines:
+                asked = self._read(self._lines.pop(0))
+                if asked is not None:
+                    return asked
+            if self._wake is None:
+                more = self._receive()
+            else:
+                more = True
+                for fd, _ in self._poll.poll():
+                    if fd == self._wake[0]:
+                        os.read(fd, _CHUNK)
+                        self._reap()
+                    else:
+                        more = self._receive()
+            if not more:
+                self._end_forks()
+                return None
+
+    def send(self, text: str) -> Any:
+        """Answer. A process that code of the user's forked does not answer."""
+        if os.getpid() != self._pid:
+            os._exit(0)
+        try:
+            with self._lock:
+                self._socket.sendall(text.encode("ascii") + b"\n")
+        except OSError:
+            os._exit(1)  # nobody listens
+
+    @property
+    def forks(self) -> bool:
+        """Whether this is a level."""
+        return self._wake is not None
+
+    def leads(self) -> Any:
+        """This process runs the user's code. Without a level that would see it, it must see itself when nobody waits
+        for it any more: that ends its whole group."""
+        if self._watched or (self._depth and self._prctl is not None):
+            return
+        self._watched = True
+        self._die_with_parent(0)
+        threading.Thread(target=self._watch, name="agenteval", daemon=True).start()
+
+    def new_fork(self, asked: Any) -> Any:
+        """(number of the new process, ""), (0, "") in the new process, or (0, why there is none).
+
+        What the fork needs is made before: each part of the memory that it changes is copied for it, which takes most
+        of its time.
+        """
+        if len(self._fds) < 2:
+            return 0, "a fork needs a socket and a pipe"
+        requests, errors = socket.socket(fileno=self._fds.pop(0)), self._fds.pop(0)
+        if self._wake is None:
+            self._become_level()
+        parent = os.getpid()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            pid, problem = -1, "the system can't fork the process: " + (error.strerror or str(error))
+        if pid == 0:
+            self._begin(requests, errors, parent)
+            return 0, ""
+        requests.close()
+        os.close(errors)
+        if pid < 0:
+            return 0, problem
+        self._forks[asked["id"]] = pid
+        return pid, ""
+
+    def signal(self, fork: Any, number: Any) -> Any:
+        """Send a signal to a fork and its group."""
+        pid = self._forks.get(fork)
+        if pid is not None:
+            _kill_group(pid, number)
+
+    def _read(self, line: Any) -> Any:
+        if not line.strip():
+            return None
+        try:
+            asked = json.loads(line)
+            if not isinstance(asked["do"], str):
+                raise TypeError("`do` is a text")
+            return asked
+        except (TypeError, ValueError, KeyError, RecursionError) as error:
+            said = "this line is not a request: " + type(error).__name__ + ": " + str(error)
+            self.send(json.dumps({"id": None, "raised": said}))
+            return None
+
+    def _receive(self) -> Any:
+        try:
+            data, more, _, _ = self._socket.recvmsg(_CHUNK, _SPACE)
+        except OSError:
+            return False
+        for level, kind, sent in more:
+            if level == _SOL_SOCKET and kind == _SCM_RIGHTS:
+                for fd in array.array("i", sent[: len(sent) - len(sent) % _INT]):
+                    os.set_inheritable(fd, False)
+                    self._fds.append(fd)
+        if not data:
+            return False
+        *lines, self._buffer = (self._buffer + data).split(b"\n")
+        self._lines += lines
+        return True
+
+    # As a level
+
+    def _become_level(self) -> Any:
+        read, write = os.pipe()
+        os.set_blocking(read, False)
+        os.set_blocking(write, False)
+        self._wake = (read, write)
+        self._poll = select.poll()
+        self._poll.register(self._socket, select.POLLIN)
+        self._poll.register(read, select.POLLIN)
+        self._old_handler = _signal.signal(_SIGCHLD, _noted)
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        # It sees the end of its socket, and ends its forks with their groups. A signal would leave those alone.
+        self._die_with_parent(0)
+        self._collects = self._collects or gc.isenabled()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
+        # Collected later, what is garbage now would be copied by each fork.
+        gc.collect()
+        gc.disable()
+        gc.freeze()
+
+    def _reap(self) -> Any:
+        for fork, pid in list(self._forks.items()):
+            if _has_ended(pid):
+                _kill_group(pid, _SIGKILL)  # what it left behind; its number is still its own
+                _, status = os.waitpid(pid, 0)
+                del self._forks[fork]
+                code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+                self.send('{"id": ' + str(fork) + ', "exited": ' + str(code) + "}")
+
+    def _end_forks(self) -> Any:
+        if self._wake is None:
+            return
+        until = time.monotonic() + (0 if self._depth else _GRACE_S)
+        while self._forks and time.monotonic() < until:
+            for fork, pid in list(self._forks.items()):
+                if _has_ended(pid):
+                    _kill_group(pid, signal.SIGKILL)
+                    del self._forks[fork]
+            time.sleep(0.002)
+        for pid in self._forks.values():
+            _kill_group(pid, signal.SIGKILL)
+
+    # As a fork
+
+    def _begin(self, requests: Any, errors: Any, parent: Any) -> Any:
+        os.setsid()
+        self._die_with_parent(_SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+        # The functions of `signal` look up names for what they take and give.
+        _signal.set_wakeup_fd(-1)
+        if self._old_handler is not None:
+            _signal.signal(_SIGCHLD, self._old_handler)
+        os.dup2(errors, 1)
+        os.dup2(errors, 2)
+        for fd in (errors, *self._wake, *self._fds):
+            os.close(fd)
+        self._socket.close()
+        self._socket = requests
+        self._pid, self._depth = os.getpid(), self._depth + 1
+        self._buffer, self._lines, self._fds, self._forks, self._wake = b"", [], [], {}, None
+        _after_fork()
+        if self._collects:
+            gc.enable()
+
+    def _watch(self) -> Any:
+        poll = select.poll()
+        poll.register(self._socket, 0)  # only its end
+        while not any(event & (select.POLLHUP | select.POLLERR | select.POLLNVAL) for _, event in poll.poll()):
+            pass
+        if os.getpid() == self._pid:
+            if os.getpgrp() == self._pid:
+                os.killpg(self._pid, signal.SIGKILL)
+            os._exit(1)
+
+    def name(self, text: str) -> Any:
+        """Name this process in lists of the system (Linux; 15 bytes)."""
+        if self._prctl is not None:
+            self._prctl(_PR_SET_NAME, text.encode("ascii"), 0, 0, 0)
+
+    def _die_with_parent(self, number: Any) -> Any:
+        if self._prctl is not None:
+            self._prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
+
+
+def _noted(number: Any, frame: Any) -> Any:
+    return None
+
+
+def _prctl() -> Any:
+    if sys.platform != "linux":
+        return None
+    try:
+        import ctypes
+
+        return ctypes.CDLL(None).prctl
+    except (ImportError, OSError, AttributeError):
+        return None
+
+
+def _kill_group(pid: Any, number: Any) -> Any:
+    try:
+        os.killpg(pid, number)
+    except OSError:
+        return
+
+
+def _has_ended(pid: Any) -> Any:
+    """Whether a child has ended. It is not waited for yet, so that its number stays its own."""
+    try:
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except AttributeError:  # macOS before Python 3.13
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except OSError:
+        return True
+
+
+# Random numbers: each fork has its own, unless the user's modules wanted certain ones.
+
+_seeded: set[str] = set()
+_NUMPY = "numpy.random"
+
+
+def watch_seeds() -> Any:
+    """From now on, it is noted if a generator is given a certain seed. Returns a function that ends this."""
+    restored = [_noting(random, "random")]
+    if _NUMPY in sys.modules:
+        restored.append(_noting(sys.modules[_NUMPY], _NUMPY))
+
+    def end() -> Any:
+        for one in restored:
+            one()
+
+    return end
+
+
+def _noting(module: Any, name: Any) -> Any:
+    seed = module.seed
+
+    def noted(*given: Any, **named: Any) -> Any:
+        value = given[0] if given else next(iter(named.values()), None)
+        (_seeded.discard if value is None else _seeded.add)(name)
+        return seed(*given, **named)
+
+    module.seed = noted
+
+    def end() -> Any:
+        if module.seed is noted:
+            module.seed = seed
+
+    return end
+
+
+_random_state: Any = None
+_opened: list[Any] = []
+
+
+def remember(opened: Any) -> Any:
+    """Before forks: what they need of this process. `opened`: its open files, as (fd, path, flags)."""
+    global _random_state
+    _random_state = random.getstate() if "random" in _seeded else None
+    _opened[:] = opened
+
+
+def _after_fork() -> Any:
+    if _random_state is not None:
+        random.setstate(_random_state)  # Python gives each fork another seed
+    if _NUMPY in sys.modules and _NUMPY not in _seeded:
+        with contextlib.suppress(Exception):
+            sys.modules[_NUMPY].seed()
+    for fd, path, flags in _opened:
+        # Opened again, it has a place of its own in the file.
+        with contextlib.suppress(OSError):
+            own = os.open(path, flags)
+            os.lseek(own, os.lseek(fd, 0, os.SEEK_CUR), os.SEEK_SET)
+            os.dup2(own, fd, os.get_inheritable(fd))
+            os.close(own)

@@ -1,0 +1,193 @@
+"""What the modules of a project import from outside of it, found by reading them. Runs in the child: only the standard
+library, of Python 3.8 or later.
+
+Imports are followed in the order in which Python would make them. Reading ends where a module does something between
+imports that may change what a later one does: it sets a variable of the environment, changes `sys.path`, or calls a
+function. What is imported after that is left to the module itself. Imports in functions are left to the call.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import sys
+from importlib import machinery
+from typing import Any
+
+# Calls between imports that change nothing for the imports after them.
+_HARMLESS = {"load_dotenv", "basicConfig", "filterwarnings", "simplefilter", "getLogger", "print", "setLevel"}
+_SETTERS = {"setdefault", "update", "pop", "clear", "putenv", "insert", "append", "extend", "remove", "__setitem__"}
+_STATE = {"environ", "path", "modules", "meta_path", "path_hooks"}
+_MOST = 2_000  # modules of a project
+
+
+class _EnoughError(Exception):
+    """The next statement may change what later imports do."""
+
+
+def outside(targets: Any, is_installed: Any) -> Any:
+    """The modules from outside that the modules `targets` import, in order, each (module, names taken from it)."""
+    reading = _Reading(is_installed)
+    try:
+        for target in targets:
+            reading.module(target)
+    except _EnoughError:
+        pass
+    return list(reading.found.items())
+
+
+class _Reading:
+    def __init__(self, is_installed: Any) -> None:
+        self.found: dict[str, set[str]] = {}
+        self._is_installed = is_installed
+        self._seen: set[str] = set()
+        self._specs: dict[str, Any] = {}
+
+    def module(self, name: Any) -> Any:
+        """Follow the import of a module, and of the packages that it is in."""
+        for spec in self._chain(name):
+            if spec.name in self._seen:
+                continue
+            self._seen.add(spec.name)
+            if len(self._seen) > _MOST:
+                raise _EnoughError
+            if not spec.origin or self._is_installed(spec.origin):
+                continue
+            if not spec.origin.endswith(".py"):
+                continue
+            try:
+                with open(spec.origin, "rb") as source:  # noqa: PTH123
+                    tree = ast.parse(source.read())
+            except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+                raise _EnoughError from None  # the import will say it
+            package = spec.name if spec.submodule_search_locations is not None else spec.name.rpartition(".")[0]
+            self._statements(tree.body, package, set())
+
+    def _statements(self, body: Any, package: Any, own: Any) -> Any:
+        """`own`: names that the module has bound to objects of its own."""
+        for statement in body:
+            if isinstance(statement, ast.If) and _is_never(statement.test):
+                continue
+            if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+                targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+                own.update(target.id for target in targets if isinstance(target, ast.Name))
+            if isinstance(statement, ast.Import):
+                for one in statement.names:
+                    self._import(one.name, ())
+            elif isinstance(statement, ast.ImportFrom):
+                name = statement.module or ""
+                if statement.level:
+                    parts = package.split(".")
+                    kept = parts[: len(parts) - statement.level + 1]
+                    name = ".".join([*kept, name] if name else kept)
+                if name and name != "__future__":
+                    self._import(name, [one.name for one in statement.names])
+            elif isinstance(statement, ast.Try):
+                self._statements(statement.body, package, own)
+                _check([*statement.handlers, *statement.orelse, *statement.finalbody], own)
+            elif not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                _check([statement], own)
+
+    def _import(self, name: Any, taken: Any) -> Any:
+        spec = self._spec(name.partition(".")[0])
+        if spec is None:
+            return
+        if self._is_outside(spec):
+            self.found.setdefault(name, set()).update(one for one in taken if one != "*")
+            return
+        self.module(name)
+        for one in taken:
+            if one != "*" and self._spec(name + "." + one) is not None:
+                self.module(name + "." + one)
+
+    def _is_outside(self, spec: Any) -> Any:
+        places = [spec.origin] if spec.origin and spec.has_location else list(spec.submodule_search_locations or ())
+        if spec.origin in ("built-in", "frozen") or not places:
+            return True
+        return all(self._is_installed(place if place.endswith(".py") else place + "/__init__.py") for place in places)
+
+    def _chain(self, name: Any) -> Any:
+        parts = name.split(".")
+        for depth in range(1, len(parts) + 1):
+            spec = self._spec(".".join(parts[:depth]))
+            if spec is None:
+                return
+            yield spec
+
+    def _spec(self, name: Any) -> Any:
+        """Where a module is. Nothing is imported for it."""
+        if name not in self._specs:
+            parent = name.rpartition(".")[0]
+            spec = None
+            try:
+                if not parent:
+                    spec = importlib.util.find_spec(name)
+                else:
+                    above = self._spec(parent)
+                    if above is not None and above.submodule_search_locations is not None:
+                        spec = machinery.PathFinder.find_spec(name, list(above.submodule_search_locations))
+            except (ImportError, AttributeError, ValueError, OSError):
+                spec = None
+            self._specs[name] = spec
+        return self._specs[name]
+
+
+def _is_never(test: Any) -> Any:
+    """Whether a condition is `TYPE_CHECKING`, or `__name__ == "__main__"`."""
+    return _last_name(test) == "TYPE_CHECKING" or (
+        isinstance(test, ast.Compare) and _last_name(test.left) == "__name__"
+    )
+
+
+def _check(nodes: Any, own: Any) -> Any:
+    """Raises `_EnoughError` for statements after which an import may give something else."""
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            continue
+        if isinstance(node, (ast.Subscript, ast.Attribute)) and isinstance(node.ctx, (ast.Store, ast.Del)):
+            raise _EnoughError
+        if isinstance(node, ast.Call):
+            name = _last_name(node.func)
+            if name in _SETTERS and isinstance(node.func, ast.Attribute) and _last_name(node.func.value) in _STATE:
+                raise _EnoughError
+            if name == "putenv":
+                raise _EnoughError
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            function = node.value.func
+            if _last_name(function) not in _HARMLESS and _first_name(function) not in own:
+                raise _EnoughError
+        waiting.extend(ast.iter_child_nodes(node))
+
+
+def _last_name(node: Any) -> Any:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def _first_name(node: Any) -> Any:
+    """The name with which `builder.nodes.add` begins; of a plain name nothing: that is a function."""
+    if not isinstance(node, ast.Attribute):
+        return ""
+    while isinstance(node, (ast.Attribute, ast.Call)):
+        node = node.value if isinstance(node, ast.Attribute) else node.func
+    return getattr(node, "id", "")
+
+
+def load(found: Any) -> Any:
+    """Import them. One that can't be imported is left to the module that wants it, which knows what to do then."""
+    for name, taken in found:
+        module = _imported(name)
+        if module is not None and getattr(module, "__path__", None) is not None:
+            for one in sorted(taken):
+                if not hasattr(module, one):
+                    _imported(name + "." + one)
+    return [name for name, _ in found if name in sys.modules]
+
+
+def _imported(name: Any) -> Any:
+    try:
+        return importlib.import_module(name)
+    except Exception:
+        return None

@@ -1,0 +1,503 @@
+"""The tree of processes: Python code of the user's starts from the state right after its imports, each time.
+
+    this process
+      level 1     has imported what the project's modules import from outside of the project
+        level 2   a fork of it, which has imported the project's modules
+          a run   a fork of that, which ends with the run
+
+A file of the project that changed makes level 2 anew, an installed package level 1 too. Where forks of level 2 would
+share something (`python_effects` finds it), each run has a process that did the imports itself, and the next one is
+prepared ahead.
+
+The levels of an event loop live as long as someone holds a `Lease`, and at most ten minutes without work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from msgspec import Struct, field
+
+from agenteval_tui.agents.permission import Permission
+from agenteval_tui.agents.process.child_process import GRACE_S
+from agenteval_tui.agents.process.python_host import HostError, PythonHost, RaisedError, host_argv, start_host
+
+START_S = 120.0
+"""How long the imports of a level may take."""
+IDLE_S = 600.0
+"""After that time without work, levels end."""
+MOST_TREES = 8
+MOST_MB = 4_000
+"""The levels of trees without work end if there are more trees, or if all have more memory."""
+_CHECK_S = 30.0
+_TRIES = 3  # imports that failed are tried again so often, then only after a change
+_CHECK_SHARE = 0.05  # of the time, for looking whether files have changed; a look may take
+_CHECK_FREE_S = 0.001
+_SPARES = os.cpu_count() or 1
+
+Step = tuple[str, str]
+"""What level 2 does, and for which target: ("find agent", "agent:answer")."""
+Signature = tuple[int, int, int]
+
+
+class Root(Struct, frozen=True):
+    """Where a tree starts. `steps`: what its second level prepares."""
+
+    folder: Path
+    env: tuple[tuple[str, str], ...]
+    steps: tuple[Step, ...]
+    interpreter: str | None = None
+    path: tuple[Path, ...] = ()
+
+
+class Level(Struct, eq=False):
+    """A process that others are forked from, or that serves itself where it must not be forked: `unsafe` says why, as
+    (code, detail)."""
+
+    host: PythonHost
+    unsafe: tuple[tuple[str, Any], ...]
+    told: tuple[Mapping[str, Any], ...] = ()
+    """What the steps returned or raised."""
+    files: Mapping[str, Signature | None] = {}
+    """What it read, as it was then."""
+    mb: float = 0.0
+    forks: int = 0
+    """Processes that were forked from it and are in use."""
+    gone: bool = False
+    """Nothing more is forked from it."""
+
+    @property
+    def failure(self) -> RaisedError | None:
+        """What the first step raised that did."""
+        return next((RaisedError.of(one) for one in self.told if "raised" in one), None)
+
+    def stale(self) -> bool:
+        """Whether a file that it read has changed."""
+        return any(signature(path) != known for path, known in self.files.items())
+
+
+def signature(path: str) -> Signature | None:
+    """What changes with the content of a file; None: there is none."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - thousands of times
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+class Start(Struct):
+    """How long the levels of a tree took to start, in ms, and why its runs are not forks."""
+
+    targets: tuple[str, ...]
+    levels_ms: float = 0.0
+    unsafe: tuple[tuple[str, Any], ...] = ()
+
+    def remark(self) -> str:
+        """Why its runs are not forks, and what would help; "" if they are."""
+        reasons = [_reason(code, detail) for code, detail in self.unsafe]
+        if not reasons:
+            return ""
+        mend = "with `reuse: true`, a process serves many runs"
+        if any(code not in _OF_SYSTEM for code, _ in self.unsafe):
+            mend = f"do that in the function, and not when the module is imported; {mend}"
+        return (
+            f"{', '.join(self.targets)}: each run imports the modules again, which takes longer than a fork, because "
+            f"{', and '.join(dict.fromkeys(reasons))}; {mend}"
+        )
+
+
+_OF_SYSTEM = ("no_fork", "frameworks")
+
+
+def _reason(code: str, detail: Any) -> str:
+    match code:
+        case "no_fork":
+            return "this system can't fork"
+        case "frameworks":
+            return "frameworks of macOS are loaded, which a fork can't use"
+        case "threads":
+            return f"its imports leave threads running ({detail})"
+        case "open":
+            return f"its imports leave {detail} open"
+        case "shared":
+            return "its imports make memory that forks share, such as locks of multiprocessing"
+        case "effect":
+            what, path, place = detail
+            return f"{place or 'an import'} {what}" + (f" ({path})" if path else "")
+        case _:
+            return f"the import of a package failed: {detail}"
+
+
+class Tree:
+    """The levels for one root. `host` gives a process in the state after the imports, for one user."""
+
+    def __init__(self, root: Root, permission: Permission) -> None:
+        self.root = root
+        self.start = Start(tuple(dict.fromkeys(target for _, target in root.steps)))
+        self.used = time.monotonic()
+        self._permission = permission
+        self._first: Level | None = None
+        self._second: Level | None = None
+        self._making: asyncio.Task[Level] | None = None
+        self._spares: deque[asyncio.Task[Level]] = deque()
+        self._in_use = 0
+        self._failed = 0
+        self._checked = 0.0
+        self._check_took = 0.0
+        self._ending: set[asyncio.Task[None]] = set()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a process of it is in use."""
+        return bool(self._in_use) or self._making is not None
+
+    @property
+    def mb(self) -> float:
+        """The memory of its levels. They share most of it."""
+        return max((level.mb for level in (self._first, self._second) if level is not None), default=0.0)
+
+    @property
+    def files(self) -> frozenset[str]:
+        """The project's files that its levels have read."""
+        return frozenset(self._second.files) if self._second is not None else frozenset()
+
+    async def told(self) -> tuple[Mapping[str, Any], ...]:
+        """What the steps returned or raised. Raises `AgentevalError`, `HostError` and `RaisedError` like `host`, but
+        for what a step raised."""
+        return (await self._level()).told
+
+    async def host(self, env: Mapping[str, str] | None = None, *, ahead: bool = True) -> PythonHost:
+        """A process that nobody else uses. End it after use. `env` are more variables, of this process alone: it then
+        imports the project's modules itself. `ahead`: more will be wanted; where they can't be forked, they are
+        prepared.
+
+        Raises `AgentevalError` when it can't be started, `RaisedError` for what a step raised, `HostError` when the
+        process ended.
+        """
+        self._permission.require_start(host_argv(self.root.interpreter, self.root.path))
+        self._in_use += 1
+        self.used = time.monotonic()
+        try:
+            if env:
+                level = await self._prepared(await self._source(), env)
+            else:
+                level = await self._level()
+                if level.failure is not None:
+                    raise level.failure
+                if not level.unsafe:
+                    level.forks += 1
+                    return level.host.new_fork(lambda: self._released(level))
+                level = await self._spare(ahead)
+            if (failure := level.failure) is not None:
+                self._end(level)
+                raise failure
+        except BaseException:
+            self._in_use -= 1
+            raise
+        level.host.release = self._given_back
+        return level.host
+
+    async def close(self) -> None:
+        """End its levels."""
+        making, self._making = self._making, None
+        if making is not None:
+            making.cancel()
+            await asyncio.gather(making, return_exceptions=True)
+        self._drop_spares()
+        for level in (self._second, self._first):
+            self._end_forked(level)
+        self._first = self._second = None
+        while self._ending:
+            await asyncio.gather(*self._ending, return_exceptions=True)
+
+    # Levels
+
+    async def _level(self) -> Level:
+        """The second level, made when there is none or it is out of date."""
+        second = self._second
+        if second is not None and self._is_current(second):
+            return second
+        if self._making is None:
+            self._making = asyncio.create_task(self._make())
+            self._making.add_done_callback(self._made)
+        return await asyncio.shield(self._making)
+
+    def _made(self, task: asyncio.Task[Level]) -> None:
+        if self._making is task:
+            self._making = None
+        if not task.cancelled():
+            task.exception()  # whoever waits for it is told
+
+    def _is_current(self, level: Level) -> bool:
+        if not level.host.alive and not level.unsafe and level.failure is None:
+            return False
+        if level.failure is not None and self._failed < _TRIES:
+            return False
+        now = time.monotonic()
+        if now - self._checked < (self._check_took - _CHECK_FREE_S) / _CHECK_SHARE:
+            return True
+        stale = level.stale() or (self._first is not None and self._first.stale())
+        self._checked = time.monotonic()
+        self._check_took = self._checked - now
+        if stale:
+            self._failed = 0
+        return not stale
+
+    async def _make(self) -> Level:
+        began = time.monotonic()
+        old, self._second = self._second, None
+        self._end_forked(old)
+        self._drop_spares()
+        level = await self._prepared(await self._source())
+        self._second = level
+        self._failed = self._failed + 1 if level.failure is not None else 0
+        self._checked, self._check_took = time.monotonic(), 0.0
+        self.start.levels_ms += (time.monotonic() - began) * 1000
+        self.start.unsafe = level.unsafe
+        if level.failure is not None:
+            self._end(level)
+        elif level.unsafe:
+            # It serves one of the runs itself.
+            self._spares.append(asyncio.create_task(_already(level)))
+        return level
+
+    async def _source(self) -> Level:
+        """The first level, made when there is none or it is out of date."""
+        first = self._first
+        if first is not None and (first.unsafe or first.host.alive) and not first.stale():
+            return first
+        self._first = None
+        self._end_forked(first)
+        host = await self._started()
+        try:
+            targets = [target for _, target in self.root.steps]
+            answer = await _asked(host, "outside", targets=targets)
+        except (HostError, RaisedError) as error:
+            # The module that wants the import will say what is wrong.
+            await host.end()
+            self._first = Level(host, (("import", str(error)),))
+            return self._first
+        except BaseException:
+            await host.end()
+            raise
+        self._first = _level_of(host, answer, answer["places"])
+        if self._first.unsafe:
+            await host.end()
+        return self._first
+
+    async def _started(self, env: Mapping[str, str] | None = None) -> PythonHost:
+        root = self.root
+        return await start_host(
+            root.folder,
+            {**dict(root.env), **(env or {})},
+            permission=self._permission,
+            interpreter=root.interpreter,
+            path=root.path,
+        )
+
+    async def _prepared(self, first: Level, env: Mapping[str, str] | None = None) -> Level:
+        """A process in which the project's modules are imported: a fork of the first level, if it may be forked."""
+        if first.unsafe:
+            host = await self._started(env)
+        else:
+            first.forks += 1
+            host = first.host.new_fork(lambda: self._left(first), level=True)
+        try:
+            answer = await _asked(host, "prepare", steps=self.root.steps, env=dict(env or {}))
+        except HostError as error:
+            error.program = host.program
+            await host.end()
+            raise
+        except BaseException:
+            await host.end()
+            raise
+        level = _level_of(host, answer, [*answer["files"], *answer["folders"]])
+        level.unsafe = (*first.unsafe, *level.unsafe)
+        return level
+
+    # Processes for one run each
+
+    async def _spare(self, ahead: bool) -> Level:
+        task = self._spares.popleft() if self._spares else self._new_spare()
+        while ahead and len(self._spares) < min(self._in_use, _SPARES):
+            self._spares.append(self._new_spare())
+        try:
+            level = await task
+        except asyncio.CancelledError:
+            self._drop(task)
+            raise
+        if level.stale() or not level.host.alive:
+            self._end(level)
+            return await self._prepared(await self._source())
+        return level
+
+    def _new_spare(self) -> asyncio.Task[Level]:
+        async def prepare() -> Level:
+            return await self._prepared(await self._source())
+
+        return asyncio.create_task(prepare())
+
+    def _drop_spares(self) -> None:
+        while self._spares:
+            self._drop(self._spares.popleft())
+
+    def _drop(self, task: asyncio.Task[Level]) -> None:
+        if not task.done():
+            task.cancel()
+        elif not task.cancelled() and task.exception() is None:
+            self._end(task.result())
+
+    # Ends
+
+    def _given_back(self) -> None:
+        self._in_use -= 1
+        self.used = time.monotonic()
+
+    def _released(self, level: Level) -> None:
+        self._given_back()
+        self._left(level)
+
+    def _left(self, level: Level) -> None:
+        level.forks -= 1
+        if level.gone and not level.forks:
+            self._end(level)
+
+    def _end_forked(self, level: Level | None) -> None:
+        """End a level, unless it serves a run itself, or has ended."""
+        if level is not None and not level.unsafe and level.failure is None:
+            self._end(level)
+
+    def _end(self, level: Level) -> None:
+        """End a level as soon as nothing that was forked from it is in use."""
+        level.gone = True
+        if not level.forks:
+            task = asyncio.create_task(level.host.end(politely=True))
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
+
+
+async def _already(level: Level) -> Level:
+    return level
+
+
+async def _asked(host: PythonHost, do: str, **asked: Any) -> Mapping[str, Any]:
+    """What a level answers. If its imports take too long, it says where it is, and is ended."""
+    asking = asyncio.ensure_future(host.call(do, "", **asked))
+    try:
+        done, _ = await asyncio.wait({asking}, timeout=START_S)
+        if not done:
+            host.program.interrupt()
+            done, _ = await asyncio.wait({asking}, timeout=GRACE_S)
+        if not done:
+            raise RaisedError(f"ImportTimeout: its import did not end within {START_S:g} s", kinds=("ImportTimeout",))
+        return dict(await asking)
+    finally:
+        if not asking.done():
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+
+
+def _level_of(host: PythonHost, answer: Mapping[str, Any], read: Sequence[str]) -> Level:
+    return Level(
+        host,
+        tuple((str(code), detail) for code, detail in answer["unsafe"]),
+        tuple(answer.get("told", ())),
+        {path: signature(path) for path in read},
+        float(answer["kb"]) / 1024,
+    )
+
+
+class Lease:
+    """The right to trees in the running event loop. The last one that is closed ends them all."""
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._trees = _of_loop.setdefault(loop, _Trees())
+        self._trees.leases += 1
+        self._mine: dict[Root, Tree] = {}
+        self._closed = False
+
+    def tree(self, root: Root, permission: Permission) -> Tree:
+        """The tree of that root. Keep it only as long as a process is needed."""
+        tree = self._mine[root] = self._trees.tree(root, permission)
+        return tree
+
+    @property
+    def used(self) -> tuple[Tree, ...]:
+        """The trees that were asked for with this lease."""
+        return tuple(self._mine.values())
+
+    async def close(self) -> None:
+        """Give it back."""
+        if not self._closed:
+            self._closed = True
+            self._trees.leases -= 1
+            if not self._trees.leases:
+                await self._trees.close()
+
+
+class _Trees(Struct, eq=False, weakref=True):
+    leases: int = 0
+    trees: dict[tuple[Root, Permission], Tree] = field(default_factory=dict)
+    starts: dict[tuple[Root, Permission], Start] = field(default_factory=dict)
+    timer: asyncio.TimerHandle | None = None
+    ending: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def tree(self, root: Root, permission: Permission) -> Tree:
+        key = (root, permission)
+        tree = self.trees.pop(key, None) or Tree(root, permission)
+        self.trees[key] = tree  # the one that was used last is the last
+        self.starts.setdefault(key, tree.start)
+        self._end_some()
+        if self.timer is None:
+            self.timer = asyncio.get_running_loop().call_later(_CHECK_S, self._check)
+        return tree
+
+    async def close(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+        for tree in self.trees.values():
+            self._close(tree)
+        self.trees.clear()
+        self.starts.clear()
+        while self.ending:
+            await asyncio.gather(*self.ending, return_exceptions=True)
+
+    def _end_some(self) -> None:
+        newest = next(reversed(self.trees))
+        for key, tree in list(self.trees.items()):
+            if len(self.trees) <= MOST_TREES and sum(one.mb for one in self.trees.values()) <= MOST_MB:
+                return
+            if key != newest and not tree.busy:
+                self._close(self.trees.pop(key))
+
+    def _check(self) -> None:
+        self.timer = None
+        now = time.monotonic()
+        for key, tree in list(self.trees.items()):
+            if not tree.busy and now - tree.used > IDLE_S:
+                self._close(self.trees.pop(key))
+        if self.trees:
+            self.timer = asyncio.get_running_loop().call_later(_CHECK_S, self._check)
+
+    def _close(self, tree: Tree) -> None:
+        task = asyncio.create_task(tree.close())
+        self.ending.add(task)
+        task.add_done_callback(self.ending.discard)
+
+
+_of_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, _Trees] = WeakKeyDictionary()
+
+
+def starts() -> tuple[Start, ...]:
+    """What was started in the running event loop, for as long as someone holds a lease."""
+    trees = _of_loop.get(asyncio.get_running_loop())
+    return () if trees is None else tuple(trees.starts.values())

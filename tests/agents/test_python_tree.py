@@ -1,0 +1,514 @@
+"""Python code of the user's runs in forks: each starts from the state right after the imports, and harms no other."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import venv
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from programs import lives, until
+
+from agenteval_tui.agents.base import AgentRequest, Done, Failed, TextDelta
+from agenteval_tui.agents.permission import permission_for
+from agenteval_tui.agents.process import python_tree
+from agenteval_tui.agents.process.python import PythonAgent
+from agenteval_tui.agents.registry import make_agent
+from agenteval_tui.transcripts.model import Message, RunError
+
+ALLOWED = permission_for((), everything=True)
+linux = pytest.mark.skipif(sys.platform != "linux", reason="on other systems, runs are seldom forks")
+
+WHERE = """
+import os
+def level(pid):
+    with open(f"/proc/{pid}/stat") as stat:
+        return int(stat.read().rpartition(")")[2].split()[1])
+def levels():
+    second = os.getppid()
+    return f"{level(second)} {second} {os.getpid()}"
+"""
+
+
+class Played:
+    """An agent of a module, and what its runs answer."""
+
+    def __init__(self, folder: Path, module: str, name: str = "f", **config: Any) -> None:
+        (folder / "mine.py").write_text(module, encoding="utf-8")
+        (folder / "where.py").write_text(WHERE, encoding="utf-8")
+        self.folder = folder
+        config = {"kind": "python", "callable": f"mine:{name}", **config}
+        agent = make_agent("a", config, base_dir=folder, env=dict(os.environ), permission=ALLOWED)
+        assert isinstance(agent, PythonAgent)
+        self.agent = agent
+
+    async def ended(self, text: str = "x") -> tuple[str, RunError | None]:
+        """What a run said, and its error."""
+        events = [event async for event in self.agent.run(AgentRequest((Message("user", text),)))]
+        last = events[-1]
+        said = "".join(event.text for event in events if isinstance(event, TextDelta))
+        assert isinstance(last, Done | Failed)
+        return said, last.error if isinstance(last, Failed) else None
+
+    async def said(self, text: str = "x") -> str:
+        """What a run said that went well."""
+        said, error = await self.ended(text)
+        assert error is None, error
+        return said
+
+    async def levels(self) -> tuple[int, int, int]:
+        """The processes of level 1 and level 2, and of a run."""
+        first, second, run = (await self.said("levels")).split()
+        return int(first), int(second), int(run)
+
+    @property
+    def unsafe(self) -> list[tuple[str, Any]]:
+        """Why runs are not forks."""
+        (start,) = python_tree.starts()
+        return list(start.unsafe)
+
+
+@pytest.fixture
+async def play(tmp_path: Path) -> AsyncIterator[Any]:
+    played: list[Played] = []
+
+    def make(module: str, name: str = "f", **config: Any) -> Played:
+        played.append(Played(tmp_path, module, name, **config))
+        return played[-1]
+
+    yield make
+    for one in played:
+        await one.agent.close()
+
+
+# Runs are apart
+
+
+STATE = """
+import asyncio, json, os, random, socket, sys, threading, logging
+from where import levels
+seen = []
+lock = threading.Lock()
+logging.getLogger("mine").setLevel("INFO")
+os.makedirs("elsewhere", exist_ok=True)
+def f(prompt):
+    state = {
+        "seen": list(seen), "environ": os.environ.get("LEFT"), "cwd": os.path.basename(os.getcwd()),
+        "path": "/left" in sys.path, "module": "left" in sys.modules, "locked": lock.locked(),
+        "threads": threading.active_count(), "sockets": sum(os.path.realpath(f"/proc/self/fd/{fd}").count("socket:")
+            for fd in os.listdir("/proc/self/fd")), "level": logging.getLogger("mine").level,
+        "loop": getattr(asyncio.get_event_loop_policy()._local, "_loop", None) is not None,
+    }
+    seen.append(prompt)
+    os.environ["LEFT"] = prompt
+    os.chdir("elsewhere")
+    sys.path.append("/left")
+    sys.modules["left"] = sys
+    lock.acquire()
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+    globals()["kept"] = socket.socketpair()
+    logging.getLogger("mine").setLevel("ERROR")
+    asyncio.set_event_loop(asyncio.new_event_loop())
+    return json.dumps(state)
+"""
+
+
+@linux
+async def test_a_run_sees_nothing_that_others_left_behind(play: Any, tmp_path: Path) -> None:
+    played = play(STATE)
+    first = json.loads(await played.said("a"))
+    assert first == {
+        "seen": [], "environ": None, "cwd": tmp_path.name, "path": False, "module": False, "locked": False,
+        "threads": 1, "sockets": 1, "level": 20, "loop": False,
+    }  # fmt: skip
+    # The next one, and those beside each other.
+    assert json.loads(await played.said("b")) == first
+    beside = await asyncio.gather(*(played.said(str(number)) for number in range(6)))
+    assert [json.loads(one) for one in beside] == [first] * 6
+    assert played.unsafe == []
+
+
+@linux
+async def test_runs_are_forks_of_one_level_that_is_a_fork_of_another(play: Any) -> None:
+    played = play("import os\nfrom where import levels\npid = os.getpid()\ndef f(prompt): return f'{levels()} {pid}'")
+    first, second, third = [[int(one) for one in (await played.said()).split()] for _ in range(3)]
+    assert first[:2] == second[:2] == third[:2]
+    assert first[1] == first[3]  # the module was imported by level 2
+    assert len({first[2], second[2], third[2]}) == 3
+    await until(lambda: not any(lives(pid) for pid in (first[2], second[2], third[2])), "the end of the runs")
+    await played.agent.close()
+    await until(lambda: not any(lives(pid) for pid in first[:2]), "the end of the levels")
+
+
+@pytest.mark.parametrize(
+    ("before", "same"),
+    [("", False), ("random.seed(7)", True), ("random.seed(7); random.seed()", False)],
+)
+async def test_each_run_has_random_numbers_of_its_own_unless_the_module_wants_certain_ones(
+    play: Any, before: str, same: bool
+) -> None:
+    played = play(f"import random\n{before}\ndef f(prompt): return str(random.random())")
+    numbers = {await played.said() for _ in range(3)}
+    assert len(numbers) == (1 if same else 3)
+    if same:
+        import random
+
+        assert numbers == {str(random.Random(7).random())}
+
+
+async def test_a_file_that_the_module_holds_open_is_read_by_each_run_from_the_same_place(
+    play: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "data.txt").write_text("one\ntwo\nthree\n")
+    played = play("data = open('data.txt')\ndata.readline()\ndef f(prompt): return data.readline()")
+    assert [await played.said() for _ in range(3)] == ["two\n"] * 3
+
+
+HARMFUL = """
+import os, resource, signal, subprocess, sys, time
+from where import levels
+def f(prompt):
+    if prompt == "levels": return levels()
+    if prompt == "exit": os._exit(3)
+    if prompt == "raise": raise ValueError("no")
+    if prompt == "system": sys.exit(4)
+    if prompt == "abort": os.abort()
+    if prompt == "kill": os.kill(os.getpid(), signal.SIGKILL)
+    if prompt == "memory":
+        resource.setrlimit(resource.RLIMIT_AS, (600_000_000, 600_000_000))
+        return str(len(bytearray(2_000_000_000)))
+    if prompt == "stdout":
+        sys.stdout.close(); os.close(1); os.close(2)
+        return "closed"
+    if prompt == "files": os.closerange(0, 1000); return "x"
+    if prompt == "fork":
+        if os.fork() == 0: return "child"
+        return "parent"
+    if prompt == "group": os.killpg(0, signal.SIGTERM); time.sleep(60)
+    if prompt == "ignore": signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)
+    return "well"
+"""
+
+
+@linux
+@pytest.mark.parametrize(
+    ("harm", "error"),
+    [
+        ("exit", "ended with exit code 3"),
+        ("raise", "ValueError: no"),
+        ("system", "SystemExit: 4"),
+        ("abort", "SIGABRT"),
+        ("kill", "SIGKILL"),
+        ("memory", "MemoryError"),
+        ("stdout", ""),
+        ("files", "ended with exit code 1"),
+        ("fork", ""),
+        ("group", "SIGTERM"),
+    ],
+)
+async def test_a_run_that_breaks_harms_no_other(play: Any, harm: str, error: str) -> None:
+    played = play(HARMFUL)
+    levels = await played.levels()
+    beside = [asyncio.ensure_future(played.said("beside")) for _ in range(3)]
+    said, failed = await played.ended(harm)
+    assert (error in failed.message) if error else said in ("closed", "parent"), (said, failed)
+    assert await asyncio.gather(*beside) == ["well"] * 3
+    assert await played.said() == "well"
+    assert (await played.levels())[:2] == levels[:2]
+
+
+@linux
+async def test_a_run_that_hangs_and_ignores_signals_ends_with_its_task(play: Any) -> None:
+    played = play(HARMFUL)
+    first, second, _ = await played.levels()
+    hanging = asyncio.ensure_future(played.ended("ignore"))
+
+    def forks() -> list[str]:
+        return Path(f"/proc/{second}/task/{second}/children").read_text().split()
+
+    await until(lambda: len(forks()) == 1, "the fork")
+    (run,) = map(int, forks())
+    hanging.cancel()
+    await asyncio.wait([hanging])
+    await until(lambda: not lives(run), "the end of the run")
+    assert (await played.levels())[:2] == (first, second)
+
+
+# Levels that are killed
+
+
+SLEEPS = """
+import os, subprocess, time
+from where import levels
+def f(prompt):
+    if prompt == "levels": return levels()
+    if prompt == "sleep":
+        child = subprocess.Popen(["sleep", "600"])
+        yield f"{levels()} {child.pid}\\n"
+        time.sleep(600)
+    yield "well"
+"""
+
+
+async def _sleeping(played: Played) -> tuple[asyncio.Task[Any], list[int]]:
+    pids: list[int] = []
+
+    async def run() -> Any:
+        async for event in played.agent.run(AgentRequest((Message("user", "sleep"),))):
+            if isinstance(event, TextDelta):
+                pids.extend(int(one) for one in event.text.split())
+        return event
+
+    task = asyncio.create_task(run())
+    await until(lambda: len(pids) == 4, "the start")
+    return task, pids
+
+
+@linux
+@pytest.mark.parametrize("which", [0, 1, 2])
+async def test_nothing_is_left_of_a_level_that_is_killed_and_the_next_run_goes_well(play: Any, which: int) -> None:
+    played = play(SLEEPS)
+    task, pids = await _sleeping(played)
+    os.kill(pids[which], signal.SIGKILL)
+    if which == 0:  # level 2 goes on without it
+        task.cancel()
+        await asyncio.wait([task])
+    else:
+        last = await task
+        assert isinstance(last, Failed)
+        assert "SIGKILL" in last.error.message
+        await until(lambda: not any(lives(pid) for pid in pids[which:]), "the end of what it had")
+    assert await played.said() == "well"
+    await played.agent.close()
+    await until(lambda: not any(lives(pid) for pid in pids), "the end of all")
+
+
+@linux
+async def test_nothing_is_left_when_whoever_asked_is_killed(play: Any, tmp_path: Path) -> None:
+    play(SLEEPS)
+    code = """
+import asyncio, os
+from pathlib import Path
+from agenteval_tui.agents.base import AgentRequest, TextDelta
+from agenteval_tui.agents.permission import permission_for
+from agenteval_tui.agents.registry import make_agent
+from agenteval_tui.transcripts.model import Message
+async def main():
+    config = {"kind": "python", "callable": "mine:f"}
+    allowed = permission_for((), everything=True)
+    agent = make_agent("a", config, base_dir=Path("."), env=dict(os.environ), permission=allowed)
+    async for event in agent.run(AgentRequest((Message("user", "sleep"),))):
+        if isinstance(event, TextDelta):
+            print(event.text, end="", flush=True)
+asyncio.run(main())
+"""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", code, cwd=tmp_path, stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    pids = [int(one) for one in (await process.stdout.readline()).split()]
+    assert len(pids) == 4
+    assert all(lives(pid) for pid in pids)
+    process.kill()
+    await process.wait()
+    await until(lambda: not any(lives(pid) for pid in pids), "the end of all")
+
+
+# Where forks would see each other
+
+
+COUNTED = (
+    "\nimport os\ncount = 0\ndef f(prompt):\n    global count\n    count += 1\n    return f'{os.getpid()} {count}'\n"
+)
+
+
+@linux
+@pytest.mark.parametrize(
+    ("module", "code", "detail"),
+    [
+        ("import threading\nthreading.Thread(target=threading.Event().wait, name='tick', daemon=True).start()",
+         "threads", "tick"),
+        ("import socket\npair = socket.socketpair()", "open", "a connection"),
+        ("import asyncio\nloop = asyncio.new_event_loop()", "open", "an event loop"),
+        ("import sqlite3\ndatabase = sqlite3.connect('shop.db')\n", "effect", "opens a database"),
+        ("import multiprocessing\nlock = multiprocessing.get_context('fork').Lock()", "shared", "sem"),
+        ("import tempfile\nfolder = tempfile.mkdtemp()", "effect", "makes a temporary folder"),
+        ("open('state.json', 'w').write('{}')", "effect", "writes a file"),
+        ("import subprocess\nsubprocess.run(['true'])", "effect", "starts a program"),
+        ("import os\nread, write = os.pipe()", "open", "a pipe"),
+    ],
+)  # fmt: skip
+async def test_runs_that_would_share_something_have_processes_that_imported_it_themselves(
+    play: Any, module: str, code: str, detail: str
+) -> None:
+    played = play(module + COUNTED)
+    runs = [(await played.said()).split() for _ in range(2)]
+    runs += [one.split() for one in await asyncio.gather(played.said(), played.said(), played.said())]
+    assert len({pid for pid, _ in runs}) == 5
+    assert {count for _, count in runs} == {"1"}
+    details = [found for one, found in played.unsafe if one == code]
+    assert any(detail in (found if isinstance(found, str) else found[0]) for found in details)
+    if code == "effect":
+        assert details[0][2] == f"mine.py, line {2 if module.startswith('import') else 1}"
+    await played.agent.close()
+    await until(lambda: not any(lives(int(pid)) for pid, _ in runs), "the end of all")
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "import logging\nlogging.basicConfig(filename='agent.log')\n",
+        "import os\nos.makedirs('out', exist_ok=True)\n",
+        "import threading\nthread = threading.Thread(target=print)\nthread.start()\nthread.join()\n",
+        "import asyncio\nasyncio.run(asyncio.sleep(0))\n",
+        "import socket\nsocket.socketpair()[0].close()\n",
+    ],
+)
+async def test_what_forks_may_share_does_not_keep_them_from_being_forks(play: Any, module: str) -> None:
+    played = play(module + COUNTED)
+    assert (await played.said()).split()[1] == (await played.said()).split()[1] == "1"
+    assert played.unsafe == []
+
+
+# What changes
+
+
+async def test_a_file_that_changed_makes_level_2_anew_and_not_level_1(play: Any, tmp_path: Path) -> None:
+    (tmp_path / "prompt.txt").write_text("kind")
+    (tmp_path / "helper.py").write_text("word = 'a'")
+    module = """
+from pathlib import Path
+import helper
+from where import levels
+prompt_text = Path("prompt.txt").read_text()
+def f(prompt): return f"{helper.word} {prompt_text} {levels()}"
+"""
+    played = play(module)
+    answers = [(await played.said()).split()]
+    for path, content in (
+        ("helper.py", "word = 'other'"),
+        ("prompt.txt", "strict"),
+        ("mine.py", module.replace("{helper.word}", "{helper.word}!")),
+    ):
+        (tmp_path / path).write_text(content)
+        answers.append((await played.said()).split())
+    assert [one[:2] for one in answers] == [["a", "kind"], ["other", "kind"], ["other", "strict"], ["other!", "strict"]]
+    assert len({one[2] for one in answers}) == 1
+    assert len({one[3] for one in answers}) == 4
+    (tmp_path / "unrelated.py").write_text("")
+    assert (await played.said()).split()[3] == answers[-1][3]
+
+
+async def test_a_module_that_is_broken_and_then_right_again(play: Any, tmp_path: Path) -> None:
+    played = play("def f(prompt): return 'a'")
+    assert await played.said() == "a"
+    (tmp_path / "mine.py").write_text("def f(prompt) return 'b'")
+    for _ in range(5):
+        _, error = await played.ended()
+        assert error is not None
+        assert "SyntaxError" in error.message
+    (tmp_path / "mine.py").write_text("def f(prompt): return 'b and more'")
+    assert await played.said() == "b and more"
+
+
+async def test_an_installed_package_makes_level_1_anew(play: Any, tmp_path: Path) -> None:
+    venv.create(tmp_path / "own", symlinks=True)
+    (packages,) = (tmp_path / "own").glob("lib/*/site-packages")
+    (packages / "outside_one.py").write_text("word = 'a'")
+    (packages / "outside_two.py").write_text("from outside_one import word")
+    module = "import outside_two\nfrom where import levels\ndef f(prompt): return f'{outside_two.word} {levels()}'"
+    played = play(module, python="own/bin/python")
+    before = (await played.said()).split()
+    (packages / "outside_one.py").write_text("word = 'other'")
+    (packages / "outside_one-2.dist-info").mkdir()
+    after = (await played.said()).split()
+    assert (before[0], after[0]) == ("a", "other")
+    assert before[1] != after[1]
+
+
+# Bounds
+
+
+async def test_imports_that_take_too_long_are_an_error_with_their_place(
+    play: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(python_tree, "START_S", 0.5)
+    played = play("import time\ntime.sleep(600)\ndef f(prompt): return 'x'")
+    _, error = await played.ended()
+    assert error is not None
+    assert "did not end in time (mine.py, line 2)" in error.message
+    assert "move that into the function" in error.mend
+
+
+async def test_levels_end_after_a_time_without_work(play: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(python_tree, "IDLE_S", 0.0)
+    monkeypatch.setattr(python_tree, "_CHECK_S", 0.01)
+    played = play("from where import levels\ndef f(prompt): return levels()")
+    first, second, _ = await played.levels()
+    await until(lambda: not lives(first) and not lives(second), "the end of the levels")
+    monkeypatch.setattr(python_tree, "IDLE_S", 600.0)
+    again = await played.levels()
+    assert again[0] != first
+
+
+async def test_there_are_only_so_many_trees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(python_tree, "MOST_TREES", 2)
+    (tmp_path / "where.py").write_text(WHERE)
+    (tmp_path / "mine.py").write_text(
+        "from where import levels\n" + "".join(f"f{n} = lambda prompt: levels()\n" for n in range(4))
+    )
+    lease = python_tree.Lease()
+    levels = []
+    for number in range(4):
+        root = python_tree.Root(tmp_path, tuple(sorted(os.environ.items())), (("find", f"mine:f{number}"),))
+        tree = lease.tree(root, ALLOWED)
+        async with await tree.host() as host:
+            levels.append(await host.call("tool", "where:levels", arguments={}))
+    firsts = [int(one.split()[0]) for one in levels]
+    await until(lambda: [lives(pid) for pid in firsts] == [False, False, True, True], "the end of the older ones")
+    await lease.close()
+    await until(lambda: not any(map(lives, firsts)), "the end of all")
+
+
+async def test_what_a_run_read_is_told(play: Any, tmp_path: Path) -> None:
+    (tmp_path / "later.py").write_text("word = 'x'")
+    (tmp_path / "data.txt").write_text("y")
+    (tmp_path / "helper.py").write_text("")
+    played = play("import helper\ndef f(prompt):\n    import later\n    return later.word + open('data.txt').read()")
+    assert await played.said() == "xy"
+    names = {Path(path).name for path in played.agent.files}
+    assert names == {"mine.py", "helper.py", "later.py", "data.txt"}
+
+
+def interpreters() -> list[str]:
+    """Other interpreters of this machine, as their users name them."""
+    from shutil import which
+
+    return [name for name in (f"python3.{minor}" for minor in range(8, 15)) if which(name)]
+
+
+@pytest.mark.parametrize("name", interpreters())
+async def test_interpreters_that_people_have(play: Any, name: str) -> None:
+    version = await _version(name)
+    if version is None:
+        pytest.skip(f"{name} is a name without an interpreter")
+    module = "import sys, asyncio\nseen = []\nasync def f(prompt):\n    seen.append(1)\n"
+    played = play(module + "    return f'{sys.version_info[1]} {len(seen)}'", python=name)
+    assert [await played.said() for _ in range(2)] == [f"{version} 1"] * 2
+    assert played.unsafe == []
+
+
+async def _version(name: str) -> str | None:
+    process = await asyncio.create_subprocess_exec(
+        *(name, "-c", "import sys; print(sys.version_info[1])"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, _ = await process.communicate()
+    return out.decode().strip() if process.returncode == 0 else None
