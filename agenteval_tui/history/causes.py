@@ -131,7 +131,7 @@ def expected_by_all(connection: sqlite3.Connection, results: Sequence[tuple[int,
         if (data, position) not in read:
             read[data, position] = _expected_in(data, position)
         here = read[data, position]
-        if here is None or (number and (type(here), here) != (type(expected), expected)):
+        if number and (type(here), here) != (type(expected), expected):
             return None
         expected = here
     return expected

@@ -329,6 +329,7 @@ def test_a_quarantine_excuses_what_did_not_pass_and_only_that(store: Store) -> N
         Planned("error", [NICE], [good, broken]),
         Planned("down", [answered("", error="refused")], [good]),
         Planned("both", [NICE], [text("nowhere"), bad]),
+        Planned("asks", [NICE], [bad, asked]),
     ])  # fmt: skip
     rows = {one.test_id: one for one in store.runs_of_execution(OLD)}
     rows |= {status: replace(rows["passed"], test_id=status, status=status) for status in ("skipped", "cancelled")}
@@ -339,13 +340,14 @@ def test_a_quarantine_excuses_what_did_not_pass_and_only_that(store: Store) -> N
     whole = {test: excused(test) for test in rows}
     assert whole == {
         "passed": False, "failed": True, "waits": True, "error": True, "down": True, "both": True,
-        "skipped": False, "cancelled": False,
+        "asks": True, "skipped": False, "cancelled": False,
     }  # fmt: skip
     # The quarantine of a criterion excuses a run that passes without it: whatever that criterion said.
     assert excused("failed", "flaky")
     assert excused("waits", "asked")
     assert excused("error", "broken")
     assert not excused("failed", "asked"), "another criterion failed"
+    assert not excused("asks", "flaky"), "without it, the run still waits for a person"
     assert not excused("down", "flaky"), "an agent that failed is what it is"
     assert not excused("passed", "flaky")
     found = gating(store, [rows["both"]], put(store, "both", "flaky"))
