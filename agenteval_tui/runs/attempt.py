@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Container, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Container, Iterator, Mapping
 from contextlib import aclosing
 from typing import Any, cast
 
@@ -26,6 +26,7 @@ from agenteval_tui.agents.base import (
     Restarted,
     Seen,
     TextDelta,
+    ToolCallFinished,
     UsageReported,
 )
 from agenteval_tui.agents.recorder import Recorder
@@ -99,6 +100,13 @@ class RunAttempts:
         self.usage = _NO_USAGE
         self.spent = _NO_USAGE
         """The usage of all attempts together; `usage` is that of the current attempt."""
+        self.at_most = 0.0
+        """What a run like it may cost, in US dollars: `Priced.at_most` of all attempts."""
+        self.uncounted = False
+        """Whether a request of it has a cost that is not known."""
+        self.limit: Callable[[], str] = lambda: ""
+        """Why it may send no more requests, in words; "" if it may."""
+        self._cut = ""
         self.failed_attempts: list[FailedAttempt] = []
         self.asked_at = 0.0
         """When the current attempt started, on the monotonic clock."""
@@ -147,6 +155,8 @@ class RunAttempts:
         while not self.stop and self._error is None:
             self.attempt += 1
             self._tell(RunStarted, self.run, self.attempt, now_ms())
+            if self.attempt > 1 and self._may_not_ask():
+                break
             failed = await self._attempt()
             if failed is None or not failed.retry:
                 break
@@ -237,7 +247,8 @@ class RunAttempts:
             if self.user is not None and self._user_asked:
                 error = self.user.late(limit)
         elif self.stop == "cancelled":
-            error = RunError("cancelled", "the run was cancelled", code=ErrorCode.CANCELLED)
+            why = f"the run was cancelled: {self._cut}" if self._cut else "the run was cancelled"
+            error = RunError("cancelled", why, code=ErrorCode.CANCELLED)
         ending = ending_of(transcript) if self._error_on_finish and error is None else None
         if ending is not None and ending.code in self._error_on_finish:
             mend = f"`error_on_finish` of the agent has `{ending.code}`"
@@ -295,7 +306,7 @@ class RunAttempts:
             failed = await self._turn(request, recorder)
         while failed is None and not self.stop and not recorder.recorded:
             said = await self._next(turns, recorder)
-            if said is None:
+            if said is None or self._may_not_ask():
                 break
             number += 1
             so_far = recorder.transcript()
@@ -371,6 +382,8 @@ class RunAttempts:
             elif kind is Done:
                 self._settle_price(cast(Done, event).model, recorder)
                 return None
+            elif kind is ToolCallFinished and self._may_not_ask():
+                return None  # before the model is asked what follows from it
             elif kind is Failed:
                 self._error = cast(Failed, event).error
                 return cast(Failed, event)
@@ -441,10 +454,20 @@ class RunAttempts:
 
     # Usage
 
+    def _may_not_ask(self) -> bool:
+        """Whether a limit is used up: the run ends here, as if it had been cancelled."""
+        self._cut = self.limit()
+        if self._cut:
+            self.stop = "cancelled"
+        return bool(self._cut)
+
     def _used(self, event: UsageReported) -> UsageReported:
         usage = event.usage
         if self._priced is not None:
+            before = self._priced.at_most
             usage = self._priced.priced(usage, event.model)
+            self.at_most += self._priced.at_most - before
+            self.uncounted = self.uncounted or (not self._priced.whole and is_model(self.request.config.get("kind")))
         self._count(usage)
         return event if usage is event.usage else UsageReported(usage)
 

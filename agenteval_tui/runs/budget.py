@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from agenteval_tui.runs.plan.model import Limits
 
-FIRST = 4
-"""Until a run has ended, the cost of one is unknown: no more than this many start."""
+FIRST = 1
+"""Until a run of an agent has ended, the cost of one is unknown: no more than this many are in flight."""
 
 
 class Spending(Struct, frozen=True):
@@ -19,39 +19,66 @@ class Spending(Struct, frozen=True):
     tokens: int = 0
 
 
+NOTHING = Spending()
+
+
 class Budget:
     """Says whether a run may begin, so that what is in flight can end without going over a limit.
 
-    For each run in flight, and for the one that would begin, the mean of the ended ones is set aside. It is an
-    estimate: runs that take much more than those before them may go over.
+    For each run in flight, and for the one that would begin, as much is set aside as the dearest run of its agent has
+    taken. If nothing is in flight, the mean is enough: the limit is exceeded by a part of this one run at most. Runs
+    at once exceed it only if several take more than any run of their agent before them.
     """
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self.limited = limits != Limits()
 
-    def holds_up(self, used: Spending, ended: int, in_flight: Collection[Spending], seconds: float) -> str:
+    def holds_up(
+        self,
+        used: Spending,
+        ended: int,
+        in_flight: Collection[Spending],
+        seconds: float,
+        most: Spending | None = NOTHING,
+    ) -> str:
         """The limit that lets no run begin now, in words; "" when one may.
 
-        `used` by what has ended, `ended` runs of which were paid for; `in_flight` is what those have used so far;
-        `seconds` since the start.
+        `used` by what has ended, `ended` runs of which were paid for; `in_flight` is what those have used so far, or
+        what is set aside for them; `seconds` since the start. `most`: what the dearest run of the next run's agent
+        took; None: it is not known, of this agent or of one in flight.
         """
         limits = self._limits
         if limits.seconds is not None and seconds >= limits.seconds:
             return f"the limit of {limits.seconds:g} s"
-        if limits.cost is not None and not _fits(limits.cost, used.cost, ended, [one.cost for one in in_flight]):
+        if limits.cost is not None and not _fits(
+            limits.cost, used.cost, ended, [one.cost for one in in_flight], None if most is None else most.cost
+        ):
             return f"the limit of {dollars(limits.cost)}"
-        if limits.tokens is not None and not _fits(limits.tokens, used.tokens, ended, [o.tokens for o in in_flight]):
+        if limits.tokens is not None and not _fits(
+            limits.tokens, used.tokens, ended, [one.tokens for one in in_flight], None if most is None else most.tokens
+        ):
+            return f"the limit of {limits.tokens:,} tokens"
+        return ""
+
+    def used_up(self, used: Spending) -> str:
+        """The limit that lets no request be sent any more, in words; "" when one may. `used` by all runs until now."""
+        limits = self._limits
+        if limits.cost is not None and used.cost >= limits.cost:
+            return f"the limit of {dollars(limits.cost)}"
+        if limits.tokens is not None and used.tokens >= limits.tokens:
             return f"the limit of {limits.tokens:,} tokens"
         return ""
 
 
-def _fits(limit: float, used: float, ended: int, in_flight: list[float] | list[int]) -> bool:
+def _fits(limit: float, used: float, ended: int, in_flight: list[float] | list[int], most: float | None) -> bool:
     if used + sum(in_flight) >= limit:
         return False
-    if not ended:
+    if in_flight and (not ended or most is None):
         return len(in_flight) < FIRST
-    mean = used / ended
+    mean = used / ended if ended else 0.0
+    if in_flight:
+        mean = max(mean, most or 0.0)
     # A little more than the limit is within it: sums of prices are not exact.
     return used + mean + sum(max(one, mean) for one in in_flight) <= limit * (1 + 1e-9)
 

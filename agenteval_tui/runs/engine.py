@@ -267,10 +267,12 @@ class Engine:
             run.messages, agent.config, run.context, ref.test, ref.repetition, run.seed, run.tool_calls, ref.run,
             variables=run.variables, paid=self._paid(run),
         )  # fmt: skip
-        return RunAttempts(
+        attempts = RunAttempts(
             run, agent.agent, request, agent.retries, self._tell, agent.price, agent.withheld, agent.error_on_finish,
             self._users.of(run),
         )  # fmt: skip
+        attempts.limit = lambda: self.state.used_up(self.grading.usage + self._users.usage)
+        return attempts
 
     def _paid(self, run: RunPlan) -> PaidRequests | None:
         """What a continuation paid for when it was asked the last time, and did not come to its end."""
@@ -395,8 +397,8 @@ class Engine:
         state = self.state
         if state.workers or state.in_flight or self._completion.writes.waiting or not (state.begun or state.stopping):
             return
-        if len(state.waiting) and not state.stopping:
-            reached = state.limit_reached(self.grading.usage + self._users.usage)
+        if (len(state.waiting) or state.cut) and not state.stopping:
+            reached = state.cut or state.limit_reached(self.grading.usage + self._users.usage)
             if reached:
                 self._stop_at(reached)
         if state.stopping == STOPPED or not len(state.waiting):

@@ -94,6 +94,8 @@ class ExecutionTotals:
         self.pace = EtaEstimator()
         self.paid = 0
         """Ended runs for which an agent was asked."""
+        self.dearest: dict[str, Spending] = {}
+        """What the dearest ended run of an agent took, by the agent's name."""
         self.unpriced: set[str] = set()
         """Agents of which tokens are known and the cost is not."""
         self._counts: dict[str, int] = {}
@@ -115,7 +117,8 @@ class ExecutionTotals:
             return  # no agent was asked: it cost nothing, and does not tell how long the others take
         self._spent = self._with([attempts.spent])
         self.paid += 1
-        if attempts.spent.unpriced:
+        self._compare(attempts.plan.ref.agent, max(attempts.spent.cost or 0.0, attempts.at_most), attempts.spent)
+        if attempts.spent.unpriced or attempts.uncounted:
             self.unpriced.add(attempts.plan.ref.agent)
         if attempts.user is not None:
             used = attempts.user.usage
@@ -135,8 +138,20 @@ class ExecutionTotals:
         if used != Usage():
             self._spent = self._with([used])
             self.paid += 1
+            self._compare(run.ref.agent, used.cost or 0.0, used)
         if used.unpriced:
             self.unpriced.add(run.ref.agent)
+
+    def _compare(self, agent: str, cost: float, spent: Usage) -> None:
+        before = self.dearest.get(agent, Spending())
+        self.dearest[agent] = Spending(max(before.cost, cost), max(before.tokens, spent.counted_tokens))
+
+    def set_aside(self, attempts: RunAttempts) -> Spending | None:
+        """As much as a run in flight may take before it ends; None where no run of its agent has ended."""
+        dearest, spent = self.dearest.get(attempts.plan.ref.agent), attempts.spent
+        if dearest is None:
+            return None
+        return Spending(max(spent.cost or 0.0, dearest.cost), max(spent.counted_tokens, dearest.tokens))
 
     def count(self, status: str) -> None:
         """A run's end is in the store."""
@@ -227,6 +242,8 @@ class ExecutionState(Struct):
     stopping: str = ""
     """Why no more runs start: cancelled, stopped or failed; "": more runs can start."""
     message: str = ""
+    cut: str = ""
+    """The limit that ended a run before it had sent all its requests, in words; "" for none."""
 
     @property
     def total(self) -> int:
@@ -240,11 +257,33 @@ class ExecutionState(Struct):
             return ""
         if self.plan.limits.cost is not None and (self.totals.unpriced or others.unpriced):
             return "the limit on cost can't be kept, so no more runs started"
-        spent = [attempts.spent for attempts in self.in_flight.values() if not attempts.handed_to_store]
-        in_flight = [Spending(one.cost or 0.0, one.counted_tokens) for one in spent]
-        used = self.totals.used(others)
-        limit = self.budget.holds_up(used, self.totals.paid, in_flight, time.monotonic() - self.began)
+        in_flight = [self.totals.set_aside(attempts) for attempts in self._running()]
+        used, run = self.totals.used(others), self.waiting.next()
+        most = None if run is None else self.totals.dearest.get(run.ref.agent)
+        limit = self.budget.holds_up(
+            used,
+            self.totals.paid,
+            [one or Spending() for one in in_flight],
+            time.monotonic() - self.began,
+            None if None in in_flight else most,
+        )
         return f"{limit} was reached" if limit else ""
+
+    def used_up(self, others: Usage) -> str:
+        """Why no run may send one more request, in words; "" if they may. `others`: as in `limit_reached`."""
+        if not self.budget.limited:
+            return ""
+        used = self.totals.used(others)
+        spent = [attempts.spent for attempts in self._running()]
+        cost = sum((one.cost or 0.0 for one in spent), used.cost)
+        limit = self.budget.used_up(Spending(cost, sum((one.counted_tokens for one in spent), used.tokens)))
+        if limit:
+            self.cut = f"{limit} was reached"
+        return self.cut if limit else ""
+
+    def _running(self) -> list[RunAttempts]:
+        """The runs in flight that are not among the ended ones yet."""
+        return [attempts for attempts in self.in_flight.values() if not attempts.handed_to_store]
 
     def progress(self, judged: Usage, played: Usage) -> tuple[Any, ...]:
         """What a `Progress` event holds behind its number."""

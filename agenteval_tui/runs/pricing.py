@@ -61,6 +61,9 @@ class Priced:
         self._model = ""
         self._open: list[int] = []
         self._spent: list[tuple[Usage, float | None]] = []
+        self.at_most = 0.0
+        """What the requests would have cost if all their input had been written into a cache, in US dollars: the next
+        ones may cost that much. As far as it is known."""
 
     @property
     def whole(self) -> bool:
@@ -78,6 +81,7 @@ class Priced:
             if usage.input_tokens is None and not self.whole:  # the cost of what it used until now
                 self._spent, self._open = [], []
             self._spent.append((usage, usage.cost))
+            self.at_most += usage.cost
             return usage
         if usage == Usage() and not model:
             self._spent.append((usage, None))  # of a request whose tokens were not counted
@@ -89,6 +93,8 @@ class Priced:
         if not model:
             self._open.append(len(self._spent))
         self._spent.append((usage, cost))
+        written = replace(usage, cached_tokens=None, cache_write_tokens=usage.input_tokens, cache_write_1h_tokens=None)
+        self.at_most += max(cost or 0.0, self._price(model or self._model, written) or 0.0)
         return asked if cost is None else replace(asked, cost=cost)
 
     def _both_sides(self, usage: Usage, model: str) -> Usage:

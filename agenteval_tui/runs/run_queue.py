@@ -140,8 +140,25 @@ class WaitingRuns:
             self._rested(line)
         return sum([line.room(line.startable, self._clock) for line in self._lines.values()])
 
+    def next(self) -> RunPlan | None:
+        """The run that `take` would give."""
+        best = self._best()
+        return None if best is None else self._waiting[best.ready[0][1]][1]
+
     def take(self) -> RunPlan | None:
         """The next run that may begin; None when none waits or all their agents are busy. Give it back by `release`."""
+        best = self._best()
+        if best is None:
+            return None
+        position, name = heappop(best.ready)
+        run = self._waiting.pop(name)[1]
+        self._taken[name] = position
+        best.leave(name)
+        best.begin(name)
+        return run
+
+    def _best(self) -> _Line | None:
+        """The line whose first run is the next one."""
         best: _Line | None = None
         for line in self._lines.values():
             self._rested(line)
@@ -151,14 +168,7 @@ class WaitingRuns:
                 if line.ready[0][1] in line.alone and not line.joinable:
                     continue  # it comes after all others: there is nothing else
                 best = line
-        if best is None:
-            return None
-        position, name = heappop(best.ready)
-        run = self._waiting.pop(name)[1]
-        self._taken[name] = position
-        best.leave(name)
-        best.begin(name)
-        return run
+        return best
 
     def release(self, run: RunPlan) -> None:
         """The run has ended: it no longer keeps its agent busy."""

@@ -56,3 +56,21 @@ def test_what_a_run_in_flight_has_used_already_counts_where_it_is_more_than_the_
 @pytest.mark.parametrize(("amount", "said"), [(1, "$1.00"), (0.5, "$0.50"), (0.0005, "$0.0005"), (1234.5, "$1,234.50")])
 def test_dollars(amount: float, said: str) -> None:
     assert dollars(amount) == said
+
+
+def test_as_much_is_set_aside_as_the_dearest_run_took_unless_nothing_is_in_flight() -> None:
+    budget = Budget(Limits(cost=10.0))
+    dearest = Spending(cost=3.0)
+    assert budget.holds_up(Spending(cost=2.0), 4, [dearest], 0, dearest) == ""
+    assert budget.holds_up(Spending(cost=2.0), 4, [dearest] * 2, 0, dearest) == "the limit of $10.00"
+    assert budget.holds_up(Spending(cost=8.0), 4, [], 0, dearest) == "", "alone, it may take what is left"
+    # Of an agent of which nothing is known, one run is in flight alone.
+    assert budget.holds_up(Spending(cost=2.0), 4, [Spending()], 0, None) == "the limit of $10.00"
+    assert budget.holds_up(Spending(cost=2.0), 4, [], 0, None) == ""
+
+
+def test_a_used_up_limit_lets_no_request_be_sent() -> None:
+    assert Budget(Limits(cost=1.0)).used_up(Spending(cost=0.99)) == ""
+    assert Budget(Limits(cost=1.0)).used_up(Spending(cost=1.0)) == "the limit of $1.00"
+    assert Budget(Limits(tokens=10)).used_up(Spending(tokens=11)) == "the limit of 10 tokens"
+    assert Budget(Limits(seconds=1)).used_up(Spending(cost=5.0, tokens=5)) == ""
