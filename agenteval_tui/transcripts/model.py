@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agenteval_tui.core.fingerprint import fingerprint
 from agenteval_tui.transcripts.error_codes import ErrorCode
@@ -137,6 +138,11 @@ class Usage(Struct, frozen=True):
     def counted_tokens(self) -> int:
         """The input and output tokens that were measured: at least so many were used."""
         return (self.input_tokens or 0) + (self.output_tokens or 0)
+
+    @property
+    def all_written(self) -> Usage:
+        """The same, if all its input had been written into a cache: what a request like it may cost at most."""
+        return replace(self, cached_tokens=None, cache_write_tokens=self.input_tokens, cache_write_1h_tokens=None)
 
     def __add__(self, other: Usage) -> Usage:
         """Both together; what neither measured stays None. The cost is None if only one side's tokens have a price."""

@@ -13,6 +13,7 @@ import httpx
 import pytest
 from scripted import Answer, Handler, Request, ScriptedServer, stream_of
 
+from agenteval_tui.agents.prices import Price, Prices
 from agenteval_tui.agents.recording.cassette import Cassette, lines, parse
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import Answer as ExchangeAnswer
@@ -256,6 +257,34 @@ COUNTED = {**SAID, "usage": {"prompt_tokens": 1000, "completion_tokens": 1000, "
 
 def limited(max_cost: float) -> Session:
     return Session(max_cost=max_cost, cost=lambda _, usage: 0.3 if usage.total_tokens else None)
+
+
+@pytest.mark.parametrize("limit", [0.001, 0.02, 0.1, 0.3])
+async def test_many_requests_at_once_are_never_over_the_limit_by_more_than_one(limit: float) -> None:
+    """Of two models, one ten times as dear as the other; the first request writes into the cache, later ones read."""
+    price = {"small": Price(100, 500, 10, 125), "large": Price(1000, 5000, 100, 1250)}
+    bill: list[float] = []
+
+    async def answer(request: Request) -> Answer:
+        model, number = request.json["model"], len(bill)
+        read, written = (0, 900) if number % 5 == 4 else (900, 0)  # the dear ones come late
+        plain = {"small": 1, "large": 10}[model]
+        bill.append(plain * (100 * 100 + read * 10 + written * 125 + 10 * 500) / 1e6)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        details = {"cached_tokens": read, "cache_write_tokens": written}
+        usage = {"prompt_tokens": 1000, "completion_tokens": 10, "total_tokens": 1010, "prompt_tokens_details": details}
+        return Answer(body=json.dumps({**SAID, "model": model, "usage": usage}))
+
+    prices = Prices(price)
+    session = Session(max_cost=limit, cost=prices.cost)
+    async with proxied(answer, session) as (_, client):
+        asked = [{**ASKED, "model": "large" if number % 3 == 2 else "small"} for number in range(24)]
+        replies = await asyncio.gather(*(client.post("/openai/v1/chat/completions", json=one) for one in asked))
+    assert [one.status_code for one in replies].count(200) == len(bill)
+    assert session.spent == pytest.approx(sum(bill))
+    assert sum(bill) <= limit + max(bill)
+    assert len(bill) == 24 or sum(bill) >= limit
 
 
 async def test_an_answer_without_a_count_of_tokens_is_not_taken_for_free() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Literal, Protocol
+
+from msgspec.structs import replace
 
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
 from agenteval_tui.agents.recording.keys import KeyRedactor
@@ -96,7 +98,7 @@ class Session:
         """The number of answers that were paid for before the recording was cut off."""
         require_limit(max_cost)
         self._max_cost = max_cost
-        self._known_costs = 0
+        self._dearest: dict[str, float] = {}
         self._freed = asyncio.Event()
         self._began = time.perf_counter()
         self._exchanges: list[OpenExchange] = []
@@ -181,7 +183,7 @@ class Session:
             exchange.paid = True
             exchange.answered(before, live=True)
             return before
-        why = "" if tool else await self._allowed()
+        why = "" if tool else await self._allowed(exchange.question)
         if why:
             return self._refused(exchange, REFUSED, why)
         exchange.asks = not tool
@@ -193,10 +195,10 @@ class Session:
         exchange.answered(answer, live=False, refused=True)
         return answer
 
-    async def _allowed(self) -> str:
+    async def _allowed(self, question: Question) -> str:
         """Why this request may not go to a server, in words; "" if it may. Waits while requests in flight may use up
         the limit, however long their answers take."""
-        while not (why := self._limit()) and not self._fits():
+        while not (why := self._limit()) and not self._fits(question):
             self._freed.clear()
             await self._freed.wait()
         return why
@@ -220,18 +222,15 @@ class Session:
             return f"agenteval: --max-cost is reached: {self.spent:.4f} of {self._max_cost:g} dollars are spent"
         return ""
 
-    def _fits(self) -> bool:
-        """Whether one more request can be in flight within the limit."""
-        if self._max_cost is None or not self._in_flight:
+    def _fits(self, question: Question) -> bool:
+        """Whether one more request can be in flight within the limit: for each, as much is set aside as the dearest
+        one to its model has cost."""
+        in_flight = [one.question for one in self._exchanges if one.asks and one.ended_ms is None]
+        if self._max_cost is None or not in_flight:
             return True
-        if not self._known_costs:
-            return False
-        return self.spent + self.spent / self._known_costs * (self._in_flight + 1) <= self._max_cost
-
-    @property
-    def _in_flight(self) -> int:
-        """The number of requests to models that servers are answering."""
-        return sum(one.asks and one.ended_ms is None for one in self._exchanges)
+        each = [self._dearest.get(_model_of(one)) for one in (question, *in_flight)]
+        known = [cost for cost in each if cost is not None]
+        return len(known) == len(each) and self.spent + sum(known) <= self._max_cost
 
     @property
     def now_ms(self) -> float:
@@ -287,11 +286,22 @@ class Session:
         if cost is not None:
             self.spent += cost
             self.priced = True
-            self._known_costs += 1
+            # The next one may write into the cache what this one read from it.
+            written = replace(
+                usage, cached_tokens=None, cache_write_tokens=usage.input_tokens, cache_write_1h_tokens=None
+            )
+            name, at_most = _model_of(exchange.question), max(cost, self._cost(model, written) or 0.0)
+            self._dearest[name] = max(self._dearest.get(name, 0.0), at_most)
         elif usage.total_tokens is None:
             self.uncounted[model] = self.uncounted.get(model, 0) + 1
         elif usage.total_tokens:
             self.unpriced.add(model)
+
+
+def _model_of(question: Question) -> str:
+    """What tells requests of different prices apart: the model, or the path, which names it at Gemini."""
+    body = question.body if isinstance(question.body, Mapping) else {}
+    return str(body.get("model") or question.path)
 
 
 class OpenExchange:
