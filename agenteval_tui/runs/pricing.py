@@ -93,8 +93,7 @@ class Priced:
         if not model:
             self._open.append(len(self._spent))
         self._spent.append((usage, cost))
-        written = replace(usage, cached_tokens=None, cache_write_tokens=usage.input_tokens, cache_write_1h_tokens=None)
-        self.at_most += max(cost or 0.0, self._price(model or self._model, written) or 0.0)
+        self.at_most += max(cost or 0.0, self._price(model or self._model, usage.all_written) or 0.0)
         return asked if cost is None else replace(asked, cost=cost)
 
     def _both_sides(self, usage: Usage, model: str) -> Usage:

@@ -8,8 +8,6 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Literal, Protocol
 
-from msgspec.structs import replace
-
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
 from agenteval_tui.agents.recording.keys import KeyRedactor
 from agenteval_tui.agents.recording.mcp_requests import is_mcp
@@ -287,10 +285,7 @@ class Session:
             self.spent += cost
             self.priced = True
             # The next one may write into the cache what this one read from it.
-            written = replace(
-                usage, cached_tokens=None, cache_write_tokens=usage.input_tokens, cache_write_1h_tokens=None
-            )
-            name, at_most = _model_of(exchange.question), max(cost, self._cost(model, written) or 0.0)
+            name, at_most = _model_of(exchange.question), max(cost, self._cost(model, usage.all_written) or 0.0)
             self._dearest[name] = max(self._dearest.get(name, 0.0), at_most)
         elif usage.total_tokens is None:
             self.uncounted[model] = self.uncounted.get(model, 0) + 1
