@@ -265,6 +265,8 @@ def test_an_answer_that_was_known_costs_nothing_and_a_cancelled_run_says_nothing
         ref = SimpleNamespace(agent="bot")
         return SimpleNamespace(
             plan=SimpleNamespace(ref=ref),
+            at_most=0.0,
+            uncounted=False,
             **{"cached": False, "spent": Usage(10, 5, cost=0.5), "duration_ms": 100, "user": None, **more},
         )
 
