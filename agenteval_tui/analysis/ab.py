@@ -10,15 +10,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.permutation_test import detectable, difference_interval, sign_flip
+from agenteval_tui.analysis.power import detectable_unpaired
 from agenteval_tui.analysis.statistics import (
+    FEW,
     Interval,
     PairedCounts,
     clustered_interval,
     counted,
+    fisher_exact,
     mcnemar_exact,
     mean,
+    newcombe,
     paired_bootstrap,
     paired_counts,
 )
@@ -33,7 +38,8 @@ SIGNIFICANT = 0.05
 
 
 class Arm(Struct, frozen=True):
-    """One side. `n` runs were decided; `pass_rate` is the mean over cases with its 95 % interval, clustered by case.
+    """One side. `n` runs were decided; `pass_rate` is the mean over cases with its 95 % interval, clustered by case
+    (Wilson's, of the repetitions of a single case); None where there are too few.
 
     `tokens`, `cost` (US dollars) and `latency_ms` are means a run of what was measured; None: nothing was.
     """
@@ -46,7 +52,7 @@ class Arm(Struct, frozen=True):
     errors: int
     undecided: int
     pass_rate: float | None
-    interval: Interval
+    interval: Interval | None
     tokens: float | None
     cost: float | None
     latency_ms: float | None
@@ -56,7 +62,7 @@ class MetricDelta(Struct, frozen=True):
     """How much more a run takes under B than under A: the mean over `n` cases, with its 95 % interval."""
 
     difference: float
-    interval: Interval | None  # None where all cases differ by the same: there is no spread to tell it from
+    interval: Interval | None  # None for few cases, and where all differ by the same: there is no spread
     n: int
 
 
@@ -79,11 +85,13 @@ class TestDifference(Struct, frozen=True):
 class ABResult(Struct, frozen=True):
     """Two arms and their difference, B minus A, over the `cases` that were decided under both.
 
-    `difference` is the mean of the cases' differences of pass rates, `interval` its 95 % interval; None without such
-    cases. `p_value` is McNemar's exact one where every case ran once (`test`: mcnemar), else that of flipped signs
-    (sign-flip). `pairs` counts runs of the same test, row and repetition. `detectable`: the smallest difference that
-    this many cases show four times in five. `recommended` is A or B only where the interval excludes 0 and chance is
-    unlikely (p up to 0.05); else "". `conclusion` says it in a sentence. `unpaired`: cases decided under one arm only.
+    `difference` is the mean of the cases' differences of pass rates, `interval` its 95 % interval; None for fewer than
+    `statistics.FEW` cases. `p_value` is McNemar's exact one where every case ran once (`test`: mcnemar), else that of
+    flipped signs (sign-flip). `one_case`: the repetitions of a single case are compared (`test`: fisher), which speaks
+    of this case alone and recommends nothing. `pairs` counts runs of the same test, row and repetition. `detectable`:
+    the smallest difference that this many cases show four times in five. `recommended` is A or B only where the
+    interval excludes 0 and chance is unlikely (p up to 0.05); else "". `conclusion` says it in a sentence. `unpaired`:
+    cases decided under one arm only.
     """
 
     a: Arm
@@ -102,6 +110,7 @@ class ABResult(Struct, frozen=True):
     cost: MetricDelta | None
     latency_ms: MetricDelta | None
     tests: tuple[TestDifference, ...]
+    one_case: bool = False
 
 
 def compare_ab(rows: Iterable[RunRow], *, count_errors: bool = False) -> ABResult:
@@ -130,31 +139,52 @@ def compare_arms(
     shared = [case for case in rates[0] if case in rates[1]]
     differences = [rates[1][case] - rates[0][case] for case in shared]
     pairs, single = _pairs(by_case, shared, count_errors)
-    middle, interval = mean(differences), difference_interval(differences, seed=seed)
-    p_value = None
-    if differences:
-        p_value = mcnemar_exact(pairs.only_a, pairs.only_b) if single else sign_flip(differences, seed=seed)
-    arms = [_arm(name, one, count_errors) for name, one in zip(names, by_case, strict=True)]
+    alone = _counts_of_one_case(by_case, shared, count_errors)
+    test, p_value, interval = "mcnemar" if single else "sign-flip", None, None
     least = detectable(differences)
-    recommended = _recommended(interval, p_value)
-    return ABResult(
+    if alone is not None:
+        (passed_a, n_a), (passed_b, n_b) = alone
+        test, p_value = "fisher", fisher_exact(passed_a, n_a, passed_b, n_b)
+        interval = newcombe(passed_a, n_a, passed_b, n_b) if min(n_a, n_b) >= FEW else None
+        least = detectable_unpaired(n_a, n_b, max(passed_a / n_a, passed_b / n_b))
+    elif differences:
+        p_value = mcnemar_exact(pairs.only_a, pairs.only_b) if single else sign_flip(differences, seed=seed)
+        interval = difference_interval(differences, seed=seed) if len(shared) >= FEW else None
+    arms = [_arm(name, one, count_errors) for name, one in zip(names, by_case, strict=True)]
+    recommended = _recommended(interval, p_value) if alone is None else ""
+    found = ABResult(
         a=arms[0],
         b=arms[1],
         cases=len(shared),
         unpaired=len(rates[0].keys() ^ rates[1].keys()),
-        difference=middle,
+        difference=mean(differences),
         interval=interval,
-        test="mcnemar" if single else "sign-flip",
+        test=test,
         p_value=p_value,
         pairs=pairs,
         detectable=least,
         recommended=recommended,
-        conclusion=_conclusion(names, len(shared), middle, interval, least, recommended),
+        conclusion="",
         tokens=_measure(by_case, attrgetter("tokens"), seed),
         cost=_measure(by_case, lambda run: run.cost, seed),
         latency_ms=_measure(by_case, lambda run: run.duration_ms, seed),
         tests=_tests(by_case, shared, rates, count_errors),
+        one_case=alone is not None,
     )
+    return replace(found, conclusion=_conclusion(names, found))
+
+
+def _counts_of_one_case(
+    by_case: tuple[Mapping[Case, Sequence[RunRow]], Mapping[Case, Sequence[RunRow]]],
+    shared: Sequence[Case],
+    count_errors: bool,
+) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """(passed, n) of the repetitions under each arm; None where there are several cases, or not two repetitions."""
+    if len(shared) != 1:
+        return None
+    decided = [_decided(one[shared[0]], count_errors) for one in by_case]
+    counts = [(sum(run.status == "passed" for run in runs), len(runs)) for runs in decided]
+    return (counts[0], counts[1]) if min(n for _, n in counts) > 1 else None
 
 
 def _by_case(rows: Iterable[RunRow]) -> dict[Case, list[RunRow]]:
@@ -207,7 +237,7 @@ def _arm(name: str, cases: Mapping[Case, Sequence[RunRow]], count_errors: bool) 
         errors=count.errors,
         undecided=count.undecided,
         pass_rate=mean([passed / n for passed, n in known]),
-        interval=clustered_interval(known),
+        interval=clustered_interval(known) if (count.n if len(known) == 1 else len(known)) >= FEW else None,
         tokens=_mean_of(runs, attrgetter("tokens")),
         cost=_mean_of(runs, lambda run: run.cost),
         latency_ms=_mean_of(runs, lambda run: run.duration_ms),
@@ -233,7 +263,9 @@ def _measure(
     middle = mean(listed)
     if middle is None or len(listed) < 2:
         return None
-    interval = paired_bootstrap(listed, seed=seed, resamples=max(400, min(4_000, 4_000_000 // len(listed))))
+    interval = None
+    if len(listed) >= FEW:
+        interval = paired_bootstrap(listed, seed=seed, resamples=max(400, min(4_000, 4_000_000 // len(listed))))
     return MetricDelta(middle, interval, len(listed))
 
 
@@ -267,24 +299,31 @@ def _recommended(interval: Interval | None, p_value: float | None) -> str:
     return ARMS[interval[0] > 0]
 
 
-def _conclusion(
-    names: tuple[str, str],
-    cases: int,
-    difference: float | None,
-    interval: Interval | None,
-    least: float | None,
-    recommended: str,
-) -> str:
-    if difference is None or interval is None:
+def _conclusion(names: tuple[str, str], result: ABResult) -> str:
+    difference, interval = result.difference, result.interval
+    if difference is None:
         return "No conclusion: no case has a verdict in both arms."
+    points = f"{100 * difference:+.1f} points"
+    if interval is None:
+        few = numbers.count(result.cases, "case")
+        if result.one_case:
+            few = f"{numbers.count(min(result.tests[0].n_a, result.tests[0].n_b), 'repetition')} of one case"
+        return (
+            f"No difference is shown: {points}; {few} {'is' if few == '1 case' else 'are'} too few and can't show any."
+        )
     labels = [arm_label(arm, name) if arm != name else name for arm, name in zip(ARMS, names, strict=True)]
-    counted_cases = f"{cases} case{'s' * (cases != 1)}"
     low, high = numbers.points_interval(*interval)
-    range_ = f"95 % interval {low} to {high}, {counted_cases}"
-    if recommended:
-        better, other = (labels[1], labels[0]) if recommended == "B" else (labels[0], labels[1])
+    range_ = f"95 % interval {low} to {high}, {numbers.count(result.cases, 'case')}"
+    better, other = (labels[1], labels[0]) if difference > 0 else (labels[0], labels[1])
+    if result.one_case:
+        if _recommended(interval, result.p_value):
+            said = f"{better} passes {100 * abs(difference):.1f} points more often than {other} (B minus A: {range_})."
+        else:
+            said = f"No difference is shown: {points} ({range_})."
+        return f"{said} This speaks of this case alone: other cases may differ."
+    if result.recommended:
         return f"{better} passes {100 * abs(difference):.1f} points more often than {other} (B minus A: {range_})."
-    said = f"No difference is shown: {100 * difference:+.1f} points ({range_})"
-    if least is None or least >= 1:
+    said = f"No difference is shown: {points} ({range_})"
+    if result.detectable is None or result.detectable >= 1:
         return f"{said}; so few cases can't show any."
-    return f"{said}; this many cases can show {100 * least:.0f} points or more."
+    return f"{said}; this many cases can show {100 * result.detectable:.0f} points or more."

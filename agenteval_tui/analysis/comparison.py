@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from msgspec.structs import replace
+
 from agenteval_tui.analysis.comparison_model import (
     LEAST_CHANGE,
     ORDER,
@@ -38,15 +40,16 @@ from agenteval_tui.analysis.comparison_model import (
 from agenteval_tui.analysis.permutation_test import detectable, difference_interval, sign_flip
 from agenteval_tui.analysis.power import detectable_paired, detectable_unpaired
 from agenteval_tui.analysis.statistics import (
+    FEW,
     Interval,
     PairedCounts,
     fisher_exact,
     mcnemar_exact,
     mean,
+    newcombe,
     paired_bootstrap,
     paired_counts,
     spread_out,
-    wilson,
 )
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.results import MetricResult, Outcome
@@ -408,10 +411,12 @@ def overall(sides: tuple[RunsByCase, RunsByCase], *, seed: int = 0) -> Overall:
     left_out = len(rates[0].keys() ^ rates[1].keys())
     if not shared:
         return _unpaired(sides, left_out)
+    if len(shared) == 1 and (alone := _of_one_case(sides, shared[0], left_out, seed)) is not None:
+        return alone
     differences = [rates[1][case] - rates[0][case] for case in shared]
     pairs = _pairs(sides, shared)
     once = all(len(_decided(side[case])) == 1 for case in shared for side in sides) and pairs.n == len(shared)
-    interval = difference_interval(differences, seed=seed)
+    interval = difference_interval(differences, seed=seed) if len(shared) >= FEW else None
     rate = SummaryMetric(_mean([rates[0][c] for c in shared]), _mean([rates[1][c] for c in shared]), _mean(differences),
                    interval, len(shared))  # fmt: skip
     if once:
@@ -420,7 +425,7 @@ def overall(sides: tuple[RunsByCase, RunsByCase], *, seed: int = 0) -> Overall:
     else:
         test, p_value, least = "sign-flip", _sign_flip(differences, seed=seed), detectable(differences)
         least = None if least is None or least >= 1 else least
-    return Overall(
+    found = Overall(
         rate=rate,
         test=test,
         p_value=p_value,
@@ -428,11 +433,40 @@ def overall(sides: tuple[RunsByCase, RunsByCase], *, seed: int = 0) -> Overall:
         detectable=least,
         pairs=pairs,
         left_out=left_out,
-        score=_measure(sides, lambda run: run.score, seed, _PASSED_OR_FAILED),
-        latency_ms=_measure(sides, lambda run: None if run.cached else run.duration_ms, seed),
-        tokens=_measure(sides, lambda run: None if run.cached else run.tokens, seed),
-        cost=_measure(sides, lambda run: None if run.cached else run.cost, seed),
     )
+    return replace(found, **_measures(sides, seed))
+
+
+def _of_one_case(sides: tuple[RunsByCase, RunsByCase], case: Case, left_out: int, seed: int) -> Overall | None:
+    """The repetitions of a single case: those of one side against those of the other. None: a side has not two."""
+    decided = [_decided(side[case]) for side in sides]
+    (passed_a, n_a), (passed_b, n_b) = ((sum(run.status == "passed" for run in runs), len(runs)) for runs in decided)
+    fewest = min(n_a, n_b)
+    if fewest < 2:
+        return None
+    rates = passed_a / n_a, passed_b / n_b
+    interval = newcombe(passed_a, n_a, passed_b, n_b) if fewest >= FEW else None
+    found = Overall(
+        rate=SummaryMetric(*rates, rates[1] - rates[0], interval, 1),
+        test="fisher",
+        p_value=fisher_exact(passed_a, n_a, passed_b, n_b),
+        n=fewest,
+        detectable=detectable_unpaired(n_a, n_b, rates[0]),
+        pairs=_pairs(sides, [case]),
+        left_out=left_out,
+        one_case=True,
+    )
+    return replace(found, **_measures(sides, seed))
+
+
+def _measures(sides: tuple[RunsByCase, RunsByCase], seed: int) -> dict[str, SummaryMetric | None]:
+    """What was measured, by the field of `Overall`."""
+    return {
+        "score": _measure(sides, lambda run: run.score, seed, _PASSED_OR_FAILED),
+        "latency_ms": _measure(sides, lambda run: None if run.cached else run.duration_ms, seed),
+        "tokens": _measure(sides, lambda run: None if run.cached else run.tokens, seed),
+        "cost": _measure(sides, lambda run: None if run.cached else run.cost, seed),
+    }
 
 
 def paired_suites(a: Side, b: Side, questions: Questions | None = None) -> tuple[PairedSuites, ...]:
@@ -510,31 +544,19 @@ def _unpaired(sides: tuple[RunsByCase, RunsByCase], left_out: int) -> Overall:
     decided = [[run for case, runs in side.items() if case[:3] in both for run in _decided(runs)] for side in sides]
     counts = [(sum(run.status == "passed" for run in runs), len(runs)) for runs in decided]
     (passed_a, n_a), (passed_b, n_b) = counts
+    cases = [sum(bool(case[:3] in both and _decided(runs)) for case, runs in side.items()) for side in sides]
+    interval = newcombe(passed_a, n_a, passed_b, n_b) if min(cases) >= FEW else None
     if not n_a or not n_b:
         return Overall(None, "fisher", None, min(n_a, n_b), None, PairedCounts(0, 0, 0, 0), left_out)
     rates = passed_a / n_a, passed_b / n_b
     return Overall(
-        rate=SummaryMetric(*rates, rates[1] - rates[0], _newcombe(passed_a, n_a, passed_b, n_b), min(n_a, n_b)),
+        rate=SummaryMetric(*rates, rates[1] - rates[0], interval, min(n_a, n_b)),
         test="fisher",
         p_value=fisher_exact(passed_a, n_a, passed_b, n_b),
         n=min(n_a, n_b),
         detectable=detectable_unpaired(n_a, n_b, rates[0]),
         pairs=PairedCounts(0, 0, 0, 0),
         left_out=left_out,
-    )
-
-
-def _newcombe(passed_a: int, n_a: int, passed_b: int, n_b: int) -> Interval:
-    """The 95 % interval of a difference of two unpaired rates, B minus A, out of their Wilson intervals.
-
-    Source: R. G. Newcombe, "Interval estimation for the difference between independent proportions", Statistics in
-    Medicine 17 (1998), method 10.
-    """
-    (low_a, high_a), (low_b, high_b) = wilson(passed_a, n_a), wilson(passed_b, n_b)
-    a, b = passed_a / n_a, passed_b / n_b
-    return (
-        max(-1.0, b - a - math.hypot(b - low_b, high_a - a)),
-        min(1.0, b - a + math.hypot(high_b - b, a - low_a)),
     )
 
 
@@ -591,8 +613,10 @@ def _mean(values: Sequence[float]) -> float:
 
 def _interval(differences: Sequence[float], seed: int) -> Interval | None:
     """The 95 % interval of a mean: the paired bootstrap's; of very many cases the normal distribution's. None
-    where no two cases differ by more than rounding: a point would promise certainty."""
+    of few cases, and where no two cases differ by more than rounding: a point would promise certainty."""
     n = len(differences)
+    if n < FEW:
+        return None
     if n >= _MANY:
         return _normal(differences) if spread_out(differences) else None
     return paired_bootstrap(differences, seed=seed, resamples=max(400, min(4_000, _DRAWS // n)))

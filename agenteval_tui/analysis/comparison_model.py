@@ -185,7 +185,7 @@ class TestChange(Struct, frozen=True):
 class SummaryMetric(Struct, frozen=True):
     """How a mean changed: `was` and `now` over `n` cases that both sides have, the difference with its 95 % interval.
 
-    `interval` None: of a single case nothing is known.
+    `interval` None: of fewer than `statistics.FEW` cases; of what was measured also where all differ by the same.
     """
 
     was: float
@@ -199,7 +199,8 @@ class Overall(Struct, frozen=True):
     """All tests together. `rate` is of pass rates: the mean over the cases (rows of tests) decided on both sides.
 
     `test` is what `p_value` comes from: mcnemar (every case ran once), sign-flip (repetitions: each case counts once),
-    fisher (the sides share no case; then `rate` compares what they have). `n` is what the test counts: pairs, cases, or
+    fisher (the sides share no case; then `rate` compares what they have; or they share one, and its repetitions are
+    compared: `one_case`). `n` is what the test counts: pairs, cases, or
     runs of the smaller side. `detectable`: the smallest drop that this many would have shown four times in five, None:
     not even one of 100 %. `pairs` counts pairs of runs; `left_out` cases that were decided on one side only.
     """
@@ -215,6 +216,12 @@ class Overall(Struct, frozen=True):
     latency_ms: SummaryMetric | None = None
     tokens: SummaryMetric | None = None
     cost: SummaryMetric | None = None
+    one_case: bool = False
+
+    @property
+    def few(self) -> bool:
+        """Whether there is too little to say how sure the difference is."""
+        return self.rate is not None and self.rate.interval is None
 
 
 class PairedSuites(Struct, frozen=True):

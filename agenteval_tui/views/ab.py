@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from agenteval_tui.analysis.ab import ABResult, Arm, MetricDelta
+from agenteval_tui.analysis.statistics import FEW
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
 from agenteval_tui.views.comparison import TESTS
@@ -24,11 +25,8 @@ def ab_view(result: ABResult, *, tests: bool = False) -> View:
 def _lines(result: ABResult, tests: bool) -> Iterator[Text]:
     yield _arm("A", result.a)
     yield _arm("B", result.b)
-    if result.difference is not None and result.interval is not None:
-        low, high = numbers.points_interval(*result.interval)
-        span = f"  (95 % interval {low} to {high}, {numbers.count(result.cases, 'case')}"
-        span += f", {TESTS[result.test][0]}: p = {result.p_value:.3g})" if result.p_value is not None else ")"
-        yield text(f"B minus A: {numbers.points(result.difference)} points", (span, "dim"))
+    if result.difference is not None:
+        yield text(f"B minus A: {numbers.points(result.difference)} points", (f"  ({_certainty(result)})", "dim"))
     pairs = result.pairs
     if pairs.only_a or pairs.only_b:
         yield text((f"pairs of runs: {pairs.both} passed both, {pairs.only_a} only A, {pairs.only_b} only B", "dim"))
@@ -45,23 +43,37 @@ def _lines(result: ABResult, tests: bool) -> Iterator[Text]:
         yield text((f"recommended: {one_line(better.name)}", "good"))
 
 
+def _certainty(result: ABResult) -> str:
+    """How sure the difference is: the interval, the cases and the test; of few cases, that there are too few."""
+    cases = numbers.count(result.cases, "case")
+    if result.one_case:
+        cases += f", {result.tests[0].n_a} and {result.tests[0].n_b} repetitions"
+    if result.interval is None:
+        return f"{cases}: too few to show how sure this is"
+    low, high = numbers.points_interval(*result.interval)
+    tested = f", {TESTS[result.test][0]}: p = {result.p_value:.3g}" if result.p_value is not None else ""
+    return f"95 % interval {low} to {high}{' for this case alone' if result.one_case else ''}, {cases}{tested}"
+
+
 def _arm(letter: str, arm: Arm) -> Text:
     rate = "-" if arm.pass_rate is None else numbers.percent(arm.pass_rate)
-    interval = " to ".join(f"{end} %" for end in numbers.percent_interval(*arm.interval))
+    interval = ""
+    if arm.interval is not None:
+        interval = "(" + " to ".join(f"{end} %" for end in numbers.percent_interval(*arm.interval)) + ")"
     more = [f"{arm.errors} in error"] if arm.errors else []
     more += [f"{numbers.dollars(arm.cost)} a run"] if arm.cost else []
     more += [f"{numbers.duration(arm.latency_ms)} a run"] if arm.latency_ms is not None else []
     return text(
         (f"{letter} ", "bold"),
         f"{one_line(arm.name, 40)}: {rate}, {arm.passed} of {arm.n} runs",
-        (f"  ({interval})  {', '.join(more)}", "dim"),
+        ("".join(f"  {part}" for part in (interval, ", ".join(more)) if part), "dim"),
     )
 
 
 def _metric(name: str, delta: MetricDelta | None, shown: Callable[[float], str]) -> Text:
     if delta is None or (delta.difference == 0 and delta.interval is None):
         return ()
-    span = f"the same in all {numbers.count(delta.n, 'case')}"
+    span = numbers.count(delta.n, "case") if delta.n < FEW else f"the same in all {numbers.count(delta.n, 'case')}"
     if delta.interval is not None:
         low, high = delta.interval
         span = f"{shown(low)} to {shown(high)}"

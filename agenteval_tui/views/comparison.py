@@ -174,6 +174,8 @@ def counts_text(comparison: Comparison) -> str:
 
 def sample_text(overall: Overall) -> str:
     """What the test counts: `14 pairs`, `9 cases`, `40 runs on the smaller side`."""
+    if overall.one_case:
+        return f"{numbers.count(overall.n, 'repetition')} of one case"
     if overall.test == "fisher":
         return f"{overall.n:,} runs on the smaller side"
     return numbers.count(overall.n, "pair" if overall.test == "mcnemar" else "case")
@@ -188,14 +190,14 @@ def rate_text(overall: Overall) -> str:
     if rate.interval is None:
         return words
     low, high = numbers.points_interval(*rate.interval)
-    return f"{words} (95 % interval {low} to {high})"
+    return f"{words} (95 % interval {low} to {high}{', for this case alone' if overall.one_case else ''})"
 
 
 def significance_text(overall: Overall) -> str:
     """`McNemar's exact test on 14 pairs: p = 0.18`; "" where nothing was tested."""
     return (
         ""
-        if overall.p_value is None
+        if overall.p_value is None or overall.few
         else f"{TESTS[overall.test][0]} on {sample_text(overall)}: {p_value_text(overall.p_value)}"
     )
 
@@ -205,10 +207,20 @@ def power_text(overall: Overall) -> str:
     power`."""
     if overall.rate is None:
         return ""
+    if overall.few:
+        return few_text(overall)
     if overall.detectable is None:
         return f"{sample_text(overall)} can't show any drop"
     few = "" if _significant(overall) else ", but are too few to show a smaller drop"
     return f"{sample_text(overall)} detect a drop of {100 * overall.detectable:.0f} points or more with 80 % power{few}"
+
+
+def few_text(overall: Overall) -> str:
+    """`3 cases are too few to show how sure this is`, of fewer than five."""
+    if overall.test == "fisher":
+        return f"{sample_text(overall)}: too few to show how sure this is"
+    are = "is" if overall.n == 1 else "are"
+    return f"{numbers.count(overall.n, 'case')} {are} too few to show how sure this is"
 
 
 def short_power_text(overall: Overall, sample: str = "") -> str:
@@ -216,6 +228,8 @@ def short_power_text(overall: Overall, sample: str = "") -> str:
     is not to be called as the test calls it."""
     if overall.rate is None:
         return ""
+    if overall.few:
+        return few_text(overall)
     sample = sample or sample_text(overall)
     if overall.detectable is None:
         return f"{sample}: too few to show any drop"
@@ -305,6 +319,7 @@ def overall_in_short(comparison: Comparison, *, unicode: bool = True) -> List:
                 (numbers.rate_bar(rate.now, _BAR, unicode=unicode), token or "dim"),
                 (f"   {_minus(numbers.points(rate.difference, 0))}", f"bold {token}".strip()),
                 (_minus(interval), "dim"),
+                ("  this case alone" if overall.one_case else "", "dim"),
             ),
             text((_short_significance_text(overall), "dim")),
             text((short_power_text(overall, sample), "dim")),
@@ -319,7 +334,7 @@ def overall_in_short(comparison: Comparison, *, unicode: bool = True) -> List:
 
 def _short_significance_text(overall: Overall) -> str:
     """`sign-flip p 0.18`, `McNemar p < 0.001`."""
-    if overall.p_value is None:
+    if overall.p_value is None or overall.few:
         return ""
     return f"{TESTS[overall.test][1]} {p_value_text(overall.p_value).replace('= ', '')}"
 

@@ -13,10 +13,12 @@ from msgspec.structs import replace
 from scientific import scipy
 
 from agenteval_tui.analysis.ab import _recommended, compare_ab, compare_arms
-from agenteval_tui.analysis.statistics import PairedCounts
+from agenteval_tui.analysis.statistics import PairedCounts, wilson
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.stats import ab_document
 from agenteval_tui.history.records import RunRow
+from agenteval_tui.views.ab import ab_view
+from agenteval_tui.views.terminal import plain_text
 
 # One process of the tests is enough to load SciPy in, which it does when it is first asked for something.
 pytestmark = pytest.mark.xdist_group("scipy")
@@ -81,9 +83,58 @@ def test_the_other_way_round() -> None:
 def test_nothing_is_recommended_where_it_may_be_chance(runs: list[RunRow]) -> None:
     found = compare_ab(runs)
     assert found.recommended == ""
-    assert found.interval is not None
-    assert found.interval[0] <= 0 <= found.interval[1]
+    if found.one_case:
+        assert found.conclusion.endswith("This speaks of this case alone: other cases may differ.")
+        return
+    assert found.interval is None or found.interval[0] <= 0 <= found.interval[1]
     assert found.conclusion.startswith("No difference is shown: ")
+
+
+@pytest.mark.parametrize("cases", [1, 2, 3, 4])
+def test_of_fewer_than_five_cases_a_line_says_too_few_and_no_interval_is_given(cases: int) -> None:
+    """Nor of the arms, nor of what was measured."""
+    runs = [replace(one, cost=0.1 * number, duration_ms=10.0 * number, input_tokens=number)
+            for number, one in enumerate(many(0, 0, cases, 0))]  # fmt: skip
+    found = compare_ab(runs)
+    assert (found.cases, found.difference, found.interval, found.one_case) == (cases, 1.0, None, False)
+    assert (found.a.interval, found.b.interval) == (None, None)
+    assert not any(one.interval for one in (found.tokens, found.cost, found.latency_ms) if one is not None)
+    said = plain_text(ab_view(found, tests=True))
+    assert "too few" in said
+    assert "interval" not in said
+    assert " to " not in said.replace("too few to", "").replace("A to B", "")
+    assert compare_ab(many(0, 0, 5, 0)).interval is not None
+
+
+def repeated(passed_a: int, passed_b: int, n: int) -> list[RunRow]:
+    """One case, repeated under both arms."""
+    return [
+        run("t", arm, "passed" if number <= passed else "failed", repetition=number)
+        for arm, passed in (("A", passed_a), ("B", passed_b))
+        for number in range(1, n + 1)
+    ]
+
+
+def test_the_repetitions_of_a_single_case_are_compared_and_speak_of_it_alone() -> None:
+    found = compare_ab(repeated(2, 9, 10))
+    assert (found.cases, found.one_case, found.test) == (1, True, "fisher")
+    assert found.difference == pytest.approx(0.7)
+    assert found.p_value == pytest.approx(scipy.stats.fisher_exact([[2, 8], [9, 1]]).pvalue)
+    # Newcombe's method 10, from the Wilson intervals of 2 and 9 of 10.
+    assert found.interval == pytest.approx((0.2658, 0.8652), abs=1e-4)
+    assert found.a.interval == wilson(2, 10)
+    assert found.recommended == "", "nothing is known of other cases"
+    said = plain_text(ab_view(found))
+    assert "B: small passes 70.0 points more often than A: big" in said
+    assert "for this case alone, 1 case, 10 and 10 repetitions, Fisher's exact test: p = 0.00" in said
+    assert "This speaks of this case alone: other cases may differ." in said
+    alike = compare_ab(repeated(6, 7, 10))
+    assert alike.conclusion.startswith("No difference is shown: +10.0 points")
+    assert alike.conclusion.endswith("This speaks of this case alone: other cases may differ.")
+    few = compare_ab(repeated(0, 3, 3))
+    assert (few.one_case, few.interval) == (True, None)
+    assert "3 repetitions of one case are too few" in few.conclusion
+    assert ab_document("E", found).one_case
 
 
 def test_what_so_many_cases_could_have_shown_is_said() -> None:

@@ -17,7 +17,18 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.baselines import set_baseline, set_baseline_run
 from agenteval_tui.history.comparison_queries import ComparedRun
 from agenteval_tui.history.store import Store
-from agenteval_tui.views.comparison import counts_text, notes, power_text, rate_text, significance_text
+from agenteval_tui.views.comparison import (
+    counts_text,
+    notes,
+    overall_in_short,
+    overall_text,
+    overall_view,
+    power_text,
+    rate_text,
+    short_power_text,
+    significance_text,
+)
+from agenteval_tui.views.terminal import plain_text
 
 # One process of the tests is enough to load SciPy in, which it does when it is first asked for something.
 pytestmark = pytest.mark.xdist_group("scipy")
@@ -93,6 +104,50 @@ def test_every_kind_of_change_regressions_first(store: Store) -> None:
     assert one.latency_ms.difference == pytest.approx(200)
 
 
+@pytest.mark.parametrize("cases", [1, 2, 3, 4])
+def test_of_fewer_than_five_cases_a_line_says_too_few_and_no_interval_is_given(cases: int) -> None:
+    """Neither of the rate nor of score, time, tokens and cost, on every door that shows a comparison."""
+    left = [made(f"t{n}", "passed", n, duration_ms=10.0 * n, cost=0.1 * n, input_tokens=n) for n in range(cases)]
+    right = [made(f"t{n}", "failed", n + 100, side="B", duration_ms=20.0 * n * n, cost=0.3) for n in range(cases)]
+    found = compare_runs(side(left), side(right), {}, {})
+    one = found.overall
+    for measure in (one.rate, one.score, one.latency_ms, one.tokens, one.cost):
+        assert measure is not None
+        assert measure.interval is None
+    assert one.few
+    assert not one.one_case
+    for door in (
+        overall_text(one), short_power_text(one), plain_text(overall_view(one)),
+        plain_text((overall_in_short(found),)),
+    ):  # fmt: skip
+        assert "too few" in door
+        assert "interval" not in door
+        assert "…" not in door
+        assert "p =" not in door
+    assert of([("passed", "failed")] * 5).overall.rate.interval is not None  # type: ignore[union-attr]
+
+
+def test_the_repetitions_of_a_single_case_are_compared_and_speak_of_it_alone() -> None:
+    def repeated(side_: str, passed: int) -> list[ComparedRun]:
+        return [made("t", "passed" if n < passed else "failed", n, side=side_, repetition=n) for n in range(10)]
+
+    found = compare_runs(side(repeated("A", 9)), side(repeated("B", 2)), {}, {})
+    one = found.overall
+    assert (one.test, one.n, one.one_case, one.few) == ("fisher", 10, True, False)
+    assert one.p_value == pytest.approx(scipy.stats.fisher_exact([[9, 1], [2, 8]]).pvalue)
+    assert one.rate is not None
+    assert one.rate.interval == pytest.approx((-0.8652, -0.2658), abs=1e-4)  # Newcombe's
+    assert rate_text(one) == "90 % to 20 %, -70 points (95 % interval -86.5 to -26.6, for this case alone)"
+    assert significance_text(one) == "Fisher's exact test on 10 repetitions of one case: p = 0.0055"
+    assert power_text(one).startswith("10 repetitions of one case detect a drop of ")
+    assert "this case alone" in plain_text((overall_in_short(found),))
+    assert one.score is not None
+    assert one.score.interval is None
+    twice = compare_runs(side(repeated("A", 9)[:2]), side(repeated("B", 0)[:2]), {}, {}).overall
+    assert twice.few
+    assert "2 repetitions of one case: too few" in overall_text(twice)
+
+
 def test_single_runs_are_pairs_for_mcnemars_test_and_the_power_is_said() -> None:
     found = of([("passed", "failed")] * 6 + [("failed", "passed")] + [("passed", "passed")] * 13)
     one = found.overall
@@ -103,7 +158,7 @@ def test_single_runs_are_pairs_for_mcnemars_test_and_the_power_is_said() -> None
     assert power_text(one).startswith("20 pairs detect a drop of ")
     assert "too few to show a smaller drop" in power_text(one)
     few = of([("passed", "failed")] * 3).overall
-    assert power_text(few) == "3 pairs can't show any drop"
+    assert power_text(few) == "3 cases are too few to show how sure this is"
     assert few.p_value == 0.25
     clear = of([("passed", "failed")] * 12 + [("passed", "passed")] * 8).overall
     assert clear.p_value is not None

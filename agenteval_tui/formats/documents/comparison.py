@@ -55,7 +55,9 @@ class Measure(Document, frozen=True, kw_only=True):
     was: float
     now: float
     difference: float
-    interval: Annotated[tuple[float, float] | None, Meta(description="95 %, of the difference; null for a single case")]
+    interval: Annotated[
+        tuple[float, float] | None, Meta(description="95 %, of the difference; null for fewer than five cases")
+    ]
     n: Annotated[Count, Meta(description="cases that both sides have")]
 
 
@@ -88,8 +90,12 @@ class OverallChange(Document, frozen=True, kw_only=True):
     test: Annotated[
         str,
         one_of("mcnemar", "sign-flip", "fisher"),
-        Meta(description="mcnemar: every case ran once; sign-flip: repetitions; fisher: no case in common"),
+        Meta(
+            description="mcnemar: every case ran once; sign-flip: repetitions; fisher: no case in common, or the"
+            " repetitions of a single case"
+        ),
     ]
+    one_case: Annotated[bool, Meta(description="the repetitions of one case are compared; others may differ")]
     n: Annotated[Count, Meta(description="pairs, cases, or runs of the smaller side: what the test counts")]
     p_value: Share | None
     detectable_drop: Annotated[
@@ -393,6 +399,7 @@ def _overall(one: Overall) -> OverallChange:
         n=one.n,
         p_value=one.p_value,
         detectable_drop=one.detectable,
+        one_case=one.one_case,
         pairs=Pairs(**asdict(one.pairs)),
         left_out=one.left_out,
         score=_measure(one.score),

@@ -228,7 +228,7 @@ class Arm(Document, frozen=True, kw_only=True):
     errors: Count
     undecided: Count
     pass_rate: float | None
-    interval: tuple[float, float]
+    interval: Annotated[tuple[float, float] | None, Meta(description="95 %; null for fewer than five cases")]
     tokens: float | None
     cost: float | None
     latency_ms: float | None
@@ -263,8 +263,13 @@ class ABComparison(Document, frozen=True, kw_only=True):
     cases: Annotated[Count, Meta(description="tests and rows that were decided under both")]
     unpaired: Count
     difference: Annotated[float | None, Meta(description="B minus A, of pass rates, over cases")]
-    interval: tuple[float, float] | None
-    test: Annotated[str, one_of("mcnemar", "sign-flip")]
+    interval: Annotated[tuple[float, float] | None, Meta(description="95 %; null for fewer than five cases")]
+    test: Annotated[
+        str,
+        one_of("mcnemar", "sign-flip", "fisher"),
+        Meta(description="fisher: the repetitions of a single case"),
+    ]
+    one_case: Annotated[bool, Meta(description="the repetitions of one case are compared; others may differ")]
     p_value: float | None
     pairs: Pairs
     detectable: float | None
