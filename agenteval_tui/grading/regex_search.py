@@ -107,7 +107,9 @@ def compile_with_flags(text: str, flags: str) -> Pattern:
     if not flags:
         return plain
     # The delimiter is a character that no pattern has, so that nothing in the pattern needs a backslash.
-    made = php_regex.compile_pattern(f"\x01{plain.body}\x01{plain.flags}{flags}")
+    # A bare pattern knows the letters of all scripts.
+    scripts = "u" if plain.body == text else ""
+    made = php_regex.compile_pattern(f"\x01{plain.body}\x01{plain.flags}{scripts}{flags}")
     if isinstance(made, php_regex.PatternError):
         raise PatternError(made.message, 0)
     return Pattern(text, plain.body, plain.flags + flags, made.regex, made.regex.groups)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
+from agenteval_tui.uxon.pcre_syntax import regex_syntax
+
 if TYPE_CHECKING:
     import regex
 
@@ -17,7 +19,7 @@ _compiling = threading.Lock()
 
 _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _USUAL = "/#~!@%"  # what people use as delimiters and hardly ever begin a bare pattern with
-_FLAGS = "imsxuASJnX"
+_FLAGS = "imsxuADSUJnX"
 
 
 class PatternParts(NamedTuple):
@@ -64,16 +66,16 @@ def split_pattern(text: str) -> PatternParts | PatternError:
     end = _php_end(text, opening)
     if opening == "[" and end == len(text) - 1:
         return PatternParts(text, "", 0, "")  # PHP would look for the characters of this set one after the other
-    if end is not None and set(text[end + 1 :].strip()) <= set(_FLAGS + "DU"):
+    if end is not None and set(text[end + 1 :].strip()) <= set(_FLAGS):
         return _checked(text, end, opening)
     if opening in _USUAL:
         # A delimiter inside, without its backslash: PHP refuses it, but there is only one thing it can mean.
         end = text.rfind(opening)
         tail = text[end + 1 :].strip()
-        if end > 0 and set(tail) <= set(_FLAGS + "DU"):
+        if end > 0 and set(tail) <= set(_FLAGS):
             return _checked(text, end, opening)
         if end > 1 and len(tail) <= 3 and tail.isalpha() and text[end - 1] != "\\":
-            at, wrong = next((i, c) for i, c in enumerate(text[end + 1 :]) if c.isalpha() and c not in _FLAGS + "DU")
+            at, wrong = next((i, c) for i, c in enumerate(text[end + 1 :]) if c.isalpha() and c not in _FLAGS)
             return _wrong_flag(wrong, end + 1 + at)
     return PatternParts(text, "", 0, "")
 
@@ -111,10 +113,7 @@ def _php_end(text: str, opening: str) -> int | None:
     return None
 
 
-def _checked(text: str, end: int, opening: str) -> PatternParts | PatternError:
-    for at, flag in enumerate(text[end + 1 :], end + 1):
-        if flag in "DU":
-            return _wrong_flag(flag, at)
+def _checked(text: str, end: int, opening: str) -> PatternParts:
     return PatternParts(text[1:end], text[end + 1 :].strip(), 1, opening)
 
 
@@ -147,13 +146,16 @@ def _compiled(parts: PatternParts) -> CompiledPattern | PatternError:
     for name, flag in {"i": regex.I, "m": regex.M, "s": regex.S, "x": regex.X}.items():
         if name in parts.flags:
             flags |= flag
+    syntax = regex_syntax(parts.pattern, parts.flags, is_bare=not parts.delimiter)
     try:
         # Catching warnings changes a setting of the whole process: one thread at a time.
         with _compiling, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return CompiledPattern(regex.compile(parts.pattern, flags | regex.V0), parts)
+            return CompiledPattern(regex.compile(syntax.pattern, flags | regex.V0), parts)
     except regex.error as error:
-        return _explained(parts, str(getattr(error, "msg", error)), getattr(error, "pos", None))
+        position = getattr(error, "pos", None)
+        place = None if position is None else syntax.origin(position)
+        return _explained(parts, str(getattr(error, "msg", error)), place)
     except (RecursionError, OverflowError, MemoryError, ValueError, TypeError, IndexError, KeyError) as error:
         return PatternError(f"This pattern cannot be compiled ({type(error).__name__}): simplify it.", parts.start)
 

@@ -186,7 +186,7 @@ class _Texts:
             else:
                 metric, passes = {"type": "TextMatch", "contains_ignore_case": literally(text)}, inside
         else:
-            metric = {"type": "Regex", "pattern": f"/{_bounded(text)}/i"}
+            metric = {"type": "Regex", "pattern": f"/{_bounded(text)}/iu"}
             passes = passing(self.examples, metric, "TextResponse", {})
         yield Condition(title, metric, passes, cost, family, source=mask & self.examples.good, about="texts")
 
@@ -197,7 +197,7 @@ class _Texts:
             metric: dict[str, Any] = {"type": "TextMatch", "not_contains_any": [literally(min(written))]}
             passes = self.examples.mask(lambda one: min(written) not in one.transcript.final_output)
         else:
-            metric = {"type": "Regex", "pattern": f"/{_bounded(text)}/i", "not": True}
+            metric = {"type": "Regex", "pattern": f"/{_bounded(text)}/iu", "not": True}
             passes = passing(self.examples, metric, "TextResponse", {})
         title = f"does not say {quoted(min(written))}"
         yield Condition(title, metric, passes, cost, family, source=mask & self.examples.bad, about="texts")
@@ -243,7 +243,7 @@ class _Texts:
                 key=lambda one: (-agreed(one[1], inside, outside), len(one[0]), one[0]),
             )
             for pattern, mask in ranked[:20]:
-                metric: dict[str, Any] = {"type": "Regex", "pattern": f"/{pattern}/"}
+                metric: dict[str, Any] = {"type": "Regex", "pattern": f"/{pattern}/u"}
                 if unwanted:
                     metric["not"] = True
                 passes = passing(self.examples, metric, "TextResponse", {})
@@ -469,18 +469,18 @@ def counter(token: str, flags: str, what: str, literal: str = "") -> Any:
         if least == 1 and most is None and literal:
             return f"has {what}", {"type": "TextMatch", "contains": literally(literal)}
         if most == 0:
-            return f"has {none}", {"type": "Regex", "pattern": f"/{token}/{flags}", "not": True}
+            return f"has {none}", {"type": "Regex", "pattern": f"/{token}/{flags}u", "not": True}
         if least == 1 and most is None:
-            return f"has {what}", {"type": "Regex", "pattern": f"/{token}/{flags}"}
+            return f"has {what}", {"type": "Regex", "pattern": f"/{token}/{flags}u"}
         if most is None:
-            pattern = f"/\\A(?>[\\s\\S]*?{token}){{{least}}}/{flags}"
+            pattern = f"/\\A(?>[\\s\\S]*?{token}){{{least}}}/{flags}u"
             return f"has {what} at least {times_in_words(least or 0)}", {"type": "Regex", "pattern": pattern}
         if least is None:
-            pattern = f"/\\A(?>[\\s\\S]*?{token}){{{int(most) + 1}}}/{flags}"
+            pattern = f"/\\A(?>[\\s\\S]*?{token}){{{int(most) + 1}}}/{flags}u"
             return f"has {what} at most {times_in_words(most)}", {"type": "Regex", "pattern": pattern, "not": True}
         times = f"{least}" if least == most else f"{least},{most}"
         # Possessive: what was counted is not given back, and nothing may follow.
-        pattern = f"/\\A(?>(?:(?>[\\s\\S]*?{token})){{{times}}})(?![\\s\\S]*?{token})/{flags}"
+        pattern = f"/\\A(?>(?:(?>[\\s\\S]*?{token})){{{times}}})(?![\\s\\S]*?{token})/{flags}u"
         words = f"exactly {times_in_words(least)}" if least == most else f"{least} to {most} times"
         return f"has {what} {words}", {"type": "Regex", "pattern": pattern}
 

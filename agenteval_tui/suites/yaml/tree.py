@@ -519,7 +519,7 @@ _SAYINGS: list[tuple[str, str, str]] = [
      "only a comment may follow `|` or `>` on its line", "start the text on the next line"),
     (r"wrongly indented line|found a tab", "a line of this text is indented less than it should be",
      "indent all lines of the text alike"),
-    (r"exceeded maximum", "nested too deep", "flatten this"),
+    (r"exceeded maximum", f"nested more than {MAX_DEPTH} levels deep", "flatten this"),
 ]  # fmt: skip
 
 
@@ -557,10 +557,15 @@ def _open_quote(text: str, line: int) -> int | None:
     found = None
     if len(text) > _MOST_SCANNED:
         return None
+    depth = 0
+    opening = (yaml.FlowSequenceStartToken, yaml.FlowMappingStartToken)
+    closing = (yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken)
     with suppress(yaml.YAMLError):
         for token in yaml.scan(text, Loader=yaml.SafeLoader):
             start, end = token.start_mark, token.end_mark
-            if start.line > line:
+            depth += isinstance(token, opening) - isinstance(token, closing)
+            # What the scanner does for a token grows with the brackets around it.
+            if start.line > line or depth > MAX_DEPTH:
                 break
             quoted = isinstance(token, yaml.ScalarToken) and token.style in ("'", '"')
             if quoted and start.line < end.line == line and _LIKE_A_KEY.search(text, start.index, end.index):
