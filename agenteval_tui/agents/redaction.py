@@ -47,8 +47,6 @@ class EventRedactor:
 
     def clean(self, event: AgentEvent) -> list[AgentEvent]:
         """The events to yield in place of this one."""
-        if not self._redactor:
-            return [event]
         if isinstance(event, TextDelta | ReasoningDelta):
             text = self._piece(type(event), event.text)
             return [replace(event, text=text)] if text else []
@@ -87,18 +85,16 @@ class EventRedactor:
         return event
 
     def _piece(self, place: type | int, text: str) -> str:
-        text = self._redactor.text(self._kept.pop(place, "") + text)
-        kept = self._redactor.open_end(text)
-        if not kept:
-            return text
-        self._kept[place] = text[-kept:]
-        return text[:-kept]
+        shown, rest = self._redactor.piece(self._kept.pop(place, "") + text)
+        if rest:
+            self._kept[place] = rest
+        return shown
 
     def _rest(self) -> list[AgentEvent]:
         kept, self._kept = self._kept, {}
         made: list[AgentEvent] = []
         for place, held in kept.items():
-            text = self._redactor.cut(held)  # no more of it comes: what may be half a secret stays here
+            text = self._redactor.ending(held)  # no more of it comes: what may be half a secret stays here
             if isinstance(place, int):
                 made.append(ToolArgumentsDelta(place, text))
             else:

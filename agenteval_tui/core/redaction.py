@@ -1,4 +1,5 @@
-"""Secrets are taken out of texts by value, in the forms in which they travel."""
+"""Secrets are taken out of texts: those that are known by value, in the forms in which they travel, and what looks like
+a key (`key_shapes`)."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus
 
+from agenteval_tui.core.key_shapes import STAND_IN, open_key, without_keys, without_keys_in
+
 SHORTEST = 8
 """Characters. A shorter value would be found in many an innocent word."""
 SHORTEST_IN_ERRORS = 4
@@ -15,11 +18,11 @@ SHORTEST_IN_ERRORS = 4
 its own."""
 SHORTEST_BEGINNING = 6
 """Characters. A shorter beginning of a secret at the end of a text is that of many a word, and gives little away."""
-STAND_IN = "***"
 
 
 class Redactor:
-    """Replaces every occurrence of the given secrets by `***`; values of fewer than 8 characters are left alone.
+    """Replaces what looks like a key, and every occurrence of the given secrets, by `***`; values of fewer than 8
+    characters are left alone.
 
     Also found are a secret's JSON-escaped (once or twice), URL-encoded and base64 forms; in a base64 text of something
     longer (`user:password`) the secret's part is. A text without a secret comes back as the same object.
@@ -39,25 +42,41 @@ class Redactor:
         for form in self._forms:
             self._starts.setdefault(form[0], []).append(form)
 
-    def __bool__(self) -> bool:
-        """Whether there is anything to look for."""
-        return bool(self._forms)
-
     def text(self, text: str) -> str:
         """`text` without the secrets; the same object where there are none."""
+        return without_keys(self._without_known(text))
+
+    def _without_known(self, text: str) -> str:
         for form in self._forms:
             if form in text:
                 text = text.replace(form, STAND_IN)
         return text
 
+    def piece(self, text: str) -> tuple[str, str]:
+        """A piece of a longer text, of which more is to come: what may be shown of it, without the secrets, and its
+        end that may be the beginning of a secret, to be put before the next piece. Of the last one `ending` is
+        shown."""
+        text = self._without_known(text)
+        kept = self.open_end(text)
+        shown, rest = (text[:-kept], text[-kept:]) if kept else (text, "")
+        return without_keys(shown), rest
+
+    def ending(self, rest: str) -> str:
+        """What may be shown of an end that was kept back, when no more comes."""
+        return self.cut(self.text(rest))
+
     def cut(self, text: str) -> str:
         """A text that may have been cut off in the middle of a secret: a beginning of one, of at least 6 characters, at
         the end of the text becomes `***` too. The same object if there is none."""
-        size = self.open_end(text)
+        size = self._begun(text)
         return text if size < SHORTEST_BEGINNING else text[:-size] + STAND_IN
 
     def open_end(self, text: str) -> int:
         """How many characters at the end of a text may be the beginning of a secret, of which more is to come."""
+        return max(self._begun(text), open_key(text))
+
+    def _begun(self, text: str) -> int:
+        """How many characters at the end of a text are the beginning of a secret that is known by value."""
         size = len(text)
         for place in range(max(0, size - self._longest + 1), size):
             for form in self._starts.get(text[place], ()):
@@ -70,7 +89,7 @@ class Redactor:
 
         What holds a secret and is nested too deep to be copied becomes `***` as a whole.
         """
-        if not self._forms or not self.inside(value):
+        if not self.inside(value):
             return value
         try:
             return self._copied(value)
@@ -83,9 +102,11 @@ class Redactor:
         while waiting:
             one = waiting.pop()
             if isinstance(one, str):
-                if any(form in one for form in self._forms):
+                if self.text(one) is not one:
                     return True
             elif isinstance(one, Mapping):
+                if without_keys_in(one):
+                    return True
                 waiting.extend(one)
                 waiting.extend(one.values())
             elif isinstance(one, list | tuple):
@@ -96,7 +117,8 @@ class Redactor:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
-            return {self._copied(key): self._copied(item) for key, item in value.items()}
+            named = without_keys_in(value)
+            return {self._copied(key): self._copied(named.get(key, item)) for key, item in value.items()}
         if isinstance(value, list | tuple):
             return [self._copied(item) for item in value]
         return value

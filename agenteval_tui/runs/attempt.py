@@ -258,7 +258,7 @@ class RunAttempts:
             transcript = replace(transcript, error=error)
         if self.user is not None and not self.cached:
             transcript = replace(transcript, user_usage=self.user.usage)
-        return self._withheld.transcript(transcript) if self._withheld else transcript
+        return self._withheld.transcript(transcript)
 
     def _priced_as_far(self, transcript: Transcript) -> Transcript:
         """The transcript without a cost if that of one of its requests is not known; it says what the others cost."""

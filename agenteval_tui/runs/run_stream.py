@@ -40,7 +40,6 @@ class Stream:
         self._run = run
         self._tell = tell
         self._withheld = withheld
-        self._secret = bool(withheld)
         self._texts: list[str] = []
         self._kind: type[Event] = TextStreamed
         self._arguments: dict[int, list[str]] = {}
@@ -137,16 +136,14 @@ class Stream:
     def _send(self, *, whole: bool) -> None:
         text = "".join(self._texts)
         self._texts.clear()
-        if self._secret:
-            text = self._withheld.text(text)
-            kept = 0 if whole else self._withheld.open_end(text)
-            if kept:
-                self._texts.append(text[-kept:])
-                text = text[:-kept]
-            if whole:
-                text = self._withheld.cut(text)
-            if not text:
-                return
+        if whole:
+            text = self._withheld.ending(text)
+        else:
+            text, rest = self._withheld.piece(text)
+            if rest:
+                self._texts.append(rest)
+        if not text:
+            return
         self._tell(self._kind, self._run, text)
 
     def _send_arguments(self, key: int) -> None:

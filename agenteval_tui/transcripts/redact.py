@@ -9,7 +9,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from agenteval_tui.core.fingerprint import fingerprint
-from agenteval_tui.core.redaction import SHORTEST, SHORTEST_IN_ERRORS, STAND_IN, Redactor
+from agenteval_tui.core.key_shapes import STAND_IN
+from agenteval_tui.core.redaction import SHORTEST, SHORTEST_IN_ERRORS, Redactor
 from agenteval_tui.transcripts.model import Attachment, Message, RunError, ToolCall, Transcript
 
 
@@ -26,10 +27,6 @@ class TranscriptRedactor(Redactor):
             {value for value in values if SHORTEST_IN_ERRORS <= len(value) < SHORTEST}, key=len, reverse=True
         )
         self._words = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, short))})(?!\w)") if short else None
-
-    def __bool__(self) -> bool:
-        """Whether there is anything to look for."""
-        return self._words is not None or super().__bool__()
 
     def error(self, error: RunError) -> RunError:
         """`error` without secrets; the same object where there are none."""
@@ -55,7 +52,7 @@ class TranscriptRedactor(Redactor):
 
     def transcript(self, transcript: Transcript) -> Transcript:
         """`transcript` with `***` for every secret, in all of its texts; the same object where there are none."""
-        if not self or not self._anywhere(transcript):
+        if not self._anywhere(transcript):
             return transcript
         changed: dict[str, Any] = {}
         messages = [self._message(message) for message in transcript.messages]
@@ -149,4 +146,4 @@ def _texts(one: Attachment) -> list[str]:
 
 
 NOTHING = TranscriptRedactor()
-"""There are no secrets."""
+"""No secrets are known by value."""

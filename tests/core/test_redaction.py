@@ -56,8 +56,6 @@ def test_what_has_no_secret_is_the_same_object() -> None:
     assert redactor.text(text) is text
     assert redactor.data(data) is data
     assert Redactor().data(data) is data
-    assert bool(redactor)
-    assert not Redactor(["short", ""])
 
 
 def test_data() -> None:
@@ -86,12 +84,12 @@ def test_no_secret_stays(secret: str, before: str, behind: str) -> None:
 
 
 def test_the_open_end_of_a_text() -> None:
-    redactor = Redactor(["sk-0123456789", "0123-and-more"])
-    assert redactor.open_end("say sk-01") == 5
+    redactor = Redactor(["pw-0123456789", "0123-and-more"])
+    assert redactor.open_end("say pw-01") == 5
     assert redactor.open_end("say s") == 1
-    assert redactor.open_end("sk-0123456789") == 0, "that is all of it: nothing is to come"
-    assert redactor.open_end("x sk-01234") == 8, "of two that it may be the longer one"
+    assert redactor.open_end("pw-0123456789") == 0, "that is all of it: nothing is to come"
+    assert redactor.open_end("x pw-01234") == 8, "of two that it may be the longer one"
     assert redactor.open_end("x 0123-") == 5
     assert redactor.open_end("nothing else") == 0
-    assert redactor.open_end("") == Redactor().open_end("sk-01") == 0
+    assert redactor.open_end("") == Redactor().open_end("pw-01") == 0
     assert Redactor(['a"b-0123456789']).open_end('{"x": "a\\"b-01') == 7, "in the form in which JSON has it"

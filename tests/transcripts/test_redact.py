@@ -66,19 +66,17 @@ def test_no_part_of_a_transcript_holds_one() -> None:
     clean = Transcript(messages=(Message("user", "hello"),), error=RunError("k", "well"))
     assert redactor.transcript(clean) is clean
     assert redactor.error(clean.error or RunError("")) is clean.error
-    assert not NOTHING
+    assert NOTHING.transcript(clean) is clean
 
 
 def test_in_errors_short_secrets_are_found_as_words() -> None:
     redactor = TranscriptRedactor(["s3cr", "hunter2"])
-    assert redactor
     error = RunError("k", "login s3cr:hunter2@host was refused; s3crets are none", "mend hunter2")
     assert redactor.error(error) == RunError("k", "login ***:***@host was refused; s3crets are none", "mend ***")
     # Answers are judged as they are: a short word may stand there by chance.
     whole = Transcript(messages=(Message("assistant", "hunter2"),), final_output="hunter2", error=error)
     cleaned = redactor.transcript(whole)
     assert (cleaned.final_output, cleaned.error) == ("hunter2", redactor.error(error))
-    assert not TranscriptRedactor(["abc"])
 
 
 def test_a_fingerprint_keeps_no_part_of_a_secret() -> None:

@@ -12,15 +12,10 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question, encoded
 from agenteval_tui.agents.secrets import is_secret_name, secrets_of
-from agenteval_tui.core.redaction import SHORTEST, STAND_IN
+from agenteval_tui.core.key_shapes import STAND_IN, without_keys_in
+from agenteval_tui.core.redaction import SHORTEST
 from agenteval_tui.transcripts.redact import TranscriptRedactor
 
-# What a key of a well-known service looks like, wherever it is.
-_SHAPES = re.compile(
-    r"\bsk-(?:ant-|proj-|or-|svcacct-)?[A-Za-z0-9_-]{20,}|\bAIza[0-9A-Za-z_-]{35}|\bgh[pousr]_[A-Za-z0-9]{36,}"
-    r"|\bgithub_pat_\w{22,}|\bxox[abprs]-[A-Za-z0-9-]{10,}|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bgsk_[A-Za-z0-9]{20,}"
-    r"|\bhf_[A-Za-z0-9]{30,}|\bBearer +[A-Za-z0-9._~+/-]{20,}=*"
-)
 # A member of such a name is a model's or a tool's own words, or describes them.
 _DATA = frozenset(
     ("messages", "contents", "input", "arguments", "args", "response", "parameters", "input_schema", "properties",
@@ -40,8 +35,8 @@ class KeyRedactor(TranscriptRedactor):
 
     def question(self, question: Question) -> Question:
         """A request without keys."""
-        query = {key: self.clean(value) for key, value in question.query.items() if not is_secret_name(key)}
-        return replace(question, path=self.clean(question.path), query=query, body=self._body(question.body))
+        query = {key: self.text(value) for key, value in question.query.items() if not is_secret_name(key)}
+        return replace(question, path=self.text(question.path), query=query, body=self._body(question.body))
 
     def exchange(self, exchange: Exchange) -> Exchange:
         """An exchange without keys."""
@@ -50,13 +45,8 @@ class KeyRedactor(TranscriptRedactor):
             body: Any = self._stream(answer.body)
         else:
             body = self._body(answer.body)
-        said: Answer = replace(answer, body=body, type=self.clean(answer.type), error=self.clean(answer.error))
+        said: Answer = replace(answer, body=body, type=self.text(answer.type), error=self.text(answer.error))
         return replace(exchange, question=self.question(exchange.question), answer=said)
-
-    def clean(self, text: str) -> str:
-        """A text without keys: those that are known, and what looks like one."""
-        found = self.text(text)
-        return _SHAPES.sub(STAND_IN, found) if _SHAPES.search(found) else found
 
     def _body(self, body: Any) -> Any:
         if isinstance(body, bytes):
@@ -64,10 +54,10 @@ class KeyRedactor(TranscriptRedactor):
                 text = body.decode("latin-1")
             except UnicodeDecodeError:  # pragma: no cover - latin-1 reads every byte
                 return body
-            clean = self.clean(text)
+            clean = self.text(text)
             return body if clean is text else clean.encode("latin-1")
         if isinstance(body, str):
-            return self.clean(body)
+            return self.text(body)
         if isinstance(body, Mapping | list):
             try:
                 return self._walk(body)
@@ -77,14 +67,15 @@ class KeyRedactor(TranscriptRedactor):
 
     def _walk(self, value: Any, *, data: bool = False) -> Any:
         if isinstance(value, str):
-            return self.clean(value)
+            return self.text(value)
         if isinstance(value, list):
             return [self._walk(one, data=data) for one in value]
         if isinstance(value, Mapping):
+            named = without_keys_in(value)
             return {
-                self.clean(str(key)): STAND_IN
+                self.text(str(key)): STAND_IN
                 if not data and isinstance(one, str) and one and is_secret_name(str(key))
-                else self._walk(one, data=data or key in _DATA)
+                else self._walk(named.get(key, one), data=data or key in _DATA)
                 for key, one in value.items()
             }
         return value
@@ -97,13 +88,13 @@ class KeyRedactor(TranscriptRedactor):
                 texts.setdefault(place, []).append((holder, key))
         for places in texts.values():
             whole = "".join([holder[key] for holder, key in places])
-            clean = self.clean(whole)
-            if clean is not whole and clean != "".join([self.clean(holder[key]) for holder, key in places]):
+            clean = self.text(whole)
+            if clean is not whole and clean != "".join([self.text(holder[key]) for holder, key in places]):
                 for number, (holder, key) in enumerate(places):
                     holder[key] = "" if number else clean
                 for event in told:
                     event.changed = True
-        return tuple([self.clean(event.text()) for event in told])
+        return tuple([self.text(event.text()) for event in told])
 
 
 class _Event:
@@ -162,4 +153,4 @@ def without_keys(words: Sequence[str], env: Mapping[str, str]) -> list[str]:
     names = {value.strip(): name for name, value in sorted(env.items(), reverse=True)}
     written = {key: f"${{{names[key]}}}" for key in keys if len(key) >= SHORTEST and key in names} | {"${": "$${"}
     found = re.compile("|".join(map(re.escape, written)))
-    return [redactor.clean(found.sub(lambda match: written[match.group()], word)) for word in words]
+    return [redactor.text(found.sub(lambda match: written[match.group()], word)) for word in words]

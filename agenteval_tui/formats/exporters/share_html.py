@@ -171,10 +171,7 @@ class _Maker:
     def run(self, row: RunRow) -> tuple[str, str]:
         """A run as a value of the embedded JSON, and as a section of the page."""
         (run,) = stored_runs(self._store, [row])
-        results = tuple(
-            result_from_json(self._redactor.data(result_to_json(result))) if self._redactor else result
-            for result in run.results
-        )
+        results = tuple(result_from_json(self._redactor.data(result_to_json(result))) for result in run.results)
         run = replace(run, transcript=self._redactor.transcript(run.transcript), results=results)
         value = self._redactor.data(json.loads("".join(EXPORTER.pieces([run]))))
         return _script_safe(json_line(value)), "\n".join(self.clean(_run(run, self._blame(run))))

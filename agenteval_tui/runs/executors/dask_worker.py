@@ -220,13 +220,13 @@ class EventBuffer:
                 self._text(key, text)
             case ToolCallStarted():
                 self._seal()
-                self.events.append(event_data(self._events.whole(event) if self._withheld else event))
+                self.events.append(event_data(self._events.whole(event)))
             case _:
                 self._seal()
                 for place, text in self._kept.items():
-                    self.events.append(event_data(_delta(place, self._withheld.cut(text))))
+                    self.events.append(event_data(_delta(place, self._withheld.ending(text))))
                 self._kept.clear()
-                self.events.append(event_data(self._events.whole(event) if self._withheld else event))
+                self.events.append(event_data(self._events.whole(event)))
 
     def flush(self) -> None:
         """Send what has come since the last time."""
@@ -257,12 +257,9 @@ class EventBuffer:
         place, text = self._place, "".join(self._texts)
         self._place = None
         self._texts.clear()
-        if self._withheld:
-            text = self._withheld.text(self._kept.pop(place, "") + text)
-            kept = self._withheld.open_end(text)
-            if kept:
-                self._kept[place] = text[-kept:]
-                text = text[:-kept]
+        text, rest = self._withheld.piece(self._kept.pop(place, "") + text)
+        if rest:
+            self._kept[place] = rest
         for start in range(0, len(text), PIECE):
             self.events.append(event_data(_delta(place, text[start : start + PIECE])))
 
