@@ -579,8 +579,26 @@ def rebase(edit: TestEdit, before: LoadedSuite, now: LoadedSuite, test_id: str) 
                 where=str(now.path),
                 mend="your edit stays here; put the criterion back, then save again",
             )
-    others = [place for name, place in there.items() if name not in known]
-    return replace(edit, criteria=[*criteria, *(CriterionEdit(place) for place in others)])
+    others = [CriterionEdit(place) for name, place in there.items() if name not in known]
+    sources = [criterion.source for criterion in edit.criteria if criterion.source is not None]
+    if sources != sorted(set(sources)):  # the edit has an order of its own, or copies
+        return replace(edit, criteria=[*criteria, *others])
+    return replace(edit, criteria=_in_order_of_file(criteria, others))
+
+
+def _in_order_of_file(criteria: Sequence[CriterionEdit], others: Sequence[CriterionEdit]) -> list[CriterionEdit]:
+    """The criteria as the file has them in order now; a new one stays behind the one that it was put behind."""
+    new: list[CriterionEdit] = []
+    behind: dict[int | None, list[CriterionEdit]] = {None: new}
+    for criterion in criteria:
+        if criterion.source is None:
+            new.append(criterion)
+        else:
+            new = behind.setdefault(criterion.source, [])
+    placed = sorted(
+        ((edit.source, edit) for edit in (*criteria, *others) if edit.source is not None), key=lambda pair: pair[0]
+    )
+    return [*behind[None], *(one for place, edit in placed for one in (edit, *behind.get(place, ())))]
 
 
 def _names(criteria: list[Criterion]) -> list[tuple[str, int]]:

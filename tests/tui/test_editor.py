@@ -316,7 +316,7 @@ async def a_file_that_changed_is_shown_before_the_edit_goes_into_it(
     saved = load_suite(file).suite
     assert saved is not None
     assert saved.tests[0].name == "Mine"
-    assert [(one.name, one.weight) for one in saved.tests[0].criteria] == [("Greets", 3), ("Calls", 1), ("New", 1)]
+    assert [(one.name, one.weight) for one in saved.tests[0].criteria] == [("New", 1), ("Greets", 3), ("Calls", 1)]
 
 
 async def test_tests_are_made_marked_tagged_moved_and_deleted_on_suites_and_never_over_a_changed_file(

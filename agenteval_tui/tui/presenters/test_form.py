@@ -142,6 +142,12 @@ def edit_of(base: TestForm, now: TestForm) -> TestEdit:
     return TestEdit(changes, _criteria(base.criteria, now.criteria))
 
 
+def rebased_dataset(base: TestForm, now: TestForm, file: TestForm) -> dict[str, Any] | None:
+    """The dataset of a test that reads as `file` by now: what `now` has changed of `base`, and else what is there."""
+    values = {key: now.values[key] if now.values[key] != base.values[key] else file.values[key] for key in DATASET}
+    return _dataset(values, file.dataset_more)
+
+
 def _value(key: str, text: str) -> Any:
     if key == "tags":
         return [one.strip() for one in text.split(",") if one.strip()] or None

@@ -2,22 +2,93 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from agenteval_tui.core.display import displayable, one_line
-from agenteval_tui.tui.styled_text import Line, fit
+from agenteval_tui.tui.styled_text import Line, cell_len, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 
 
 def diff_lines(diff: str, width: int) -> list[Line]:
-    """A unified difference, added and removed lines coloured (the signs say it too)."""
-    styles = {"+": "added", "-": "removed", "@": "accent"}
-    return [fit(((displayable(line).expandtabs(4), styles.get(line[:1], "")),), width) for line in diff.splitlines()]
+    """A unified difference, added and removed lines coloured (the signs say it too).
+
+    Of two long lines, one in place of the other, what both have at the start and the end is cut off. What differs is
+    shown whole, over several lines if need be: the person decides by it.
+    """
+    rows = [displayable(row).expandtabs(4) for row in diff.splitlines()]
+    lines: list[Line] = []
+    place = 0
+    while place < len(rows):
+        if place < _HEADER or not rows[place].startswith(("+", "-")):
+            lines.append(fit(((rows[place], "accent" if rows[place].startswith("@") else ""),), width))
+            place += 1
+            continue
+        end = place
+        while end < len(rows) and rows[end].startswith(("+", "-", "\\")):
+            end += 1
+        lines += _changed_lines(rows[place:end], width)
+        place = end
+    return lines
+
+
+_HEADER = 2
+"""Lines with the names of the files."""
+_AROUND = 12
+"""Characters around what differs."""
+
+
+def _changed_lines(rows: Sequence[str], width: int) -> list[Line]:
+    texts = list(rows)
+    gone = [place for place, row in enumerate(rows) if row.startswith("-")]
+    new = [place for place, row in enumerate(rows) if row.startswith("+")]
+    for old, now in zip(gone, new, strict=False):
+        if max(cell_len(rows[old]), cell_len(rows[now])) > width:
+            texts[old], texts[now] = _around_difference(rows[old], rows[now])
+    styles = {"+": "added", "-": "removed"}
+    return [
+        fit(((piece, styles.get(text[:1], "")),), width) for text in texts for piece in _pieces(text, max(width, 2))
+    ]
+
+
+def _around_difference(old: str, new: str) -> tuple[str, str]:
+    """Both lines without what they have in common far from where they differ."""
+    before = _common(old[1:], new[1:])
+    after = _common(old[1 + before :][::-1], new[1 + before :][::-1])
+    start, kept = max(0, before - _AROUND), max(0, after - _AROUND)
+
+    def cut(row: str) -> str:
+        middle = row[1 + start : len(row) - kept]
+        return f"{row[0]}{'…' if start else ''}{middle}{'…' if kept else ''}"
+
+    return cut(old), cut(new)
+
+
+def _common(first: str, second: str) -> int:
+    """How many characters both begin with."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((place for place, (one, other) in pairs if one != other), min(len(first), len(second)))
+
+
+def _pieces(text: str, width: int) -> Iterator[str]:
+    """A line in pieces that fit, the sign before each."""
+    sign, rest = text[:1], text[1:]
+    while True:
+        end = len(rest)
+        if cell_len(rest) > width - 1:
+            end, used = 0, 1
+            while end < len(rest) and (used := used + cell_len(rest[end])) <= width:
+                end += 1
+            end = max(end, 1)
+        yield sign + rest[:end]
+        rest = rest[end:]
+        if not rest:
+            return
 
 
 class FileConflictScreen(Sheet[bool]):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.criterion_preview import spec_from
 from agenteval_tui.analysis.edit_validation import FieldProblem, check_edit, errors_once_saved
@@ -38,9 +39,10 @@ from agenteval_tui.tui.presenters.test_form import (
     edit_of,
     new_criterion,
     read_form,
+    rebased_dataset,
     yaml_problems,
 )
-from agenteval_tui.tui.screens.editor.document import SuiteDocument
+from agenteval_tui.tui.screens.editor.document import SuiteDocument, carried_on
 from agenteval_tui.tui.screens.editor.preview import CriterionPreview
 from agenteval_tui.uxon.diagnostics import Diagnostic
 
@@ -505,7 +507,11 @@ class EditorController:
         fresh = load_suite(doc.loaded.path)
         now = id_now(doc.loaded, fresh, doc.test_id)
         renamed = now if now.casefold() != doc.test_id.casefold() else ""
-        return fresh, rebase(doc.edit, doc.loaded, fresh, doc.test_id), renamed
+        edit = rebase(doc.edit, doc.loaded, fresh, doc.test_id)
+        if "dataset" in edit.changes:  # several fields of the form are one key of the file
+            dataset = rebased_dataset(doc.base, doc.form, read_form(fresh, now))
+            edit = replace(edit, changes={**edit.changes, "dataset": dataset})
+        return fresh, edit, renamed
 
     def saved(self, doc: SuiteDocument, form: TestForm, renamed: str, written: LoadedSuite) -> SuiteDocument:
         """`form` was saved, and its file is `written` now. The test as it is open from now on: who went on typing
@@ -518,7 +524,7 @@ class EditorController:
             self.drafts.drop("test", doc.loaded.key, doc.test_id, part)
         self._docs.pop(doc.key, None)
         base = read_form(written, new_id)
-        now = base.copy() if doc.form == form else doc.form
+        now = carried_on(form, doc.form, base)
         again = SuiteDocument(written, new_id, base, now, doc.criterion, draft_checked=True)
         self._docs[again.key] = again
         if self.doc is doc:

@@ -128,6 +128,33 @@ class SuiteDocument(Struct, eq=False):
         self.criterion = number if isinstance(number, int) and 0 <= number < len(made) else 0
 
 
+def carried_on(saved: TestForm, now: TestForm, file: TestForm) -> TestForm:
+    """The form after a save: all as the file has it, but for what was typed on. `saved` went into the file, `now` is
+    the form by now, `file` reads as the file, which may have other edits, too."""
+    form = file.copy()
+    for key in TEST_FIELDS:
+        if now.values[key] != saved.values[key]:
+            form.values[key] = now.values[key]
+    if now.criteria == saved.criteria:
+        return form
+    names, there = _names(saved.criteria), {name: place for place, name in enumerate(_names(file.criteria))}
+    free = list(range(len(saved.criteria)))
+    form.criteria = []
+    for criterion in now.criteria:
+        slots = [slot for slot in free if saved.criteria[slot].source == criterion.source]
+        slot = next((slot for slot in slots if saved.criteria[slot] == criterion), slots[0] if slots else None)
+        place = None if slot is None else there.get(names[slot])
+        if slot is None or place is None:
+            form.criteria.append(CriterionForm(None, dict(criterion.values)))
+            continue
+        free.remove(slot)
+        old, in_file = saved.criteria[slot].values, file.criteria[place].values
+        values = {key: value if value != old[key] else in_file[key] for key, value in criterion.values.items()}
+        form.criteria.append(CriterionForm(place, values))
+    form.criteria += [file.criteria[place].copy() for name, place in there.items() if name not in names]
+    return form
+
+
 def _names(criteria: Sequence[CriterionForm]) -> list[tuple[str, int]]:
     seen: dict[str, int] = {}
     names = []

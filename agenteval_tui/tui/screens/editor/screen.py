@@ -618,9 +618,12 @@ class EditorScreen(FrameScreen):
         )
 
     def _saved(self, doc: SuiteDocument, form: TestForm, renamed: str, written: LoadedSuite) -> None:
+        if self.controller.doc is doc:
+            self.controller.take_in(self._shown())  # who types on while it is saved
+        shown = doc.form.copy()
         again = self.controller.saved(doc, form, renamed, written)
-        if renamed and self.controller.doc is again:
-            self._fill()  # its id is in the form, too
+        if self.controller.doc is again and again.form != shown:
+            self._fill()  # what others wrote into the file; the next save would take it back
         where = f"{written.path.name}:{written.line_of(again.test_id)}"
         self.agenteval.say(f"Saved {where}. Press {again_key(self)} to run the test.")
         if again.test_id != doc.test_id:
