@@ -41,8 +41,17 @@ def _main(arguments: list[str]) -> int:
         # Asked for by scripts and shells, often: nothing else is imported for it.
         from agenteval_tui.core.version import __version__
 
-        with contextlib.suppress(BrokenPipeError):
+        try:
             print(f"agenteval {__version__}", flush=True)
+        except BrokenPipeError:
+            pass
+        except OSError as error:
+            # What Python still holds would fail again at exit.
+            with contextlib.suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            reason = error.strerror or str(error)
+            print(f"agenteval: the output can't be written: {reason}", file=sys.stderr, flush=True)
+            return 3  # as `core.errors.INFRASTRUCTURE`, which is not imported for this
         return 0
     if arguments[:1] == ["__complete"]:
         # A shell waits for it at each press of a key: neither click nor a verb is imported.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import sys
 import time
 import traceback
@@ -153,6 +155,12 @@ def _run(invocation: Invocation, arguments: list[str]) -> int:
     except Exception as error:
         if debug:
             _trace(invocation.err)
+        if isinstance(error, OSError) and error.filename is None and error.errno == errno.ENOSPC:
+            # click's own pages don't go through `Output`. What Python still holds would fail again at exit.
+            with contextlib.suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            _say(invocation.err, f"the output can't be written: {error.strerror}")
+            return INFRASTRUCTURE
         of_path = path_error(error)
         if of_path is not None:
             _say_error(invocation.err, of_path)

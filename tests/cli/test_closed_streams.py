@@ -42,11 +42,14 @@ def test_the_exit_code_says_what_happened_whatever_is_closed(redirected: str, wo
     assert b"Traceback" not in ended.stdout + ended.stderr
 
 
-@pytest.mark.parametrize("words", [["--version"], ["history"], ["schema", "suite"]])
+@pytest.mark.parametrize(
+    "words", [["--version"], ["--help"], ["run", "--help"], ["history"], ["schema", "suite"], ["docs", "uxon"]]
+)
 def test_an_output_that_cannot_be_written_is_an_error_of_the_machine(words: list[str]) -> None:
     ended = run(words, ">/dev/full")
     assert ended.returncode == 3
     assert b"Traceback" not in ended.stderr
+    assert ended.stderr.startswith(b"agenteval: the output can't be written: ")
     assert len(ended.stderr.splitlines()) == 1
 
 
