@@ -112,11 +112,23 @@ def expansions(value: Any, env: Mapping[str, str], *, unset: bool = False) -> It
             waiting += [(item, path) for item in reversed(one)]
 
 
+LOADERS = re.compile(
+    r"(?:LD|DYLD|NPM_CONFIG|LUA|JULIA|GIT|BASH|DOTNET|COR|CORECLR|GCONV|NIX_LD)_\w*|NODE_(?:OPTIONS|PATH)"
+    r"|(?:JAVA_TOOL|JDK_JAVA)_OPTIONS|R_(?:PROFILE|ENVIRON|LIBS)\w*"
+    r"|PYTHON\w*|RUBY(?:OPT|LIB)|PERL5\w*|BASHOPTS|SHELLOPTS|ENV|ZDOTDIR|PROMPT_COMMAND|PS4|IFS|PATH|CDPATH|_JAVA_OPTIONS"
+    r"|CLASSPATH|MAVEN_OPTS|GRADLE_OPTS|PHPRC|PHP_INI_SCAN_DIR|GEM_(?:HOME|PATH)|BUNDLE_\w+|DENO_\w+|BUN_\w+|GOFLAGS"
+    r"|RUSTC_WRAPPER|RUSTFLAGS|CARGO_\w+|GLIBC_TUNABLES|NLSPATH|OPENSSL_CONF|OPENSSL_MODULES|EDITOR|VISUAL|PAGER|BROWSER"
+    r"|VIRTUAL_ENV|CONDA_\w+|UV_\w+|PIP_\w+|HOME|SHELL",
+    re.IGNORECASE,
+)
+"""Variables that make a loader, an interpreter or git run code or find other programs: never taken from a `.env`."""
+
+
 def environment_for(folder: Path, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The variables of `.env` in `folder`, if there is one, and the environment's, which win. Raises `AgentevalError`
-    when the `.env` can't be read.
+    """The variables of `.env` in `folder`, if there is one, and the environment's, which win. Variables that make
+    programs load code (`LOADERS`) are not taken from the `.env`. Raises `AgentevalError` when it can't be read.
     """
-    own = read_dotenv(folder / ".env")
+    own = {name: value for name, value in read_dotenv(folder / ".env").items() if not LOADERS.fullmatch(name)}
     return {**own, **(os.environ if environ is None else environ)}
 
 

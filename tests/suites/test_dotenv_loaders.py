@@ -1,0 +1,21 @@
+"""A folder's `.env` gives values, and nothing that makes a program load code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agenteval_tui.suites.environment import environment_for
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["LD_PRELOAD", "ld_library_path", "DYLD_INSERT_LIBRARIES", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PATH",
+     "NODE_OPTIONS", "RUBYOPT", "PERL5OPT", "JAVA_TOOL_OPTIONS", "BASH_ENV", "ENV", "GIT_SSH_COMMAND",
+     "GIT_CONFIG_COUNT", "R_PROFILE_USER", "PYTHONBREAKPOINT", "NPM_CONFIG_SCRIPT_SHELL"],
+)  # fmt: skip
+def test_what_makes_loaders_load_is_not_taken_from_a_dotenv(tmp_path: Path, name: str) -> None:
+    (tmp_path / ".env").write_text(f"{name}=inj\nSHOP_TOKEN=abc\nNODE_ENV=test\n")
+    assert environment_for(tmp_path, {}) == {"SHOP_TOKEN": "abc", "NODE_ENV": "test"}
+    assert environment_for(tmp_path, {name: "the user's"})[name] == "the user's"
