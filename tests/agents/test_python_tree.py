@@ -18,6 +18,7 @@ from programs import lives, until
 from agenteval_tui.agents.base import AgentRequest, Done, Failed, TextDelta
 from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.process import python_tree
+from agenteval_tui.agents.process.process_tree import footprint
 from agenteval_tui.agents.process.python import PythonAgent
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message, RunError
@@ -474,6 +475,21 @@ async def test_there_are_only_so_many_trees(tmp_path: Path, monkeypatch: pytest.
     await until(lambda: [lives(pid) for pid in firsts] == [False, False, True, True], "the end of the older ones")
     await lease.close()
     await until(lambda: not any(map(lives, firsts)), "the end of all")
+
+
+@linux
+async def test_the_levels_and_their_memory_are_seen_from_outside(play: Any) -> None:
+    played = play(SLEEPS)
+    started = [await _sleeping(played) for _ in range(3)]
+    tasks = [task for task, _ in started]
+    first = started[0][1][0]
+    used = footprint(first)  # of level 1: what level 2 and the runs have
+    assert (used.levels, used.processes) == (1, 7)  # each of the three runs has started one
+    assert used.mb is not None
+    assert 0 < used.mb < 300
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
 
 
 async def test_what_a_run_read_is_told(play: Any, tmp_path: Path) -> None:

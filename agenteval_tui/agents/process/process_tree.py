@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from collections import defaultdict
@@ -15,6 +16,7 @@ from msgspec import Struct
 _PROC = Path("/proc")
 _PS = ("/bin/ps", "-A", "-o", "pid=,ppid=,stat=,lstart=")
 _PS_S = 5.0
+_PSS = re.compile(r"^Pss:\s+(\d+) kB", re.MULTILINE)
 
 
 class Process(Struct, frozen=True):
@@ -42,6 +44,34 @@ def descendants(roots: Iterable[int]) -> set[Process]:
         found |= new
         waiting += [one.pid for one in new]
     return found
+
+
+class Footprint(Struct, frozen=True):
+    """What a process started: the number of living processes, how many of those are levels that runs are forked from
+    (`python_tree`), and their memory in MB. What they share counts once. None: the system doesn't say it."""
+
+    processes: int
+    levels: int
+    mb: float | None
+
+
+def footprint(pid: int) -> Footprint:
+    """What a process, and all that it started, takes now."""
+    parents = {process.pid: parent for parent, process in _listed()}
+    found = [one.pid for one in descendants([pid])]
+    names = {one: _read(one, "comm").strip() for one in (pid, *found)}
+    levels = sum(
+        names[one].startswith("agenteval-") and names[one] != names.get(parents.get(one, 0), "") for one in found
+    )
+    sizes = [match.group(1) for one in found if (match := _PSS.search(_read(one, "smaps_rollup")))]
+    return Footprint(len(found), levels, sum(map(int, sizes)) / 1024 if sizes or not found else None)
+
+
+def _read(pid: int, name: str) -> str:
+    try:
+        return (_PROC / str(pid) / name).read_text("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def living(processes: Iterable[Process]) -> set[Process]:

@@ -6,6 +6,7 @@ from collections.abc import Container
 
 import click
 
+from agenteval_tui.agents.process.process_tree import Footprint, footprint
 from agenteval_tui.cli.attach_client import print_view
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output
@@ -90,12 +91,21 @@ def _print(out: Output, live: Live, view: ExecutionView | None, now: int) -> Non
     state = "ended" if view.ended else "paused" if view.paused else ""
     bad = view.count("failed", "error")
     cost = dollars(None if view.progress is None else view.progress.total_cost)
+    programs = _programs(footprint(live.pid))
     out.line(
         head,
         (" · ".join(said), "bad" if bad else "good"),
-        (f"  since {since}" + (f"  {cost}" if cost else ""), "dim"),
+        (f"  since {since}" + (f"  {cost}" if cost else "") + (f"  {programs}" if programs else ""), "dim"),
         (f"  {state}" if state else "", "warn"),
     )
+
+
+def _programs(used: Footprint) -> str:
+    """What an execution has started: "5 programs (2 levels), 120 MB"."""
+    if not used.processes:
+        return ""
+    levels = f" ({count(used.levels, 'level')})" if used.levels else ""
+    return f"{count(used.processes, 'program')}{levels}" + (f", {used.mb:.0f} MB" if used.mb else "")
 
 
 def _data_of_dead(row: ExecutionRow) -> LiveExecution:
@@ -121,6 +131,7 @@ def _data_of_dead(row: ExecutionRow) -> LiveExecution:
 
 def _data(live: Live, view: ExecutionView | None) -> LiveExecution:
     progress = view.progress if view is not None else None
+    used = footprint(live.pid)
     return LiveExecution(
         execution=live.execution,
         title=live.title,
@@ -138,4 +149,7 @@ def _data(live: Live, view: ExecutionView | None) -> LiveExecution:
         input_tokens=progress.input_tokens if progress is not None else None,
         output_tokens=progress.output_tokens if progress is not None else None,
         cost=progress.total_cost if progress is not None else None,
+        processes=used.processes,
+        levels=used.levels,
+        memory_mb=None if used.mb is None else round(used.mb, 1),
     )

@@ -184,6 +184,9 @@ class LiveExecution(Document, frozen=True, kw_only=True):
     input_tokens: Count | None = None
     output_tokens: Count | None = None
     cost: Annotated[float | None, Meta(description="US dollars, of agents and judges; null: not measured")] = None
+    processes: Annotated[Count | None, Meta(description="programs that it has started and that run now")] = None
+    levels: Annotated[Count | None, Meta(description="of these, the ones that runs of Python are forked from")] = None
+    memory_mb: Annotated[float | None, Meta(description="memory of these programs; what they share counts once")] = None
 
 
 class LiveExecutions(Document, frozen=True, kw_only=True):
