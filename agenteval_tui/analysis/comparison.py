@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -37,8 +38,10 @@ from agenteval_tui.analysis.comparison_model import (
     TestKey,
     state_of,
 )
+from agenteval_tui.analysis.comparison_sides import IMPORT
 from agenteval_tui.analysis.permutation_test import detectable, difference_interval, sign_flip
 from agenteval_tui.analysis.power import detectable_paired, detectable_unpaired
+from agenteval_tui.analysis.setup_changes import JUDGING, Pair, SetupChange, setup_changes
 from agenteval_tui.analysis.statistics import (
     FEW,
     Interval,
@@ -65,9 +68,9 @@ from agenteval_tui.history.records import DECIDED
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.row_keys import ID, row_label
 
+Setups = Callable[[Mapping[TestKey, Sequence[Pair]]], Mapping[TestKey, tuple[SetupChange, ...]]]
 Questions = Mapping[int, tuple[str, str]]
 """By plan: the beginning of the prompt, and the variables as JSON."""
-_IMPORT = "import:"
 _NOT_ASKED = ("", "{}")
 Case = tuple[str, str, str, str]
 RunsByCase = Mapping[Case, Sequence[ComparedRun]]
@@ -98,7 +101,15 @@ def compare(
     plans = [sorted({run.plan for runs in side.values() for run in runs}) for side in unpaired_imports(a, b)]
     questions = store.read(lambda connection: questions_of(connection, plans[0] + plans[1])) if all(plans) else None
     return compare_runs(
-        a, b, results[0], results[1], quarantined=quarantined, seed=seed, variables=variables, questions=questions
+        a,
+        b,
+        results[0],
+        results[1],
+        quarantined=quarantined,
+        seed=seed,
+        variables=variables,
+        questions=questions,
+        setups=partial(setup_changes, store),
     )
 
 
@@ -112,12 +123,13 @@ def compare_runs(
     seed: int = 0,
     variables: Variables | None = None,
     questions: Questions | None = None,
+    setups: Setups | None = None,
 ) -> Comparison:
     """The same of what was read already. `variables`: of plans, by number, where rows may have been edited;
-    `questions`: of those of imports of different files."""
+    `questions`: of those of imports of different files; `setups` finds out what was set up differently."""
     by_variation = not _other_variations(a, b)
-    paired = paired_suites(a, b, questions)
-    renamed = {one.was: one.now for one in paired}
+    paired = (*a.moved, *paired_suites(a, b, questions))
+    renamed = {pair.was: pair.now for pair in paired}
     sides: tuple[RunLists, RunLists] = (_by_case(a.runs, by_variation, renamed), _by_case(b.runs, by_variation, {}))
     tests: list[TestChange] = []
     grouped: dict[TestKey, list[Case]] = {}
@@ -125,10 +137,21 @@ def compare_runs(
         cases = grouped.setdefault(case[:3], [])
         if case not in cases[-1:]:
             cases.append(case)
+    pairs = {key: _first_pairs(cases, sides) for key, cases in grouped.items()}
+    # Of two agents, variations or versions it is known what was set up differently: that is what is compared.
+    setup = setups(pairs) if setups is not None and by_variation and "version" not in (a.kind, b.kind) else {}
     for key, cases in grouped.items():
+        changed = setup.get(key, ())
         tests.append(
             _test_change(
-                key, list(dict.fromkeys(cases)), sides, (results_a, results_b), quarantined, seed, variables or {}
+                key,
+                list(dict.fromkeys(cases)),
+                sides,
+                (results_a, results_b),
+                quarantined,
+                seed,
+                variables or {},
+                changed,
             )
         )
     # Within a state what changed most comes first, then as the tests were run.
@@ -202,6 +225,7 @@ def _test_change(
     quarantined: ActiveQuarantines | None,
     seed: int,
     variables: Variables,
+    setup: tuple[SetupChange, ...],
 ) -> TestChange:
     both = [case for case in cases if case in sides[0] and case in sides[1]]
     runs: list[list[ComparedRun]] = []
@@ -215,7 +239,8 @@ def _test_change(
     scores = _differences(both, sides, lambda run: run.score)
     criteria = _criterion_changes(runs, results)
     rows = _rows_of_test(cases, sides, variables) if any(case[3] for case in cases) else ()
-    state = _state(tallies, difference, mean(scores), criteria, rows)
+    judged = any(change.kind in JUDGING for change in setup)
+    state = _state(tallies, difference, mean(scores), criteria, rows, judged)
     flipped: tuple[tuple[str, str], ...] = ()
     if state in ("worse", "better", "mixed"):
         flipped = _flipped(both, sides, worse=state != "better")
@@ -239,7 +264,13 @@ def _test_change(
         was_runs=tuple(run.id for run in runs[0]),
         now_runs=tuple(run.id for run in runs[1]),
         rows=rows,
+        setup=setup,
     )
+
+
+def _first_pairs(cases: Iterable[Case], sides: tuple[RunLists, RunLists]) -> list[Pair]:
+    """Of each case that both sides have, the first run of each."""
+    return [(sides[0][case][0], sides[1][case][0]) for case in cases if case in sides[0] and case in sides[1]]
 
 
 def tally(runs: Sequence[ComparedRun]) -> Tally:
@@ -264,6 +295,7 @@ def _state(
     score: float | None,
     criteria: Sequence[CriterionChange],
     rows: Sequence[RowChange],
+    judged_differently: bool,
 ) -> State:
     was, now = tallies
     if was is None or now is None:
@@ -276,7 +308,7 @@ def _state(
         return "mixed"
     if score is not None and abs(score) > LEAST_CHANGE + 1e-12:
         return "score"
-    return "criteria" if any(one.state != "same" or one.edited for one in criteria) else "same"
+    return "criteria" if judged_differently or any(one.state != "same" or one.edited for one in criteria) else "same"
 
 
 def _rows_of_test(
@@ -499,7 +531,7 @@ def unpaired_imports(a: Side, b: Side) -> tuple[dict[str, list[ComparedRun]], di
     for number, (side, other) in enumerate(((a, b), (b, a))):
         keys = {run.suite_key for run in other.runs}
         for run in side.runs:
-            if run.suite_key.startswith(_IMPORT) and run.suite_key not in keys:
+            if run.suite_key.startswith(IMPORT) and run.suite_key not in keys:
                 sides[number].setdefault(run.suite_key, []).append(run)
     return sides[0], sides[1]
 
@@ -532,7 +564,7 @@ def _asked_alike(one: int, other: int, questions: Questions) -> bool:
 
 
 def _import_format(key: str) -> str:
-    return key.removeprefix(_IMPORT).partition(":")[0]
+    return key.removeprefix(IMPORT).partition(":")[0]
 
 
 def _unpaired(sides: tuple[RunsByCase, RunsByCase], left_out: int) -> Overall:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
+from agenteval_tui.analysis.setup_changes import JUDGING, SetupChange
 from agenteval_tui.analysis.statistics import Interval, PairedCounts
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
@@ -32,7 +33,8 @@ class Side(Struct, frozen=True):
     """One of the two sides. `kind`: execution, baseline, agent, variation, version (of a criterion).
 
     `name` is what people read, `reference` what names it on the command line. `executions` are those that the runs come
-    from, `started_ms` when the newest one started.
+    from, `started_ms` when the newest one started. `moved`: suites of a baseline whose file lies elsewhere now; their
+    runs have the new key.
     """
 
     kind: str
@@ -41,6 +43,7 @@ class Side(Struct, frozen=True):
     runs: tuple[ComparedRun, ...]
     executions: tuple[str, ...] = ()
     started_ms: int = 0
+    moved: tuple[PairedSuites, ...] = ()
 
     @property
     def waiting(self) -> int:
@@ -127,6 +130,11 @@ class RowChange(Struct, frozen=True):
     pair: tuple[str, str] | None = None
 
     @property
+    def case(self) -> str:
+        """What tells it from the other rows of its test."""
+        return self.key or self.label
+
+    @property
     def changed(self) -> bool:
         """Whether there is anything to say of it."""
         return self.state != "same" or self.moved or bool(self.content)
@@ -139,7 +147,8 @@ class TestChange(Struct, frozen=True):
     `p_value` is Fisher's exact one for a test that ran several times, McNemar's (or of flipped signs) for one with
     several rows; None where a single run is compared with a single run. `pair`: a run of the left and one of the right
     that show the change, and `pairs` those that flipped. `quarantine` says why it does not gate ("": it does).
-    `was_runs` and `now_runs` are the ids of its runs. `rows`: those of its dataset, on both sides.
+    `was_runs` and `now_runs` are the ids of its runs. `rows`: those of its dataset, on both sides. `setup`: what it was
+    asked and judged with, as far as that is different now.
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -163,6 +172,7 @@ class TestChange(Struct, frozen=True):
     was_runs: tuple[str, ...] = ()
     now_runs: tuple[str, ...] = ()
     rows: tuple[RowChange, ...] = ()
+    setup: tuple[SetupChange, ...] = ()
 
     @property
     def key(self) -> TestKey:
@@ -171,10 +181,21 @@ class TestChange(Struct, frozen=True):
 
     @property
     def comparable(self) -> bool:
-        """Whether its runs were judged alike on both sides: by the same versions of the same criteria. Where one side
-        does not have the test, or judged none of its runs, there is nothing to compare."""
+        """Whether its runs were judged alike on both sides: by the same versions of the same criteria, which count as
+        much, against the same thresholds. Where one side does not have the test, or judged none of its runs, there is
+        nothing to compare."""
         sides = ([one.was for one in self.criteria], [one.now for one in self.criteria])
-        return not all(map(any, sides)) or all(one.comparable for one in self.criteria)
+        return not all(map(any, sides)) or (all(one.comparable for one in self.criteria) and not self.judging_changes)
+
+    @property
+    def judging_changes(self) -> tuple[SetupChange, ...]:
+        """What its verdict is made from differently now, beside the versions of its criteria."""
+        return tuple(change for change in self.setup if change.kind in JUDGING)
+
+    @property
+    def asking_changes(self) -> tuple[SetupChange, ...]:
+        """What was asked, and of whom, as far as that is different now."""
+        return tuple(change for change in self.setup if change.kind not in JUDGING)
 
     @property
     def label(self) -> str:
@@ -273,7 +294,7 @@ class Comparison(Struct, frozen=True):
 
     @property
     def not_comparable(self) -> list[TestChange]:
-        """The tests whose criteria are others on the right: their verdicts say nothing of the agent alone. They are
+        """The tests that are judged differently on the right: their verdicts say nothing of the agent alone. They are
         counted all the same. Of two versions of a criterion that is what is compared."""
         if "version" in (self.a.kind, self.b.kind):
             return []

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agenteval_tui.analysis.comparison_model import Side
+from agenteval_tui.analysis.comparison_model import PairedSuites, Side
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.history import baselines
+from agenteval_tui.history.baselines import Baseline
 from agenteval_tui.history.comparison_queries import ComparedRun, compared_runs, compared_runs_of, execution_before
 from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.history.references import References
@@ -18,6 +20,8 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.plan.model import ARMS, arm_of
 
 BASELINE = "baseline"
+IMPORT = "import:"
+"""How the key of an imported suite begins; other keys are paths."""
 LAST = "last"
 DEFAULT_VARIATION = "default"
 
@@ -108,9 +112,25 @@ def execution_side(store: Store, execution: ExecutionRow) -> Side:
     return Side("execution", name, execution.id, tuple(runs), (execution.id,), execution.started_ms)
 
 
-def baseline_side(store: Store, runs: Iterable[ComparedRun]) -> Side | None:
-    """The baselines of the tests that these runs belong to; None when none has one."""
-    tests = {(run.suite_key, run.test_id) for run in runs}
+def baseline_side(store: Store, runs: Sequence[ComparedRun], *, whole: bool = False) -> Side | None:
+    """The baselines of the tests that these runs belong to; None when none has one.
+
+    `whole`: all tests of their suites ran, so that the other baselines of these suites, and of suites whose file in the
+    same folder is gone, belong to them, too.
+    """
+    listed = baselines.baselines(store)
+    moved = moved_suites(listed, {run.suite_key: run.suite_name for run in runs})
+    ran = {(run.suite_key, run.test_id) for run in runs}
+    own = {(baseline.suite_key, baseline.test_id) for baseline in listed}
+    suites = {key for key, _ in ran}
+    folders = {Path(key).parent for key in suites if not key.startswith(IMPORT)}
+    tests = set()
+    for baseline in listed:
+        key, test = moved.get(baseline.suite_key, baseline.suite_key), baseline.test_id
+        if key != baseline.suite_key and (key, test) in own:
+            continue  # it was set anew where the file lies now
+        if (key, test) in ran or (whole and (key in suites or (Path(key).parent in folders and _is_gone(key)))):
+            tests.add((baseline.suite_key, test))
     ids = baselines.baseline_runs(store, tests)
     if not ids:
         return None
@@ -118,7 +138,32 @@ def baseline_side(store: Store, runs: Iterable[ComparedRun]) -> Side | None:
     executions = tuple(dict.fromkeys(run.execution_id for run in found))
     started = max((run.started_ms for run in found), default=0)
     name = "baseline" if len(executions) == 1 else f"baseline of {len(executions)} executions"
-    return Side("baseline", name, BASELINE, tuple(found), executions, started)
+    here = tuple(
+        replace(run, suite_key=moved[run.suite_key]) if run.suite_key in moved else run
+        for run in found
+    )  # fmt: skip
+    names = {run.suite_key: run.suite_name for run in found}
+    pairs = tuple(PairedSuites(was, now, names[was]) for was, now in moved.items() if was in names)
+    return Side("baseline", name, BASELINE, here, executions, started, pairs)
+
+
+def moved_suites(listed: Sequence[Baseline], suites: Mapping[str, str]) -> dict[str, str]:
+    """Where suites with baselines lie now: old key to new one. `suites`: names by key of those that there are.
+
+    A suite was moved if its file is gone and exactly one suite has its name, and no other suite that is gone has it.
+    """
+    gone: dict[str, list[str]] = {}
+    for key, name in {(baseline.suite_key, baseline.suite_name) for baseline in listed}:
+        if key not in suites and not key.startswith(IMPORT) and _is_gone(key):
+            gone.setdefault(name, []).append(key)
+    there: dict[str, list[str]] = {}
+    for key, name in suites.items():
+        there.setdefault(name, []).append(key)
+    return {keys[0]: there[name][0] for name, keys in gone.items() if len(keys) == len(there.get(name, ())) == 1}
+
+
+def _is_gone(key: str) -> bool:
+    return not Path(key).exists()
 
 
 def _named(store: Store, reference: str) -> Side:

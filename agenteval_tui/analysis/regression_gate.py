@@ -1,58 +1,118 @@
-"""A new execution against the baseline of its tests: what regressed, and whether the gates are reached.
+"""A new execution against the baseline of its tests: what regressed, what could not be compared, and the gates.
 
-A test that always passed in the baseline has regressed when a run of it fails now. One that passed only sometimes falls
-by chance as well: it has regressed when it passes less often than chance explains (p up to 0.05, Fisher's exact test
-over repetitions, a paired one over the rows of a dataset). Tests in quarantine are compared and shown, and do not gate.
+Everything that says how an execution did against its baseline reads this: the exit code, the last lines of a run,
+`--json`, JUnit, the comment on a pull request, Compare and the app. Tests in quarantine are compared and shown, and do
+not gate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.comparison import compare
-from agenteval_tui.analysis.comparison_model import Comparison, Side, TestChange
-from agenteval_tui.analysis.comparison_sides import baseline_side, execution_side
+from agenteval_tui.analysis.comparison_model import Comparison, RowChange, Side, Tally, TestChange
+from agenteval_tui.analysis.comparison_sides import baseline_side, execution_side, moved_suites
 from agenteval_tui.analysis.quarantine_gate import gating
-from agenteval_tui.history.baselines import baselines_of, has_baselines
+from agenteval_tui.analysis.regressions import Regressions, regressions_of
+from agenteval_tui.analysis.setup_changes import SetupChange
+from agenteval_tui.core.document import Count, Document, one_of
+from agenteval_tui.history.baselines import baselines, has_baselines
 from agenteval_tui.history.comparison_queries import ComparedRun
 from agenteval_tui.history.quarantines import ActiveQuarantines, active
 from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.history.store import Store
 
-SIGNIFICANT = 0.05
+NoVerdictCause = Literal["errors", "waiting", "stopped", "not_in_baseline"]
+SELECTIONS = ("tests", "tags", "variation", "sample", "failed_from")
+"""The options that leave out tests on purpose: what did not run then is not missing."""
+_SAMPLES_ROWS = ("sample", "failed_from")
 
 
 class GateOptions(Struct, frozen=True):
-    """What must hold against the baseline: `no_regressions`; `max_drop` (0..1): the most that the pass rate may fall.
+    """What must hold against the baseline.
 
-    None and False: not asked for.
+    `max_drop` (0..1): the most that the pass rate may fall. `no_missing`: what the baseline decided is decided now.
+    `no_new_failures`: tests and rows that the baseline does not have pass, too. None and False: not asked for.
     """
 
     no_regressions: bool = False
     max_drop: float | None = None
+    no_missing: bool = False
+    no_new_failures: bool = False
 
     def __bool__(self) -> bool:
-        return self.no_regressions or self.max_drop is not None
+        return self.no_regressions or self.max_drop is not None or self.no_missing or self.no_new_failures
+
+
+class GateNotice(Document, frozen=True, kw_only=True):
+    """Why a verdict could not be compared with the baseline, or not as it stands.
+
+    A notice gates only if an option asks for it: `missing` does for `--no-missing`, `new_failure` for
+    `--no-new-failures`.
+    """
+
+    code: Annotated[
+        str,
+        one_of(
+            "not_run", "rows_not_run", "no_verdict", "new_test_fails", "new_rows_fail", "judged_differently",
+            "asked_differently", "fewer_runs",
+        ),
+    ]  # fmt: skip
+    suite: str
+    test: str
+    variation: str
+    rows: Annotated[tuple[str, ...], Meta(description="of the test's dataset, as people call them")] = ()
+    was: Annotated[Count | None, Meta(description="how many runs of the test the baseline has")] = None
+    now: Annotated[Count | None, Meta(description="and how many this execution has")] = None
+    cause: Annotated[
+        str,
+        one_of("", "errors", "waiting", "stopped", "not_in_baseline"),
+        Meta(description="why there is no verdict: waiting for a person, stopped before it ran or ended"),
+    ] = ""
+    changes: tuple[SetupChange, ...] = ()
+    criteria: Annotated[tuple[str, ...], Meta(description="those that were edited, added or removed")] = ()
+
+    @property
+    def label(self) -> str:
+        """The test's id, with the variation."""
+        return f"{self.test} [{self.variation}]" if self.variation else self.test
+
+    @property
+    def missing(self) -> bool:
+        """Whether the baseline decided something that this execution did not. Errors have an exit code of their own."""
+        return self.code in ("not_run", "rows_not_run") or (
+            self.code == "no_verdict" and self.cause in ("waiting", "stopped")
+        )
+
+    @property
+    def new_failure(self) -> bool:
+        """Whether a test or row that the baseline does not have failed."""
+        return self.code in ("new_test_fails", "new_rows_fail")
 
 
 class BaselineResult(Struct, frozen=True):
     """An execution against its baseline. `shown` is of all tests, `gating` without what is in quarantine.
 
-    `regressed` are the tests that gate, `by_chance` those that passed less often within what chance explains.
-    `without_baseline` counts tests that have none, `undecided` those that ended in errors on one side.
+    `regressions`, `regressed` (the tests that did) and `by_chance` (those that passed less often within what chance
+    explains) are of what gates. `notices` say what could not be compared, or not as it stands. `selected`: the options
+    by which tests were left out on purpose. `from_history`: how many answers of the execution were not asked for anew.
     """
 
     shown: Comparison
     gating: Comparison
+    regressions: Regressions
     regressed: tuple[TestChange, ...]
     by_chance: tuple[TestChange, ...]
-    without_baseline: int
-    undecided: int
+    notices: tuple[GateNotice, ...]
+    selected: tuple[str, ...] = ()
 
     @property
     def drop(self) -> float:
@@ -60,14 +120,28 @@ class BaselineResult(Struct, frozen=True):
         rate = self.gating.overall.rate
         return max(0.0, -rate.difference) if rate is not None else 0.0
 
+    @property
+    def without_baseline(self) -> int:
+        """How many tests have none."""
+        return len(self.gating.in_state("added"))
 
-def has_regressed(change: TestChange) -> bool:
-    """Whether a test that passes less often than before has regressed, or may have fallen by chance."""
-    if change.state != "worse" or change.was is None:
+    @property
+    def from_history(self) -> int:
+        """How many answers of the execution were taken from the history."""
+        return sum(run.cached for run in self.gating.b.runs)
+
+    def keeps_baseline(self) -> tuple[TestChange, ...]:
+        """The tests whose baseline must not move to this execution by itself, because that would hide a fall: some case
+        passes less often, or was decided then and is not now."""
+        return tuple(test for test in self.shown.tests if any(map(is_worse, test.rows or (test,))))
+
+
+def is_worse(case: TestChange | RowChange) -> bool:
+    """Whether a case that had a verdict passes less often, or has none now."""
+    was, now = case.was, case.now
+    if was is None or not was.n:
         return False
-    if change.was.passed == change.was.n:
-        return True
-    return change.p_value is not None and change.p_value <= SIGNIFICANT
+    return now is None or not now.n or now.passed * was.n < was.passed * now.n
 
 
 _known: ContextVar[tuple[str, BaselineResult | None] | None] = ContextVar("known_against", default=None)
@@ -96,13 +170,14 @@ def compare_to_baseline(
     if execution.options.get("ab") or not has_baselines(store):
         return None
     side = execution_side(store, execution)
-    baseline = baseline_side(store, side.runs)
+    selected = tuple(name for name in SELECTIONS if execution.options.get(name))
+    baseline = baseline_side(store, side.runs, whole=not selected)
     if baseline is None:
         return None
     # Set as a baseline itself, or long after it: nothing to be measured against.
-    first = min(run.rowid for run in side.runs)
+    first = min((run.rowid for run in side.runs), default=0)
     runs = tuple(run for run in baseline.runs if run.rowid < first)
-    if not runs:
+    if not {(run.suite_key, run.test_id) for run in runs} or not side.runs:
         return None
     baseline = replace(baseline, runs=runs, executions=tuple(dict.fromkeys(run.execution_id for run in runs)))
     held = active(store) if quarantined is None else quarantined
@@ -111,15 +186,73 @@ def compare_to_baseline(
     if any((run.suite_key, run.test_id) == key[:2] for run in side.runs for key in held.by_key):
         sides = [replace(one, runs=tuple(_that_gate(store, one, held))) for one in (baseline, side)]
         gate = compare(store, sides[0], sides[1])
-    fell = gate.in_state("worse")
+    regressions = regressions_of(gate)
+    fell = {case.test for case in regressions.by_chance} - regressions.tests
+    rows_chosen = any(name in _SAMPLES_ROWS for name in selected)
     return BaselineResult(
         shown,
         gate,
-        tuple(one for one in fell if has_regressed(one)),
-        tuple(one for one in fell if not has_regressed(one)),
-        len(gate.in_state("added")),
-        len(gate.in_state("undecided")),
+        regressions,
+        tuple(test for test in gate.tests if test.key in regressions.tests),
+        tuple(test for test in gate.tests if test.key in fell),
+        tuple(notice for test in gate.tests for notice in _notices(test, gate.runs, rows_chosen=rows_chosen)),
+        selected,
     )
+
+
+def _notices(test: TestChange, runs: Mapping[str, ComparedRun], *, rows_chosen: bool) -> Iterator[GateNotice]:
+    """What must be known of a test before its figures are believed."""
+    notice = partial(GateNotice, suite=test.suite, test=test.test, variation=test.variation)
+    was, now = test.was, test.now
+    if now is None:
+        yield notice(code="not_run")
+        return
+    if was is None:
+        if _fails(now):
+            yield notice(code="new_test_fails")
+        return
+    if was.n and not now.n:
+        yield notice(code="no_verdict", cause=_cause(runs[run].status for run in test.now_runs))
+    elif now.n and not was.n:
+        yield notice(code="no_verdict", cause="not_in_baseline")
+    if not rows_chosen and (missing := [row.label for row in test.rows if row.now is None]):
+        yield notice(code="rows_not_run", rows=tuple(missing))
+    if new := [row.label for row in test.rows if row.was is None and _fails(row.now)]:
+        yield notice(code="new_rows_fail", rows=tuple(new))
+    if was.n and now.n:
+        by_cause: dict[NoVerdictCause, list[str]] = {}
+        for row in test.rows:
+            if row.was is not None and row.was.n and row.now is not None and not row.now.n:
+                by_cause.setdefault(_cause(_statuses(row, test, runs)), []).append(row.label)
+        for cause, rows in by_cause.items():
+            yield notice(code="no_verdict", cause=cause, rows=tuple(rows))
+        if not test.rows and now.runs < was.runs:
+            yield notice(code="fewer_runs", was=was.runs, now=now.runs)
+    if not test.comparable:
+        edited = tuple(change.name for change in test.criteria if not change.comparable)
+        yield notice(code="judged_differently", changes=test.judging_changes, criteria=edited)
+    if test.asking_changes:
+        yield notice(code="asked_differently", changes=test.asking_changes)
+
+
+def _fails(now: Tally | None) -> bool:
+    return now is not None and now.passed < now.n
+
+
+def _statuses(row: RowChange, test: TestChange, runs: Mapping[str, ComparedRun]) -> Iterator[str]:
+    return (runs[name].status for name in test.now_runs if (runs[name].row_key or row.label) == row.case)
+
+
+def _cause(statuses: Iterable[str]) -> NoVerdictCause:
+    """Why runs that ended in these ways have no verdict: what most of them ended in."""
+    counts = Counter(statuses)
+    stopped = sum(counts[status] for status in ("skipped", "cancelled", "queued", "running", "grading"))
+    causes: dict[NoVerdictCause, int] = {
+        "errors": counts["error"],
+        "waiting": counts["needs_review"],
+        "stopped": stopped,
+    }
+    return max(causes, key=lambda cause: causes[cause])
 
 
 def _that_gate(store: Store, side: Side, held: ActiveQuarantines) -> Iterable[ComparedRun]:
@@ -140,7 +273,9 @@ def _that_gate(store: Store, side: Side, held: ActiveQuarantines) -> Iterable[Co
         yield run if status == run.status else replace(run, status=status, score=score)
 
 
-def tests_without_baseline(store: Store, tests: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Those of the tests (suite key, test id) that have no baseline."""
-    known = baselines_of(store, tests)
-    return [one for one in dict.fromkeys(tests) if one not in known]
+def has_baseline(store: Store, tests: Iterable[tuple[str, str]], suites: Mapping[str, str]) -> bool:
+    """Whether any of the tests (suite key, test id) has a baseline. `suites`: names by key."""
+    listed = baselines(store)
+    moved = moved_suites(listed, suites)
+    have = {(moved.get(baseline.suite_key, baseline.suite_key), baseline.test_id) for baseline in listed}
+    return not have.isdisjoint(tests)

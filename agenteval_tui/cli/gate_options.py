@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 from msgspec import Struct
 
+from agenteval_tui.analysis.regression_gate import GateOptions
 from agenteval_tui.cli.exit_codes import read_rate
 from agenteval_tui.core.errors import AgentevalError
 
@@ -24,19 +25,28 @@ FAIL_UNDER_TEST_OPTION = click.option(
 
 
 def gate_options(function: F) -> F:
-    """`--baseline --no-regressions --max-drop --set-baseline`."""
+    """`--baseline --no-regressions --max-drop --no-missing --no-new-failures --set-baseline`."""
     options = (
         click.option("--baseline", is_flag=True, help="Print the whole comparison with the baseline at the end."),
         click.option(
-            "--no-regressions", is_flag=True, help="Exit code 1 only when a test passes less often than in its "
-                                                   "baseline."
+            "--no-regressions", is_flag=True,
+            help="Exit code 1 only when a test, a row or the whole regressed since the baseline.",
         ),
         click.option(
             "--max-drop", metavar="RATE",
             help="Exit code 1 only when the pass rate fell by more than this since the baseline (0.05 or 5%).",
         ),
         click.option(
-            "--set-baseline", is_flag=True, help="If the exit code is 0, make this execution the baseline of its tests."
+            "--no-missing", is_flag=True,
+            help="Exit code 1 when a test or row with a verdict in the baseline has none now.",
+        ),
+        click.option(
+            "--no-new-failures", is_flag=True,
+            help="Exit code 1 when a test or row fails that the baseline doesn't have.",
+        ),
+        click.option(
+            "--set-baseline", is_flag=True,
+            help="If the exit code is 0, make this execution the baseline of the tests that did not get worse.",
         ),
     )  # fmt: skip
     for option in reversed(options):
@@ -45,12 +55,11 @@ def gate_options(function: F) -> F:
 
 
 class BaselineOptions(Struct, frozen=True):
-    """The baseline options: `whole` prints the whole comparison, two options are gates, and `set_it` sets the baseline
-    on success."""
+    """The baseline options: `whole` prints the whole comparison, `gates` must be reached, and `set_it` sets the
+    baseline on success."""
 
     whole: bool = False
-    no_regressions: bool = False
-    max_drop: float | None = None
+    gates: GateOptions = GateOptions()
     set_it: bool = False
 
     @classmethod
@@ -59,22 +68,28 @@ class BaselineOptions(Struct, frozen=True):
         drop = options.pop("max_drop")
         return cls(
             options.pop("baseline"),
-            options.pop("no_regressions"),
-            read_rate(drop, "--max-drop") if drop is not None else None,
+            GateOptions(
+                options.pop("no_regressions"),
+                read_rate(drop, "--max-drop") if drop is not None else None,
+                options.pop("no_missing"),
+                options.pop("no_new_failures"),
+            ),
             options.pop("set_baseline"),
         )
 
     @property
     def gated(self) -> bool:
         """Whether the exit code depends on the baseline."""
-        return self.no_regressions or self.max_drop is not None
+        return bool(self.gates)
 
     @property
     def first(self) -> str:
         """The first option that was given; "" for none."""
         given = (
-            ("--no-regressions", self.no_regressions),
-            ("--max-drop", self.max_drop is not None),
+            ("--no-regressions", self.gates.no_regressions),
+            ("--max-drop", self.gates.max_drop is not None),
+            ("--no-missing", self.gates.no_missing),
+            ("--no-new-failures", self.gates.no_new_failures),
             ("--set-baseline", self.set_it),
             ("--baseline", self.whole),
         )

@@ -15,7 +15,6 @@ from agenteval_tui.analysis.execution_outcome import outcome_now
 from agenteval_tui.analysis.quarantine_gate import gating_now
 from agenteval_tui.analysis.regression_gate import (
     BaselineResult,
-    GateOptions,
     compare_to_baseline,
     with_cached_comparison,
 )
@@ -29,17 +28,18 @@ from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.report_files import write_reports
 from agenteval_tui.cli.run_options import ReportFiles
 from agenteval_tui.cli.run_progress import RunProgress
+from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import count
-from agenteval_tui.formats.exporters.github import annotation_lines, summary_md
+from agenteval_tui.formats.exporters.github import annotation_lines, baseline_annotations, summary_md
 from agenteval_tui.history.baselines import set_baseline
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.views.ab import ab_view
-from agenteval_tui.views.baseline import against_view, gate_view, missed_gates
+from agenteval_tui.views.baseline import against_view, gate_view, kept_text, missed_gates
 from agenteval_tui.views.causes import causes_in_short
 from agenteval_tui.views.comparison import comparison_view, was_and_now
 from agenteval_tui.views.cost import judges_view, spent_view
@@ -192,11 +192,10 @@ def apply_gates(out: Output, store: Store, done: RunReport, gate: float | None, 
     if baseline.whole:
         _print_comparison(out, store, done.against)
     code = done.code(gate, gated=baseline.gated)
-    gates = GateOptions(baseline.no_regressions, baseline.max_drop)
-    if baseline.gated and code != INTERRUPTED and not _print_gates(out, done.against, gates):
+    if baseline.gated and code != INTERRUPTED and not _print_gates(out, done.against, baseline):
         code = FAILED
     if baseline.set_it:
-        _set_baseline(out, store, done.execution, success=code == 0)
+        _set_baseline(out, store, done, success=code == 0)
     return code
 
 
@@ -221,6 +220,8 @@ def write_github_annotations(
     held = gating_now(store, runs)
     gates = gates_now(store, execution, runs, held)
     for line in annotation_lines(runs, place_of, regressed, held, gates):
+        invocation.err.workflow_command(line)
+    for line in baseline_annotations(against) if against is not None else ():
         invocation.err.workflow_command(line)
     page = os.environ.get("GITHUB_STEP_SUMMARY")
     if page:
@@ -266,23 +267,37 @@ def _print_comparison(out: Output, store: Store, result: BaselineResult | None) 
     out.view(comparison_view(result.shown, {change.key: attribute(store, change.pairs) for change in flipped}))
 
 
-def _print_gates(out: Output, result: BaselineResult | None, gates: GateOptions) -> bool:
-    """Whether the gates are reached, in words; gives the answer. Without a baseline there is nothing to miss."""
+def _print_gates(out: Output, result: BaselineResult | None, baseline: BaselineOptions) -> bool:
+    """Whether the gates are reached, in words; gives the answer. Without a baseline there is nothing to miss only where
+    this execution is to become it."""
     if result is None:
-        out.line(("gates: ", "bold"), "there is no baseline yet to compare with")
-        return True
-    out.view(gate_view(result, gates))
-    return not missed_gates(result, gates)
+        if baseline.set_it:
+            out.line(("gates: ", "bold"), "there is no baseline yet to compare with")
+        else:
+            out.line(("gate not reached: ", "bad"), f"{baseline.first}: no test of this execution has a baseline")
+        return baseline.set_it
+    out.view(gate_view(result, baseline.gates))
+    return not missed_gates(result, baseline.gates)
 
 
-def _set_baseline(out: Output, store: Store, execution: ExecutionRow, *, success: bool) -> None:
-    """Make a successful execution the baseline of its tests, and say so."""
+def _set_baseline(out: Output, store: Store, done: RunReport, *, success: bool) -> None:
+    """Make a successful execution the baseline of its tests, and say so. A test that passes less often keeps its
+    baseline, even within chance: else a baseline would follow each fall."""
     if not success:
         out.line(("the baseline stays unchanged: ", "warn"), "it is only set after a success")
         out.line(("set it anyway: ", "dim"), "agenteval baseline set last")
         return
-    made = set_baseline(store, execution.id, who=current_user())
-    out.line(("baseline set ", "good"), f"for {count(len(made.tests), 'test')}: execution {short_id(execution.id)}")
-    if made.left_out:
-        kept = f"{count(len(made.left_out), 'test')} without a run that has a verdict"
-        out.line((f"{kept}: the old baseline stays", "warn"))
+    worse = done.against.keeps_baseline() if done.against is not None else ()
+    kept = {(test.suite_key, test.test) for test in worse}
+    tests = {(run.suite_key, run.test_id) for run in store.runs_of_execution(done.execution.id)}
+    if tests - kept:
+        made = set_baseline(store, done.execution.id, tests=tests - kept, who=current_user())
+        execution = short_id(done.execution.id)
+        out.line(("baseline set ", "good"), f"for {count(len(made.tests), 'test')}: execution {execution}")
+        if made.left_out:
+            left = f"{count(len(made.left_out), 'test')} without a run that has a verdict"
+            out.line((f"{left}: the old baseline stays", "warn"))
+    if ran := [test for test in worse if (test.suite_key, test.test) in tests]:
+        named = one_line(kept_text(ran), 400)
+        out.line(("kept the better baseline ", "warn"), f"of {count(len(ran), 'test')}: {named}")
+        out.line(("set it anyway: ", "dim"), "agenteval baseline set last")

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from agenteval_tui.agents.permission import NotTrustedError
-from agenteval_tui.analysis.regression_gate import tests_without_baseline
+from agenteval_tui.analysis.regression_gate import has_baseline
 from agenteval_tui.cli.commands.validate import print_problem
 from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.gate_options import BaselineOptions
@@ -60,7 +60,7 @@ def run_suites(
         if given["plan"]:
             return _show_plan(invocation, store, plan, as_json=reports.on_stdout)
         check_address(invocation, limits.notify, trusted=trust)
-        _check_baselines(store, limits.baseline, [(run.suite_key, run.ref.test) for run in plan.runs])
+        _check_baselines(store, limits.baseline, plan)
         plan = text_with_permission(plan) if STDIN in paths else plan_with_permission(invocation, plan)
         if invocation.out.is_terminal and not reports.on_stdout and not invocation.quiet:
             invocation.out.line((plan_heading(preview_plan(plan, store)), "dim"))
@@ -122,14 +122,15 @@ def _report(invocation: Invocation, store: Store, done: RunReport, limits: Limit
     return code
 
 
-def _check_baselines(store: Store, options: BaselineOptions, tests: list[tuple[str, str]]) -> None:
+def _check_baselines(store: Store, options: BaselineOptions, plan: Plan) -> None:
     """Raise `AgentevalError` before anything runs when a gate has nothing to measure against.
 
     With `--set-baseline` that is the first time, and the baseline is what comes out.
     """
-    if not options.gated or options.set_it or not tests:
+    if not options.gated or options.set_it or not plan.runs:
         return
-    if len(tests_without_baseline(store, tests)) == len(set(tests)):
+    tests = {(run.suite_key, run.ref.test) for run in plan.runs}
+    if not has_baseline(store, tests, {run.suite_key: run.suite_name for run in plan.runs}):
         raise AgentevalError(
             f"{options.first} has nothing to compare with: none of these tests has a baseline",
             mend="set one with `agenteval baseline set EXECUTION`, or give --set-baseline too",

@@ -20,7 +20,8 @@ _T = TypeVar("_T")
 _SELECT = (
     "SELECT r.id, r.uid, e.uid, e.started_ms, s.key, s.name, t.test_id, t.name, r.variation, r.row, r.repetition,"
     " r.agent, r.status, r.score, r.duration_ms, r.input_tokens, r.output_tokens, r.cost, r.cached, r.transcript,"
-    " r.plan, coalesce(d.key, '') FROM runs r JOIN executions e ON e.id = r.execution JOIN tests t ON t.id = r.test"
+    " r.plan, coalesce(d.key, ''), r.agent_version, r.task, r.task_number FROM runs r"
+    " JOIN executions e ON e.id = r.execution JOIN tests t ON t.id = r.test"
     " JOIN suites s ON s.id = t.suite LEFT JOIN dataset_rows d ON d.id = r.dataset_row"
 )
 _CHUNK = 5_000  # runs asked about in one statement
@@ -31,7 +32,8 @@ class ComparedRun(Struct, frozen=True):
     """A run without its texts. `started_ms` is its execution's start.
 
     `transcript` and `plan` are numbers of what is stored: runs with equal ones did the same, or were asked the same.
-    `row` is where the dataset's row stood, `row_key` what it is ("": no dataset).
+    `row` is where the dataset's row stood, `row_key` what it is ("": no dataset). `task`: runs with equal ones were
+    planned alike (None: not known); `agent_version` is the agent's configuration ("": not known).
     """
 
     rowid: int
@@ -56,6 +58,8 @@ class ComparedRun(Struct, frozen=True):
     transcript: int | None
     plan: int
     row_key: str = ""
+    agent_version: str = ""
+    task: tuple[int, int] | None = None
 
     @property
     def row_case(self) -> str:
@@ -172,5 +176,6 @@ def questions_of(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[i
 
 
 def _run(row: Sequence[object]) -> ComparedRun:
-    values = (*row[:18], bool(row[18]), *row[19:])
+    task = None if row[23] is None else (row[23], row[24])
+    values = (*row[:18], bool(row[18]), *row[19:23], task)
     return ComparedRun(*values)  # type: ignore[arg-type]

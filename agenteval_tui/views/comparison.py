@@ -26,6 +26,8 @@ from agenteval_tui.analysis.comparison_model import (
     TestChange,
     TestKey,
 )
+from agenteval_tui.analysis.regressions import Regressions, regressions_of
+from agenteval_tui.analysis.setup_changes import SetupChange
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
 from agenteval_tui.grading.explain import metric_name
@@ -68,6 +70,13 @@ TESTS = {
     "fisher": ("Fisher's exact test", "Fisher"),
 }
 """The tests that p-values come from, in full and in short."""
+_SETUP = {
+    "agent_config": "the agent's configuration",
+    "prompt": "another prompt",
+    "turns": "other turns",
+    "user": "another simulated user",
+}
+"""What was set up differently, where the values say nothing or are too long."""
 SECTIONS: dict[State, tuple[str, str]] = {
     "worse": ("test worse", "tests worse"),
     "better": ("test better", "tests better"),
@@ -362,7 +371,8 @@ def notes(comparison: Comparison) -> list[str]:
     words.append(datasets_text(comparison.tests))
     for side, number in zip((comparison.a, comparison.b), comparison.checks_not_made, strict=True):
         words.append(f"{not_made_in_runs_sentence(number)} of {side.name}" if number else "")
-    return [line for line in (*words, not_comparable_text(comparison.not_comparable)) if line]
+    words += [asked_text(comparison.tests), not_comparable_text(comparison.not_comparable)]
+    return [line for line in words if line]
 
 
 def in_common_text(tests: Sequence[TestChange]) -> str:
@@ -385,12 +395,55 @@ def paired_suites_text(pair: PairedSuites) -> str:
 
 
 def not_comparable_text(tests: Sequence[TestChange]) -> str:
-    """`not comparable: 2 tests were judged by other criteria than before (a, b); ...`; "" for none."""
+    """`not comparable: 2 tests are judged differently than before (a: criterion "x"; b: gate 80 % → 60 %); ...`; ""
+    for none."""
     if not tests:
         return ""
-    names = ", ".join(test.label for test in tests[:_NAMED]) + (" …" if len(tests) > _NAMED else "")
-    many = "1 test was" if len(tests) == 1 else f"{len(tests):,} tests were"
-    return f"not comparable: {many} judged by other criteria than before ({names}); {_COUNTED}"
+    names = "; ".join(f"{test.label}: {judged_text(test)}" for test in tests[:_NAMED])
+    names += f"; and {len(tests) - _NAMED:,} more" if len(tests) > _NAMED else ""
+    many = "1 test is" if len(tests) == 1 else f"{len(tests):,} tests are"
+    return f"not comparable: {many} judged differently than before ({names}); {_COUNTED}"
+
+
+def judged_text(test: TestChange) -> str:
+    """How a test is judged differently: `criterion "cites" edited, severity of "polite" error → info`."""
+    parts = []
+    for change in test.criteria:
+        if not change.comparable:
+            what = change.state if change.state in ("added", "removed") else "edited"
+            parts.append(f'criterion "{change.name}" {what}')
+    return ", ".join((*parts, *map(setup_text, test.judging_changes)))
+
+
+def setup_text(change: SetupChange) -> str:
+    """`another prompt`, `agent small → large`, `weight of "polite" 1 → 2`, `gate none → 80 %`."""
+    if change.kind in _SETUP:
+        return _SETUP[change.kind]
+    name = change.kind.replace("_", " ") + (f' of "{change.criterion}"' if change.criterion else "")
+    return f"{name} {_setup_value(change.kind, change.was)} → {_setup_value(change.kind, change.now)}"
+
+
+def _setup_value(kind: str, value: str | float | None) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, str):
+        return value
+    return share(value) if kind == "gate" else f"{value:g} s" if kind == "timeout" else f"{value:g}"
+
+
+def asked_text(tests: Iterable[TestChange]) -> str:
+    """`asked differently than before: another prompt (a, b), agent small → large (c)`; "" for none."""
+    by_change: dict[str, list[str]] = {}
+    for test in tests:
+        for change in test.asking_changes:
+            by_change.setdefault(setup_text(change), []).append(test.label)
+    words = [f"{what} ({_labels(labels)})" for what, labels in by_change.items()]
+    return f"asked differently than before: {', '.join(words)}" if words else ""
+
+
+def _labels(labels: Sequence[str]) -> str:
+    more = len(labels) - _NAMED
+    return ", ".join(labels[:_NAMED]) + (f" and {more:,} more tests" if more > 0 else "")
 
 
 def datasets_text(tests: Iterable[TestChange]) -> str:
@@ -458,6 +511,13 @@ def changed_rows(change: TestChange) -> list[RowChange]:
     return sorted((row for row in change.rows if row.changed), key=lambda row: order.index(row.state))
 
 
+def regressed_words(change: TestChange, regressions: Regressions) -> str:
+    """`regressed`, `within chance`; "" for a test that does not pass less often in any case."""
+    if change.key in regressions.tests:
+        return "regressed"
+    return "within chance" if any(case.test == change.key for case in regressions.by_chance) else ""
+
+
 def who_text(who: str) -> str:
     """`agent`, `judge noise`, `not known`."""
     return WHO.get(who, who)
@@ -489,17 +549,22 @@ def comparison_view(
 
 
 def _sections(comparison: Comparison, attributed: AttributedTests, *, everything: bool) -> Iterator[View]:
+    regressions = regressions_of(comparison)
     for state in ORDER:
         tests = comparison.in_state(state)
         if tests and (state != "same" or everything):
-            nodes = tuple(_test_node(test, attributed.get(test.key), everything) for test in tests[:MOST_LINES])
+            nodes = tuple(
+                _test_node(test, attributed.get(test.key), everything, regressed_words(test, regressions))
+                for test in tests[:MOST_LINES]
+            )
             left = len(tests) - MOST_LINES
             more = f"and {left} more: --json lists all" if left > 0 else ""
             yield Heading(text(section_text(state, len(tests)))), Tree(nodes, more)
 
 
-def _test_node(change: TestChange, attributed: Attributed | None, everything: bool) -> Node:
+def _test_node(change: TestChange, attributed: Attributed | None, everything: bool, regressed: str) -> Node:
     more = [f"{numbers.points(change.difference)} points"] if change.difference else []
+    more += [regressed] if regressed else []
     more += ["in quarantine"] if change.quarantine else []
     words = text(
         one_line(change.label, 60), f"  {change_text(change)}", (f"  {', '.join(more)}" if more else "", "dim")
@@ -683,14 +748,18 @@ def change_in_full(
     *,
     waiting: bool = False,
     versions: bool = False,
+    regressed: str = "",
 ) -> View:
     """A test: its names, who changed it, its figures on both sides, its dataset rows. `waiting`: who changed it is
-    still being found out; `versions`: two versions of a criterion judge the same outputs."""
+    still being found out; `versions`: two versions of a criterion judge the same outputs; `regressed`: what the gate
+    says of it (`regressed_words`)."""
     about = [text((one_line(test.name, 300), "dim"))] if test.name != test.test else []
     if test.quarantine:
         about.append(text((f"in quarantine, non-gating: {test.quarantine}", "warn")))
     if not test.comparable and not versions:
-        about.append(text((f"not comparable: judged by other criteria than before; {_COUNTED}", "warn")))
+        about.append(text((f"not comparable: judged differently than before: {judged_text(test)}; {_COUNTED}", "warn")))
+    if not versions and (asked := asked_text([test])):
+        about.append(text((one_line(asked, 300), "warn")))
     facts = list(_who_facts(test, criterion, attributed, waiting=waiting, versions=versions))
     facts += [Fact("was", _tally(test.was)), Fact("now", _tally(test.now))]
     if test.difference is not None:
@@ -698,6 +767,8 @@ def change_in_full(
         change += f" over {test.cases:,} rows" if test.cases > 1 else ""
         change += f"   {method_text(test)}: {p_value_text(test.p_value)}" if test.p_value is not None else ""
         facts.append(Fact("change", text(change)))
+    if regressed:
+        facts.append(Fact("gate", text((regressed, "bad" if regressed == "regressed" else "warn"))))
     view: View = (
         Heading(text(one_line(test.label), (f"  {one_line(test.suite)}", "dim"))),
         *paragraphs(about),

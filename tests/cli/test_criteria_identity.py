@@ -281,23 +281,21 @@ def test_compare_says_which_verdicts_are_not_comparable(cli: Any, tmp_path: Path
     assert names == {"facts": ("", True), "voice": ("tone", True)}
     assert "not comparable" not in cli("compare", "baseline", "last", "--all").out
     done = cli("run", suite(tmp_path, [("facts", STRICT), ("voice", WRITTEN)]), "--no-regressions")
-    said = (
-        "not comparable: 1 test was judged by other criteria than before (order);"
-        " figures and gates still count these verdicts"
-    )
+    said = 'judged differently than before, and counted all the same: order: criterion "facts"'
     assert done.code == 1, "the gate counts it, and says so"
     assert said in done.out
-    assert said in cli("compare", "baseline", "last").out
+    note = 'not comparable: 1 test is judged differently than before (order: criterion "facts" edited);'
+    assert note in cli("compare", "baseline", "last").out
     told = cli("compare", "baseline", "last", "--json").json("compare")
-    assert told["notes"] == [said]
+    assert told["notes"] == [note + " figures and gates still count these verdicts"]
     (test,) = told["tests"]
     assert (test["state"], test["comparable"], test["attribution"]["who"]) == ("worse", False, "criterion")
     assert {one["criterion"]: one["comparable"] for one in test["criteria"]} == {"facts": False, "voice": True}
     assert json.loads(cli("show", "last", "--json").out)["baseline"]["not_comparable"] == ["order"]
-    assert "Not comparable: 1 test" in cli("report").out
+    assert "Judged differently than before, and counted all the same: order: criterion" in cli("report").out
     # Two versions compared on purpose say nothing of the sort.
     old = json.loads(cli("criterion", "order/facts", "--json").out)["versions"][1]["hash"]
-    assert "judged by other criteria" not in cli("criterion", "order/facts", "--compare", old, "current").out
+    assert "judged differently" not in cli("criterion", "order/facts", "--compare", old, "current").out
 
 
 def test_a_history_is_graded_with_the_criteria_of_today(cli: Any, tmp_path: Path) -> None:

@@ -125,7 +125,11 @@ async def test_from_the_suites_to_what_regressed_and_into_the_runs(recorded: tup
         assert "1 test worse   3 tests better" in shown
         # What an execution says by itself when it has ended.
         said = baseline_changes(app.session.store, NEW)
-        assert said == ("Against the baseline: 3 tests worse, 1 test better.", "warning")
+        assert said == (
+            "Against the baseline: 2 tests regressed; 3 tests worse; 1 test better; 1 fall within chance;"
+            " in the baseline, and did not run: gone.",
+            "warning",
+        )
 
 
 async def test_baselines_and_versions_from_the_screen(recorded: tuple[Path, Path]) -> None:

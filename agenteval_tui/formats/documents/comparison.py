@@ -22,7 +22,9 @@ from agenteval_tui.analysis.comparison_model import (
     TestChange,
     TestKey,
 )
-from agenteval_tui.analysis.regression_gate import BaselineResult
+from agenteval_tui.analysis.regression_gate import BaselineResult, GateNotice
+from agenteval_tui.analysis.regressions import Regression, Regressions, regressions_of
+from agenteval_tui.analysis.setup_changes import SetupChange
 from agenteval_tui.core.document import Count, Document, RowKey, Share, StatusOrNone, Time, one_of
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.baselines import Baseline
@@ -203,7 +205,14 @@ class ComparedTest(Document, frozen=True, kw_only=True):
     name: str
     variation: str
     state: TestState
-    comparable: Annotated[bool, Meta(description="false: its criteria are others on the right")]
+    comparable: Annotated[bool, Meta(description="false: it is judged differently on the right")]
+    setup: Annotated[
+        tuple[SetupChange, ...], Meta(description="what it was asked and judged with, as far as that is different now")
+    ]
+    regressions: Annotated[
+        tuple[Regression, ...],
+        Meta(description="of the test and of its rows, by the rules of `run --no-regressions`"),
+    ]
     cases: Count
     was: TallyFigures | None
     now: TallyFigures | None
@@ -272,10 +281,17 @@ class AgainstBaseline(Document, frozen=True, kw_only=True):
     started: Time | None
     overall: Annotated[OverallChange, Meta(description="of the tests that gate")]
     counts: StateCounts
-    regressed: tuple[str, ...]
+    regressed: Annotated[tuple[str, ...], Meta(description="tests that regressed, or that have a row that did")]
+    regressions: Annotated[tuple[Regression, ...], Meta(description="what regressed, and why chance is no excuse")]
+    notices: Annotated[
+        tuple[GateNotice, ...],
+        Meta(description="what could not be compared, or not as it stands; options let it gate"),
+    ]
+    selected: Annotated[tuple[str, ...], Meta(description="options by which tests were left out on purpose")]
+    from_history: Annotated[Count, Meta(description="answers that were taken from the history (`--cache`)")]
     not_comparable: Annotated[
         tuple[str, ...],
-        Meta(description="tests whose criteria differ from the baseline's; they still count"),
+        Meta(description="tests that are judged differently than in the baseline; they still count"),
     ]
     within_chance: Annotated[tuple[str, ...], Meta(description="tests that passed less often, as chance explains")]
     quarantined: tuple[str, ...]
@@ -331,6 +347,7 @@ def comparison_document(
     metrics: Mapping[TestKey, Mapping[str, tuple[MetricChange, ...]]] | None = None,
 ) -> ComparedSides:
     """Everything of a comparison. `attribution` is null where nothing flipped, and for what was not looked at."""
+    regressions = regressions_of(found)
     return ComparedSides(
         a=_side(found.a),
         b=_side(found.b),
@@ -348,7 +365,8 @@ def comparison_document(
             for one in found.paired
         ),
         tests=tuple(
-            _test(one, (attributed or {}).get(one.key), (metrics or {}).get(one.key, {})) for one in found.tests
+            _test(one, (attributed or {}).get(one.key), (metrics or {}).get(one.key, {}), regressions)
+            for one in found.tests
         ),
     )
 
@@ -362,6 +380,10 @@ def against_document(found: BaselineResult) -> AgainstBaseline:
         overall=_overall(found.gating.overall),
         counts=StateCounts(**found.shown.counts()),
         regressed=tuple(one.label for one in found.regressed),
+        regressions=found.regressions.found,
+        notices=found.notices,
+        selected=found.selected,
+        from_history=found.from_history,
         not_comparable=tuple(one.label for one in found.shown.not_comparable),
         within_chance=tuple(one.label for one in found.by_chance),
         quarantined=tuple(one.label for one in found.shown.in_state("worse") if one.quarantine),
@@ -415,7 +437,10 @@ def _measure(one: SummaryMetric | None) -> Measure | None:
 
 
 def _test(
-    one: TestChange, attributed: Attributed | None, metrics: Mapping[str, tuple[MetricChange, ...]]
+    one: TestChange,
+    attributed: Attributed | None,
+    metrics: Mapping[str, tuple[MetricChange, ...]],
+    regressions: Regressions,
 ) -> ComparedTest:
     by_criterion = attributed.by_criterion if attributed is not None else {}
     return ComparedTest(
@@ -425,6 +450,8 @@ def _test(
         variation=one.variation,
         state=one.state,
         comparable=one.comparable,
+        setup=one.setup,
+        regressions=tuple(regression for regression in regressions.found if regression.key == one.key),
         cases=one.cases,
         was=_tally(one.was),
         now=_tally(one.now),

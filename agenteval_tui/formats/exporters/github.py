@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.quarantine_gate import GatedRuns
+from agenteval_tui.analysis.regression_gate import BaselineResult
 from agenteval_tui.analysis.test_gates import TestGates
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.numbers import count
@@ -19,6 +20,7 @@ from agenteval_tui.formats.exporters.report_md import report_md
 from agenteval_tui.grading.sentences import not_made_in_runs_sentence, not_made_sentence
 from agenteval_tui.history.records import ExecutionRow, RunRow, checks_not_made
 from agenteval_tui.history.store import Store
+from agenteval_tui.views.baseline import fell_text, notice_lines
 from agenteval_tui.views.failure import reasons_text
 from agenteval_tui.views.gates import excuse_text, verdict_text
 
@@ -117,6 +119,14 @@ def _statuses(runs: Sequence[RunRow]) -> str:
 
 def _words(status: str) -> str:
     return "to be reviewed" if status == "needs_review" else status
+
+
+def baseline_annotations(against: BaselineResult) -> Iterator[str]:
+    """What an execution says against its baseline beside single tests: that all together fell, and what is missing."""
+    if fell := fell_text(against):
+        yield command("error", fell, title="agenteval")
+    for line in notice_lines(against.notices):
+        yield command("notice", one_line(line, 1000), title="agenteval")
 
 
 def command(kind: str, message: str, *, place: Place | None = None, title: str = "") -> str:

@@ -25,6 +25,7 @@ from agenteval_tui.grading.sentences import criterion_sentence, not_made_sentenc
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import DECIDED, ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
+from agenteval_tui.views.baseline import fell_text, notice_lines, regressed_text
 from agenteval_tui.views.comparison import overall_text, regression_text
 from agenteval_tui.views.evidence import explanation
 from agenteval_tui.views.failure import reason_of
@@ -115,9 +116,17 @@ def _of_baseline(against: BaselineResult | None, suites: set[str]) -> list[tuple
         return []
     one = against.gating.overall
     found = [("baseline", ", ".join(against.shown.a.executions)), ("baseline.pass_rate", overall_text(one))]
-    for name, listed in (("regression", against.regressed), ("within chance", against.by_chance)):
-        found += [(f"baseline.{name}", regression_text(each)) for each in listed if each.suite_key in suites]
-    return found
+    if fell := fell_text(against):
+        found.append(("baseline.regression", fell))
+    found += [
+        ("baseline.regression", regressed_text(against, test)) for test in against.regressed if test.suite_key in suites
+    ]
+    found += [
+        ("baseline.within chance", regression_text(test)) for test in against.by_chance if test.suite_key in suites
+    ]
+    names = {test.suite for test in against.gating.tests if test.suite_key in suites}
+    notices = [notice for notice in against.notices if notice.suite in names]
+    return found + [("baseline.notice", line) for line in notice_lines(notices)]
 
 
 def _properties(properties: Sequence[tuple[str, str]]) -> list[str]:

@@ -23,9 +23,9 @@ from agenteval_tui.grading.sentences import not_made_in_runs_sentence
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import ExecutionRow, RunRow, checks_not_made
 from agenteval_tui.history.store import Store
+from agenteval_tui.views.baseline import fell_text, notice_lines, regressed_text
 from agenteval_tui.views.comparison import (
     counts_text,
-    not_comparable_text,
     power_text,
     rate_text,
     regression_text,
@@ -328,14 +328,16 @@ def _change(was: Figure | None, now: Figure) -> str:
 
 
 def _said_of_baseline(against: BaselineResult) -> str:
-    """What the numbers say against the baseline: what regressed, the difference, and how sure that is."""
+    """What the numbers say against the baseline: what regressed, the difference, how sure that is, what is missing."""
     one = against.gating.overall
-    regressed = [regression_text(each) for each in against.regressed]
+    regressed = [regressed_text(against, test) for test in against.regressed]
     said = [f"Against the baseline: {counts_text(against.shown)}."]
     if regressed:
         more = f" and {len(regressed) - 5} more" if len(regressed) > 5 else ""
         said.append(f"Regressed: {'; '.join(regressed[:5])}{more}.")
-    parts = (not_comparable_text(against.shown.not_comparable), f"pass rate {rate_text(one)}")
+    by_chance = [regression_text(test) for test in against.by_chance]
+    chance = f"fell, within chance: {'; '.join(by_chance[:5])}" if by_chance else ""
+    parts = (fell_text(against), chance, *notice_lines(against.notices), f"pass rate {rate_text(one)}")
     said += [sentence(part) for part in (*parts, significance_text(one), power_text(one)) if part]
     if against.without_baseline:
         said.append(f"{count(against.without_baseline, 'test')} without a baseline.")

@@ -198,13 +198,14 @@ def detail_lines(
     *,
     waiting: bool = False,
     versions: bool = False,
+    regressed: str = "",
 ) -> list[Line]:
     """One change in full: the test, and its criteria beside it (below it where there is no room)."""
     change = row.change
     if change is None:
         return []
     inner = max(width - 2, 10)
-    test = change_in_full(change, row.criterion, attributed, waiting=waiting, versions=versions)
+    test = change_in_full(change, row.criterion, attributed, waiting=waiting, versions=versions, regressed=regressed)
     criteria: View = (criteria_table(change, row.criterion, metrics),) if change.criteria else ()
     if inner < _TWO_COLUMNS:
         return [((" ", ""), *line) for line in (*view_lines(test, inner), (), *view_lines(criteria, inner))]

@@ -13,6 +13,7 @@ from agenteval_tui.analysis.comparison import compare, metric_changes
 from agenteval_tui.analysis.comparison_model import Comparison, MetricChange, TestChange, TestKey
 from agenteval_tui.analysis.comparison_sides import Sides, sides_of
 from agenteval_tui.analysis.criterion_versions import compare_versions, stored_spec
+from agenteval_tui.analysis.regressions import Regressions, regressions_of
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import short_hash
 from agenteval_tui.core.numbers import count
@@ -23,6 +24,7 @@ from agenteval_tui.tui.inspect_target import RunToOpen
 from agenteval_tui.tui.presenters.comparison import CompareRow, CompareRows, detail_lines, head_lines, rows_of
 from agenteval_tui.tui.presenters.text_layout import empty_state
 from agenteval_tui.tui.styled_text import Cell, Line
+from agenteval_tui.views.comparison import regressed_words
 
 MOST = 300
 """Tests that are explained by themselves; further ones when the cursor comes to them."""
@@ -120,6 +122,7 @@ class CompareController:
         self.place = ""  # the row that the cursor goes to when what is read is there
         self._test: tuple[str, str] | None = None  # the suite's key and id of the test that the cursor goes to then
         self._explained = ChangeReasons()
+        self._regressions = Regressions()
 
     # What is compared
 
@@ -135,6 +138,7 @@ class CompareController:
 
     def _take(self, comparison: Comparison) -> None:
         self.found, self._explained = comparison, ChangeReasons()
+        self._regressions = regressions_of(comparison)
         self.newest, self.outdated = "", False
         self.arrange()
 
@@ -301,6 +305,7 @@ class CompareController:
             known.metrics.get(key),
             waiting=key not in known.attributed and bool(row.change.pairs),
             versions=self.of_versions,
+            regressed=regressed_words(row.change, self._regressions),
         )
 
     def head(self, width: int) -> list[Line]:

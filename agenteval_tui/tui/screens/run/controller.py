@@ -31,6 +31,7 @@ from agenteval_tui.tui.presenters.run_rows import (
 from agenteval_tui.tui.presenters.run_stream import RunStream
 from agenteval_tui.tui.presenters.text_layout import SUITES_KEY, empty_state
 from agenteval_tui.tui.styled_text import Cell, Line, fit
+from agenteval_tui.views.baseline import fell_text, notice_lines
 from agenteval_tui.views.comparison import section_text
 from agenteval_tui.views.failure import Failure
 
@@ -51,13 +52,17 @@ def baseline_changes(store: Store, execution: str) -> tuple[str, str] | None:
     """What an execution changed against its baseline, in a sentence, with its severity; None: nothing, or there is no
     baseline. Raises `AgentevalError`."""
     result = compare_to_baseline(store, store.execution(execution))
-    if result is None or not result.shown.in_state("worse", "better"):
+    if result is None:
         return None
     counts = result.shown.counts()
-    said = [section_text(state, counts[state]) for state in ("worse", "better") if counts.get(state)]
-    if result.by_chance:
-        said.append(f"{count(len(result.by_chance), 'fall')} within chance")
-    return f"Against the baseline: {', '.join(said)}.", "warning" if result.regressed else "information"
+    parts = [f"{count(len(result.regressed), 'test')} regressed"] if result.regressed else []
+    parts += [fell] if (fell := fell_text(result)) else []
+    parts += [section_text(state, counts[state]) for state in ("worse", "better", "mixed") if counts.get(state)]
+    parts += [f"{count(len(result.by_chance), 'fall')} within chance"] if result.by_chance else []
+    parts += notice_lines([notice for notice in result.notices if notice.missing or notice.new_failure])
+    if not parts:
+        return None
+    return f"Against the baseline: {'; '.join(parts)}.", "warning" if result.regressions.found else "information"
 
 
 class RunController:

@@ -1,0 +1,210 @@
+"""Which cases, tests and executions got worse, and what chance may excuse. The rules are explained in docs/compare.md.
+
+A *case* is a test, or a row of its dataset, in one variation. Only cases with a verdict on both sides take part.
+
+- **Broke**: a case that passed every time and never passes now. Chance excuses that only in a suite whose cases have
+  been seen to vary so much that it was to be expected (`_chance_explains_broken`).
+- **Fell**: a case, a test (over its rows) or everything together passes less often than chance explains.
+
+An execution in which nothing changed is called a regression in at most 5 % of cases, however many tests it has: the
+5 % are divided among the three questions (`OVERALL`, `PARTS`, `BROKEN`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Annotated
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from agenteval_tui.analysis.comparison_model import Comparison, TestKey
+from agenteval_tui.analysis.stratified_test import PassCounts, at_least, stratified_exact
+from agenteval_tui.core.document import Document, RowKey, Share, one_of
+
+OVERALL = 0.03
+"""The largest one-sided p-value at which everything together fell."""
+PARTS = 0.005
+"""The same for single cases and tests, divided by how many of them can be told from chance at all."""
+BROKEN = 0.03
+"""How likely it may be that a case breaks by chance before chance can be an excuse."""
+_REPETITIONS = 3
+"""Runs of a case on each side before chance can be an excuse for it."""
+_VARYING = 10
+"""Cases that have been seen to vary before chance can be an excuse: a few never excuse the others."""
+
+
+class Case(Struct, frozen=True):
+    """How often a case passed on both sides. `row`: the key of its row; "" for a test without a dataset."""
+
+    test: TestKey
+    row: str
+    counts: PassCounts
+
+    @property
+    def broke(self) -> bool:
+        """Whether it passed every time and never does now."""
+        return self.counts.was_passed == self.counts.was_n and self.counts.now_passed == 0
+
+    @property
+    def fell(self) -> bool:
+        """Whether it passes less often than before."""
+        counts = self.counts
+        return counts.now_passed * counts.was_n < counts.was_passed * counts.now_n
+
+
+class Regression(Document, frozen=True, kw_only=True):
+    """A regression of a case, of a test over its rows, or of everything together."""
+
+    scope: Annotated[
+        str, one_of("case", "test", "overall"), Meta(description="a case is a test, or a row of its dataset")
+    ]
+    cause: Annotated[
+        str,
+        one_of("broke", "fell"),
+        Meta(description="broke: passed every time, and never now; fell: less often than chance explains"),
+    ]
+    suite_key: Annotated[str, Meta(description='"": everything together')] = ""
+    test: str = ""
+    variation: str = ""
+    row: RowKey = ""
+    p_value: Annotated[
+        Share | None, Meta(description="one-sided: how often chance alone gives a fall as deep; null: it broke")
+    ] = None
+
+    @property
+    def key(self) -> TestKey:
+        """The test, as a comparison names it."""
+        return self.suite_key, self.test, self.variation
+
+
+class Regressions(Struct, frozen=True):
+    """What regressed, and the cases that passed less often `by_chance`. `p_value`: of everything together, one-sided;
+    None where no case varied."""
+
+    found: tuple[Regression, ...] = ()
+    by_chance: tuple[Case, ...] = ()
+    p_value: float | None = None
+
+    @property
+    def tests(self) -> frozenset[TestKey]:
+        """The tests that regressed, by themselves or in a case."""
+        return frozenset(regression.key for regression in self.found if regression.scope != "overall")
+
+    @property
+    def overall(self) -> Regression | None:
+        """Everything together, if it fell."""
+        return next((regression for regression in self.found if regression.scope == "overall"), None)
+
+    def rows_of(self, test: TestKey) -> frozenset[str]:
+        """The rows of a test that regressed."""
+        return frozenset(found.row for found in self.found if found.key == test and found.scope == "case")
+
+    def p_value_of(self, test: TestKey) -> float | None:
+        """The smallest p-value of what fell in a test; None where it broke, or did not regress."""
+        values = [found.p_value for found in self.found if found.key == test and found.p_value is not None]
+        return min(values, default=None)
+
+
+def regressions_of(comparison: Comparison) -> Regressions:
+    """What regressed from the left side to the right one. Two agents or variations, or versions of a criterion, are
+    not before and after: nothing regressed."""
+    kinds = {comparison.a.kind, comparison.b.kind}
+    return find_regressions(cases_of(comparison)) if kinds <= {"execution", "baseline"} else Regressions()
+
+
+def cases_of(comparison: Comparison) -> list[Case]:
+    """The cases that have a verdict on both sides."""
+    cases = []
+    for test in comparison.tests:
+        sides = [(row.case, row.was, row.now) for row in test.rows] or [("", test.was, test.now)]
+        cases += [
+            Case(test.key, row, PassCounts(was.passed, was.n, now.passed, now.n))
+            for row, was, now in sides
+            if was is not None and now is not None and was.n and now.n
+        ]
+    return cases
+
+
+def find_regressions(cases: Sequence[Case]) -> Regressions:
+    """Decide about cases that have a verdict on both sides."""
+    decided = [case for case in cases if case.counts.was_n and case.counts.now_n]
+    broken = [case for case in decided if case.broke]
+    excused = bool(broken) and _chance_explains_broken(broken, decided)
+    regressions = [] if excused else [_of_case("broke", case) for case in broken]
+    flagged = {(regression.key, regression.row) for regression in regressions}
+    regressions += _fallen_parts([case for case in decided if (case.test, case.row) not in flagged])
+    p_value = stratified_exact([case.counts for case in decided])
+    if p_value is not None and p_value <= OVERALL:
+        regressions.append(Regression(scope="overall", cause="fell", p_value=p_value))
+    flagged = {(regression.key, regression.row) for regression in regressions if regression.scope == "case"}
+    by_chance = tuple(case for case in decided if case.fell and (case.test, case.row) not in flagged)
+    return Regressions(tuple(regressions), by_chance, p_value)
+
+
+def _of_case(cause: str, case: Case) -> Regression:
+    suite_key, test, variation = case.test
+    return Regression(scope="case", cause=cause, suite_key=suite_key, test=test, variation=variation, row=case.row)
+
+
+def _fallen_parts(cases: Sequence[Case]) -> list[Regression]:
+    """Cases, and tests over their rows, that fell further than chance explains.
+
+    Bonferroni's bound over those hypotheses only that the runs could have decided (R. E. Tarone, "A modified
+    Bonferroni method for discrete data", Biometrics 46, 1990): a hundred stable tests hide nothing of the one that
+    varies.
+    """
+    tests: dict[TestKey, list[Case]] = {}
+    for case in cases:
+        tests.setdefault(case.test, []).append(case)
+    parts = [(_of_case("fell", case), [case.counts]) for case in cases]
+    parts += [
+        (
+            Regression(scope="test", cause="fell", suite_key=test[0], test=test[1], variation=test[2]),
+            [case.counts for case in members],
+        )
+        for test, members in tests.items()
+        if len(members) > 1
+    ]
+    least = [math.prod(count.least_p_value for count in counts) for _, counts in parts]
+    number = 1
+    while sum(value <= PARTS / number for value in least) > number:
+        number += 1
+    fallen = []
+    for value, (part, counts) in zip(least, parts, strict=True):
+        p_value = stratified_exact(counts) if value <= PARTS / number else None
+        if p_value is not None and p_value <= PARTS / number:
+            fallen.append(replace(part, p_value=p_value))
+    return fallen
+
+
+def _chance_explains_broken(broken: Sequence[Case], cases: Sequence[Case]) -> bool:
+    """Whether as many cases as these break by chance alone. All of this must hold:
+
+    - each of these ran at least `_REPETITIONS` times on both sides;
+    - most of the other cases vary within a side, and at least `_VARYING` do;
+    - most of the others that passed every time pass only sometimes now;
+    - those that vary make it likely that a case breaks by chance: more often than in `BROKEN` of executions;
+    - this many are no more than chance gives (beyond `BROKEN`).
+
+    Where nothing changed, a case that passed as often in all as it ran before is equally likely to have got its passes
+    in any of its runs: it broke with probability 1 / C(n_was + n_now, n_was).
+    """
+    if any(min(case.counts.was_n, case.counts.now_n) < _REPETITIONS for case in broken):
+        return False
+    others = [case.counts for case in cases if not case.broke and min(case.counts.was_n, case.counts.now_n) > 1]
+    steady = [counts for counts in others if counts.was_passed == counts.was_n]
+    varying = sum(counts.varied for counts in others)
+    if varying < _VARYING or 2 * varying <= len(others):
+        return False
+    if 2 * sum(counts.now_passed < counts.now_n for counts in steady) <= len(steady):
+        return False
+    chances = [_chance_to_break(counts) for counts in others if counts.passed == counts.was_n and counts.varied]
+    if 1 - math.prod(1 - chance for chance in chances) <= BROKEN:
+        return False
+    return at_least(len(broken), [*chances, *(_chance_to_break(case.counts) for case in broken)]) > BROKEN
+
+
+def _chance_to_break(counts: PassCounts) -> float:
+    return 1 / math.comb(counts.was_n + counts.now_n, counts.was_n)
