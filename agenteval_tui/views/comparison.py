@@ -82,7 +82,7 @@ SECTIONS: dict[State, tuple[str, str]] = {
     "better": ("test better", "tests better"),
     "mixed": ("test with rows changed both ways", "tests with rows changed both ways"),
     "score": ("other score", "other scores"),
-    "criteria": ("test with other criteria", "tests with other criteria"),
+    "criteria": ("test judged differently", "tests judged differently"),
     "undecided": ("without a verdict on both sides", "without a verdict on both sides"),
     "added": ("test only on the right", "tests only on the right"),
     "removed": ("test only on the left", "tests only on the left"),
