@@ -282,7 +282,9 @@ class AgainstBaseline(Document, frozen=True, kw_only=True):
     overall: Annotated[OverallChange, Meta(description="of the tests that gate")]
     counts: StateCounts
     regressed: Annotated[tuple[str, ...], Meta(description="tests that regressed, or that have a row that did")]
-    regressions: Annotated[tuple[Regression, ...], Meta(description="what regressed: cases, tests, or everything together")]
+    regressions: Annotated[
+        tuple[Regression, ...], Meta(description="what regressed: cases, tests, or everything together")
+    ]
     notices: Annotated[
         tuple[GateNotice, ...],
         Meta(description="what could not be compared, or not as it stands; options let it gate"),
