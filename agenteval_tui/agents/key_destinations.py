@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from agenteval_tui.core.entry_points import is_local_agent
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import cut
-from agenteval_tui.suites.environment import environment_for, expand, expansions, read_dotenv
+from agenteval_tui.suites.env_files import env_files
+from agenteval_tui.suites.environment import expand, expansions
 from agenteval_tui.suites.tool_files import load_tools
 
 if TYPE_CHECKING:
@@ -45,13 +46,13 @@ def sends_keys(config: Mapping[str, Any], base_dir: Path, environ: Mapping[str, 
     environment variables in any option. () if there is no risk.
 
     These are not a risk: an agent that can't be built because a variable is not set; a server on this machine; a
-    server's own key at its own https address; a key or variable with the value that the folder's `.env` gives (unless
+    server's own key at its own https address; a key or variable with the value that the project's `.env` gives (unless
     by plain http). `config` is the configuration before `${VAR}` is expanded, `environ` the environment (None: this
     process'). Nothing is raised: an address that can't be read counts as foreign.
     """
     try:
-        brought = read_dotenv(base_dir / ".env")
-        env: Mapping[str, str] = environment_for(base_dir, os.environ if environ is None else environ)
+        brought = env_files(base_dir, config).variables
+        env: Mapping[str, str] = {**brought, **(os.environ if environ is None else environ)}
     except AgentevalError:
         brought, env = {}, dict(os.environ if environ is None else environ)
     said: dict[str, None] = {}

@@ -71,6 +71,10 @@ class AgentOptions(BaseModel):
         description="Finish reasons that make the run an error, not graded: length (cut by max_tokens), "
         "content_filter, empty.",
     )
+    env_file: str | list[str] = Field(
+        default_factory=list,
+        description="Files with variables, relative to the suite's folder, in place of the nearest .env.",
+    )
     price: PriceOption | None = Field(
         None, description="What its tokens cost, in US dollars per million. Wins over every prices.yaml."
     )

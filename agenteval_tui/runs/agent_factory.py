@@ -170,7 +170,7 @@ def make_configured(
     Raises `AgentevalError`: it is not configured right, or (`NotTrustedError`) `permission`
     (`trust_check.check_agents`) does not cover it.
     """
-    full = environment_for(one.base_dir, os.environ if env is None else env)
+    full = environment_for(one.base_dir, os.environ if env is None else env, one.config)
     source = None if store is None else lambda reference: recordings_of(store, reference)
     return make_agent(
         one.name,
@@ -207,7 +207,7 @@ def redactor_of(one: Configured, env: Mapping[str, str] | None = None) -> Transc
 
     given = os.environ if env is None else env
     try:
-        full: Mapping[str, str] = environment_for(one.base_dir, given)
+        full: Mapping[str, str] = environment_for(one.base_dir, given, one.config)
     except AgentevalError:
         full = given
     return TranscriptRedactor(secrets_of(one.config, full, one.base_dir, trusted=True))

@@ -97,7 +97,7 @@ def _prepared(
     one: AgentPlan, plan: Plan, store: Store, env: Mapping[str, str], retry_base_s: float, executor: Executor | None
 ) -> Prepared:
 
-    variables = environment_for(one.base_dir, env)
+    variables = environment_for(one.base_dir, env, one.config)
     away = executor is not None and executor.takes(one)
     agent: Agent | None = None
     try:

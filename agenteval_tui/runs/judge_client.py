@@ -233,7 +233,7 @@ class JudgeClient:
         """The agent or embedder, made once. Raises `AgentevalError`."""
         key = (kind, plan.hash)
         if key not in self._made:
-            env = environment_for(plan.base_dir, self._env)
+            env = environment_for(plan.base_dir, self._env, plan.config)
             config = expanded(plan, env)
             made: Any
             if kind == "chat":

@@ -204,7 +204,7 @@ def program_of(agent: Configured, arguments: Sequence[str], max_cost: float | No
     folder. For callers without a terminal. Raises `NotTrustedError` if the folder is not trusted, or if the arguments
     name a file that is not. Raises `AgentevalError` if the agent is not a program, or if its arguments choose the
     program."""
-    env = environment_for(agent.base_dir, os.environ)
+    env = environment_for(agent.base_dir, os.environ, agent.config)
     config = expand(dict(agent.config), env)
     if agent.kind != "command" or config.get("shell"):
         raise AgentevalError(
@@ -536,7 +536,7 @@ def input_told(store: Store, row: RunRow) -> bytes | None:
     terminal."""
     try:
         run = stored_plan(store, store.run(row.recording) if row.recording else row, user_agents={}).run
-        config = expanded(run.agent, environment_for(run.agent.base_dir))
+        config = expanded(run.agent, environment_for(run.agent.base_dir, config=run.agent.config))
         if config.get("kind") != "command" or run.turns:
             return None
         options = CommandOptions.model_validate(config)
@@ -577,7 +577,8 @@ class Surroundings(Struct, frozen=True):
     def around(self, program: Program) -> Program:
         """The program, started there."""
         base = self.folder if self.agent is None else self.agent.base_dir
-        env = {**environment_for(base, os.environ), **self.variables}
+        config = None if self.agent is None else self.agent.config
+        env = {**environment_for(base, os.environ, config), **self.variables}
         return replace(program, cwd=self.folder, env=env, upstreams={**upstreams(env), **program.given_upstreams})
 
 
@@ -595,7 +596,7 @@ def surroundings_of(store: Store, row: RunRow, user_agents: Mapping[str, AgentCo
     agent = stored.run.agent
     if agent.config.get("kind") != "command" or _is_recorded(agent):
         return None
-    config = expanded(agent, environment_for(agent.base_dir, os.environ))
+    config = expanded(agent, environment_for(agent.base_dir, os.environ, agent.config))
     folder = folder_of(str(config.get("cwd", ".")), agent.base_dir, trusted=True)
     own = {str(key): str(value) for key, value in (config.get("env") or {}).items()}
     return Surroundings(folder, own, agent) if folder.is_dir() else None

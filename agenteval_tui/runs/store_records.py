@@ -84,7 +84,7 @@ def planned_runs(plan: Plan, tasks: Tasks, first: int = 0) -> list[PlannedRun]:
 
 def _version_of(agent: AgentPlan) -> str:
     try:
-        env = environment_for(agent.base_dir)
+        env = environment_for(agent.base_dir, config=agent.config)
     except AgentevalError:  # the .env can't be read: the run will say so
         env = dict(os.environ)
     return agent_version(agent.config, agent.base_dir, env)

@@ -6,17 +6,16 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.suites.env_files import env_files
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^}]*)\}")
 _NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:(:-|-)(.*))?\Z", re.DOTALL)
-_MAX_BYTES = 1_000_000
 
 
 def expand(value: Any, env: Mapping[str, str]) -> Any:
@@ -51,7 +50,7 @@ def _value_of(match: re.Match[str], env: Mapping[str, str]) -> str:
     if found is None:
         raise AgentevalError(
             f"the environment variable {name} is not set",
-            mend=f"set it, put it into a .env file beside the suite, or write ${{{name}:-default}}",
+            mend=f"set it, put it into a .env file beside the suite or above it, or write ${{{name}:-default}}",
         )
     return found
 
@@ -112,24 +111,13 @@ def expansions(value: Any, env: Mapping[str, str], *, unset: bool = False) -> It
             waiting += [(item, path) for item in reversed(one)]
 
 
-LOADERS = re.compile(
-    r"(?:LD|DYLD|NPM_CONFIG|LUA|JULIA|GIT|BASH|DOTNET|COR|CORECLR|GCONV|NIX_LD)_\w*|NODE_(?:OPTIONS|PATH)"
-    r"|(?:JAVA_TOOL|JDK_JAVA)_OPTIONS|R_(?:PROFILE|ENVIRON|LIBS)\w*"
-    r"|PYTHON\w*|RUBY(?:OPT|LIB)|PERL5\w*|BASHOPTS|SHELLOPTS|ENV|ZDOTDIR|PROMPT_COMMAND|PS4|IFS|PATH|CDPATH|_JAVA_OPTIONS"
-    r"|CLASSPATH|MAVEN_OPTS|GRADLE_OPTS|PHPRC|PHP_INI_SCAN_DIR|GEM_(?:HOME|PATH)|BUNDLE_\w+|DENO_\w+|BUN_\w+|GOFLAGS"
-    r"|RUSTC_WRAPPER|RUSTFLAGS|CARGO_\w+|GLIBC_TUNABLES|NLSPATH|OPENSSL_CONF|OPENSSL_MODULES|EDITOR|VISUAL|PAGER|BROWSER"
-    r"|VIRTUAL_ENV|CONDA_\w+|UV_\w+|PIP_\w+|HOME|SHELL",
-    re.IGNORECASE,
-)
-"""Variables that make a loader, an interpreter or git run code or find other programs: never taken from a `.env`."""
-
-
-def environment_for(folder: Path, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The variables of `.env` in `folder`, if there is one, and the environment's, which win. Variables that make
-    programs load code (`LOADERS`) are not taken from the `.env`. Raises `AgentevalError` when it can't be read.
+def environment_for(
+    folder: Path, environ: Mapping[str, str] | None = None, config: Mapping[str, Any] | None = None
+) -> dict[str, str]:
+    """The variables of the `.env` for a suite in `folder` (`env_files`), and the environment's, which win. `config` is
+    the agent that they are for. Raises `AgentevalError` when a file can't be read.
     """
-    own = {name: value for name, value in read_dotenv(folder / ".env").items() if not LOADERS.fullmatch(name)}
-    return {**own, **(os.environ if environ is None else environ)}
+    return {**env_files(folder, config).variables, **(os.environ if environ is None else environ)}
 
 
 KEYRING_SERVICE = "agenteval"
@@ -164,38 +152,3 @@ def _from_keyring(name: str) -> str | None:
             mend=f"unlock the keyring, or set the environment variable {name}",
         ) from None
     return (found or "").strip() or None
-
-
-def read_dotenv(path: Path) -> dict[str, str]:
-    """The variables of a `.env` file, as python-dotenv reads it: comments, `export`, quotes, values of several lines.
-
-    No value is put into another: `$NAME` and `${NAME}` stay. {} when there is no file. Raises `AgentevalError`, with
-    the line, for what is no `NAME=value`.
-    """
-    try:
-        if not path.is_file():
-            return {}
-        with path.open("rb") as stream:
-            data = stream.read(_MAX_BYTES + 1)
-    except OSError as error:
-        raise AgentevalError(f"this file can't be read: {error.strerror}", where=str(path)) from None
-    if len(data) > _MAX_BYTES:
-        raise AgentevalError("this .env file is too large", where=str(path))
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise AgentevalError("this file is not UTF-8", where=str(path), mend="save it as UTF-8") from None
-    from dotenv.parser import parse_stream  # here: it takes 3 ms, and most folders have no .env file
-
-    values: dict[str, str] = {}
-    for binding in parse_stream(StringIO(text)):
-        if binding.error or (binding.key is not None and binding.value is None):
-            # The text may be a secret: only its place is reported. Empty lines before it belong to it here.
-            blank = re.match(r"\s*", binding.original.string)
-            line = binding.original.line + len(re.findall(r"\r\n|\n|\r", blank.group() if blank else ""))
-            raise AgentevalError(
-                "this line does not have the form NAME=VALUE", where=f"{path}:{line}:1", mend="write NAME=value"
-            )
-        if binding.key is not None:
-            values[binding.key] = binding.value or ""
-    return values

@@ -8,7 +8,8 @@ import pytest
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.agents_file import expanded, load_agents, read_agents_file, resolve_agent
-from agenteval_tui.suites.environment import environment_for, expand, read_dotenv
+from agenteval_tui.suites.env_files import read_dotenv
+from agenteval_tui.suites.environment import environment_for, expand
 from agenteval_tui.suites.model import AgentConfig, Suite
 from agenteval_tui.suites.tool_files import load_tools
 

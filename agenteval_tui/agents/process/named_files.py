@@ -41,7 +41,7 @@ def files_of_agent(config: Mapping[str, Any], base_dir: Path) -> NamedFiles:
     `config` is as it is written. What does not exist is not among them; nothing is raised.
     """
     try:
-        env = environment_for(base_dir)
+        env = environment_for(base_dir, config=config)
     except AgentevalError:
         env = dict(os.environ)
     found: dict[Path, None] = {}

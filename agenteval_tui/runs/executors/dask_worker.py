@@ -130,7 +130,7 @@ class _Attempt:
                 f"the folder {one.base_dir} is not there",
                 mend="put the suite's folder at the same path on all workers, or on a shared disk",
             )
-        env = environment_for(one.base_dir, os.environ)
+        env = environment_for(one.base_dir, os.environ, one.config)
         config = expanded(one, env)
         secrets = secrets_of(one.config, env, one.base_dir, trusted=task.permission.trusted)
         self._gathered = EventBuffer(self._send, TranscriptRedactor(secrets))

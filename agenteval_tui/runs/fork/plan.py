@@ -363,7 +363,7 @@ def _seed(seed: int, number: int) -> int:
 
 def _environment(agent: AgentPlan) -> Mapping[str, str]:
     try:
-        return environment_for(agent.base_dir)
+        return environment_for(agent.base_dir, config=agent.config)
     except AgentevalError:  # the .env can't be read: the run will say so
         return dict(os.environ)
 

@@ -57,7 +57,7 @@ def tools_of(source: Source, conversation: Conversation, permission: Permission)
 
 def _asked(source: Source, conversation: Conversation, permission: Permission) -> tuple[Agent, AgentRequest]:
     plan, run = source.agent, source.stored.run
-    env = environment_for(plan.base_dir)
+    env = environment_for(plan.base_dir, config=plan.config)
     agent = make_agent(plan.name, plan.config, base_dir=plan.base_dir, env=env, permission=permission)
     request = AgentRequest(
         conversation.messages,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -49,14 +50,18 @@ class FoundAgents(Struct, frozen=True):
 def read_agents(workspace: Workspace) -> FoundAgents:
     """Read what is configured. Raises `AgentevalError`."""
     agents, problems = workspace.agents()
-    environments: dict[Path, Mapping[str, str]] = {}
-    for folder in dict.fromkeys(agent.base_dir for agent in agents):
-        try:
-            environments[folder] = environment_for(folder)
-        except AgentevalError as error:
-            environments[folder] = os.environ
-            problems.append(unreadable(folder / ".env", error))
-    about = {agent.key: (agent.executes(), agent.keys(environments[agent.base_dir])) for agent in agents}
+    about: dict[str, About] = {}
+    environments: dict[tuple[Path, str], Mapping[str, str]] = {}
+    for agent in agents:
+        place = (agent.base_dir, str(agent.config.get("env_file") or ""))
+        if place not in environments:
+            try:
+                environments[place] = environment_for(agent.base_dir, config=agent.config)
+            except AgentevalError as error:
+                environments[place] = os.environ
+                file = re.sub(r":\d+:\d+\Z", "", error.where) or str(agent.base_dir / ".env")
+                problems.append(unreadable(Path(file), error))
+        about[agent.key] = (agent.executes(), agent.keys(environments[place]))
     return FoundAgents(agents, problems, about)
 
 
