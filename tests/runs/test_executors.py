@@ -118,14 +118,14 @@ def test_a_task_holds_the_request_but_no_expanded_configuration() -> None:
 
 def test_texts_become_one_until_they_are_sent() -> None:
     made, sent = gathered()
-    for event in (TextDelta("a"), TextDelta("b"), ReasoningDelta("c"), TextDelta("d")):
+    for event in (TextDelta("a"), TextDelta("b"), ReasoningDelta("c"), TextDelta("z")):
         made.add(event)
     made.flush()
     made.flush()
     made.add(TextDelta("e"))
     made.add(Done())
     made.flush()
-    assert events_of(made) == [TextDelta("ab"), ReasoningDelta("c"), TextDelta("d"), TextDelta("e"), Done()]
+    assert events_of(made) == [TextDelta("ab"), ReasoningDelta("c"), TextDelta("z"), TextDelta("e"), Done()]
     assert [(first, len(events)) for first, events in sent] == [(0, 3), (3, 2)]
 
 
