@@ -257,6 +257,31 @@ DIALECTS = {
     ],
     "no index": [call(None, "a", "f", '{"x"'), call(None, None, None, ": 1}"), call(None, "b", "g", '{"y": 2}')],
     "every index 0": [call(0, "a", "f", '{"x": 1}'), call(0, "b", "g", '{"y": 2}')],
+    "every index 0, no ids": [call(0, None, "f", '{"x": 1}'), call(0, None, "g", '{"y": 2}')],
+    "every index 0, empty ids": [call(0, "", "f", '{"x": 1}'), call(0, "", "g", '{"y": 2}')],
+    "every index 0, no ids, in fragments": [
+        call(0, None, "f", ""),
+        call(0, None, None, '{"x"'),
+        call(0, None, None, ": 1}"),
+        call(0, None, "g", None),
+        call(0, None, None, '{"y": '),
+        call(0, None, None, "2}"),
+    ],
+    "every index 0, no ids, the name again with each fragment": [
+        call(0, None, "f", '{"x"'),
+        call(0, None, "f", ": 1}"),
+        call(0, None, "f", ""),
+        call(0, None, "g", '{"y": '),
+        call(0, None, "g", "2}"),
+        call(0, None, "g", ""),
+    ],
+    "every index 0, an id for the second only": [call(0, None, "f", '{"x": 1}'), call(0, "b", "g", '{"y": 2}')],
+    "every index 0, an id for the first only": [call(0, "a", "f", '{"x": 1}'), call(0, None, "g", '{"y": 2}')],
+    "no ids and no index, the name again": [
+        call(None, None, "f", '{"x"'),
+        call(None, None, "f", ": 1}"),
+        call(None, None, "g", '{"y": 2}'),
+    ],
     "no ids and no index": [call(None, None, "f", '{"x": 1}'), call(None, None, "g", '{"y": 2}')],
     "in turns": [
         call(0, "a", "f", ""),
@@ -284,6 +309,32 @@ async def test_tool_calls_in_every_dialect(run_agent: Any, name: str) -> None:
     sent = server.requests[1].json["messages"]
     assert [message["role"] for message in sent] == ["user", "assistant", "tool", "tool"]
     assert [c["id"] for c in sent[1]["tool_calls"]] == [message["tool_call_id"] for message in sent[2:]]
+
+
+@pytest.mark.parametrize("index", [0, None])
+@pytest.mark.parametrize("pieces", [1, 2, 3])
+async def test_a_tool_that_is_called_twice_without_ids_at_one_index(
+    run_agent: Any, index: int | None, pieces: int
+) -> None:
+    """`pieces`: whether the name comes with the arguments, before them, or before arguments in two pieces."""
+    parts: list[dict[str, Any]] = []
+    for text in ('{"x": 1}', '{"x": {"}": 2}}'):
+        if pieces == 1:
+            parts.append(call(index, None, "f", text))
+        else:
+            half = 5 if pieces == 3 else 0
+            parts.append(call(index, None, "f", ""))
+            parts.extend(call(index, None, None, piece) for piece in (text[:half], text[half:]) if piece)
+    replies = [
+        stream_of(*(delta(tool_calls=[part]) for part in parts), END, done=False),
+        stream_of(delta(content="done"), END),
+    ]
+    tools = [{"name": "f", "sample_response": "from f"}]
+    ran, server = await against(run_agent, lambda _: replies.pop(0), tools=tools)
+    assert ran.transcript.error is None
+    assert [(c.name, c.arguments) for c in ran.transcript.tool_calls] == [("f", {"x": 1}), ("f", {"x": {"}": 2}})]
+    ids = [c["id"] for c in server.requests[1].json["messages"][1]["tool_calls"]]
+    assert len(set(ids)) == 2
 
 
 async def test_failures_of_tools_go_back_to_the_model_and_stay_in_the_transcript(run_agent: Any) -> None:

@@ -107,6 +107,26 @@ def test_each_message_is_there_once_with_calls_results_times_and_tokens() -> Non
     assert found.timing.first_token_ms == 5
 
 
+def test_calls_streamed_at_one_index_without_ids_are_told_apart() -> None:
+    talk = Talk()
+    first = {"model": "m", "messages": [user("Both")], "stream": True}
+    parts = [{"index": 0, "function": {"name": name, "arguments": text}} for name, text in
+             (("get", '{"id": 1}'), ("get", '{"id": 2}'), ("find", "{}"))]  # fmt: skip
+    events = [{"choices": [{"index": 0, "delta": {"tool_calls": [part]}}]} for part in parts]
+    events.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]})
+    body = tuple(f"data: {json.dumps(event)}\n\n" for event in events)
+    question = Question("POST", "openai/v1/chat/completions", {}, first)
+    talk.exchanges.append(Exchange(question, Answer(200, "text/event-stream", body), started_ms=0, ended_ms=10))
+    own_ids = made(None, call("x", "get", id=1), call("y", "get", id=2), call("z", "find"))
+    talk.ask([user("Both"), own_ids, result("x", "1"), result("y", "2"), result("z", "3")], made("So."))
+    assert talk.told == [
+        "user: Both", "assistant:  +get +get +find", "tool: 1", "tool: 2", "tool: 3", "assistant: So.",
+    ]  # fmt: skip
+    assert [(one.name, one.arguments, one.result) for one in talk.transcript.tool_calls] == [
+        ("get", {"id": 1}, "1"), ("get", {"id": 2}, "2"), ("find", {}, "3")
+    ]  # fmt: skip
+
+
 def test_an_answer_that_the_program_tells_in_other_words_is_not_told_twice() -> None:
     talk = Talk()
     talk.ask([user("Hi")], made("Let me see.", call("c1", "get")))

@@ -164,6 +164,7 @@ class ChatReply(ModelReply):
         self._begun = False  # the message itself has come, were it empty
         self._by_index: dict[int, CallParts] = {}  # the last call at each index
         self._by_id: dict[str, CallParts] = {}
+        self._name_again: CallParts | None = None  # the call whose name came again, after its arguments
 
     def take(self, sent: ServerEvent) -> Iterator[AgentEvent]:
         if sent.data.strip() == "[DONE]":
@@ -254,24 +255,44 @@ class ChatReply(ModelReply):
         """The call that a fragment belongs to.
 
         By index as a rule. Some servers leave the index out, or give every call the index 0: then a new id begins a
-        new call, and a fragment without an id belongs to the last one.
+        new call, and so does a name where the last call can't go on. A fragment without both belongs to the last one.
         """
         index, given = _index_and_id(part)
         if index is not None:
             call = self._by_index.get(index)
-        elif given:
-            call = self._by_id.get(given) or (self.calls[-1] if self.calls else None)
         else:
-            call = self.calls[-1] if self.calls else None
-            # A fragment with a name of its own begins a call, once the last one has its name.
-            if call is not None and call.name and _has_name(part):
-                call = None
+            call = self._by_id.get(given) or (self.calls[-1] if self.calls else None)
         if call is None or (given and call.given_id and call.given_id != given):
             return self._new_call(part)
-        if given and not call.given_id and not call.started:
+        if given and call.given_id:
+            return call
+        if self._begins_another(part, call):
+            following = self._new_call(part)
+            following.name = _name(part) or call.name
+            return following
+        if given and not call.started:
             call.id = call.given_id = given
             self._by_id[given] = call
         return call
+
+    def _begins_another(self, part: Mapping[str, Any], call: CallParts) -> bool:
+        """Whether a fragment without the id of this call begins another one.
+
+        A second name does, and so does the same name when the arguments are complete. Some servers repeat the name
+        with each fragment, so a name alone waits for the arguments that follow it: there may be none.
+        """
+        name, waited = _name(part), self._name_again is call
+        self._name_again = None
+        if not call.name or not (name or waited):
+            return False
+        if name and name != call.name:
+            return True
+        if not call.complete:
+            return False
+        if _has_arguments(part):
+            return True
+        self._name_again = call
+        return False
 
     def _new_call(self, part: Mapping[str, Any]) -> CallParts:
         index, given = _index_and_id(part)
@@ -310,9 +331,14 @@ def _index_and_id(part: Mapping[str, Any]) -> tuple[int | None, str]:
     return index if isinstance(index, int) else None, given if isinstance(given, str) else ""
 
 
-def _has_name(part: Mapping[str, Any]) -> bool:
+def _name(part: Mapping[str, Any]) -> str:
     function = part.get("function")
-    return isinstance(function, Mapping) and bool(function.get("name"))
+    return string(function.get("name")) if isinstance(function, Mapping) else ""
+
+
+def _has_arguments(part: Mapping[str, Any]) -> bool:
+    function = part.get("function")
+    return isinstance(function, Mapping) and function.get("arguments") not in (None, "")
 
 
 def _content(content: Any) -> Iterator[AgentEvent]:

@@ -248,6 +248,18 @@ class CallParts(Struct):
         """The arguments as the JSON text on the wire."""
         return "".join(self.arguments)
 
+    @property
+    def complete(self) -> bool:
+        """Whether the arguments are a whole JSON object, so that no more of them can follow."""
+        text = self.arguments_text.strip()
+        if not (text.startswith("{") and text.endswith("}")):
+            return False
+        try:
+            json.loads(text)
+        except (ValueError, RecursionError):
+            return False
+        return True
+
 
 def decoded(text: str) -> Any:
     """The JSON value of a text. Raises `EmptyResponseError`."""

@@ -115,6 +115,7 @@ class _Assembly:
         self._retries = 0
         self._notes: list[Note] = []
         self._ids: dict[str, int] = {}  # id of a call -> the conversation that made it
+        self._named: dict[tuple[int, str], str] = {}  # the program's id for a call that came without one -> our id
         self._turns = 0
         self._unnamed = 0  # calls without an id
         self._early: list[UsedTool] = []  # before any request: told after what was asked
@@ -127,6 +128,7 @@ class _Assembly:
         self._settle()
         keys = [_key(one) for one in request.messages]
         talk, new, again = self._placed(asked, request, keys)
+        self._name_calls(talk, request)
         if again:
             self._retries += 1
             if talk.place is not None:  # the program did not use that answer
@@ -318,8 +320,22 @@ class _Assembly:
         self._unnamed += 1
         return {**call, "id": f"call_{self._unnamed}"}
 
+    def _name_calls(self, talk: _Talk, request: Request) -> None:
+        """Keep the ids that the program gave to the open calls, if the server gave none: results are told with them."""
+        unnamed = [call for call in talk.open_calls if call not in self._ids]
+        told = next((one for one in reversed(request.messages) if one.get("tool_calls")), None)
+        calls = told["tool_calls"] if told is not None else ()
+        if not unnamed or not isinstance(calls, list) or len(calls) != len(talk.open_calls):
+            return
+        for call, open_call in zip(calls, talk.open_calls, strict=True):
+            given = str(call.get("id") or "") if isinstance(call, Mapping) else ""
+            if given and open_call in unnamed:
+                self._named[talk.number, given] = open_call
+
     def _own_id(self, talk: _Talk, given: str) -> str:
         """Two conversations may have calls of the same id."""
+        if (talk.number, given) in self._named:
+            return self._named[talk.number, given]
         return given if self._ids.setdefault(given, talk.number) == talk.number else f"{given} of {talk.number}"
 
     def _time(self, talk: _Talk, now_ms: float) -> None:
