@@ -35,7 +35,6 @@ _LAYOUT_WITH_ATTACHMENTS = 2
 """Of transcripts with images or files, so that a program that knows no attachments refuses to read them."""
 _BEGINNINGS = tuple(b"[%d,[" % layout for layout in (_LAYOUT, _LAYOUT_WITH_ATTACHMENTS))
 _RESULTS_LAYOUT = 2
-"""Of results: 1 held sentences, and no codes."""
 _PLAIN = 400  # bytes; what is shorter is kept as it is: compressing it costs more time than it saves space
 _SMALL = 8192  # bytes
 _LARGEST = 1 << 30  # bytes, no longer compressed
@@ -271,10 +270,10 @@ def unpack_results(data: bytes) -> tuple[CriterionResult, ...]:
     """The results that `pack_results` packed. Raises ValueError when the bytes are something else."""
     try:
         layout, packed = decoded(_decompress(data))
-        if layout not in (_LAYOUT, _RESULTS_LAYOUT):
+        if layout != _RESULTS_LAYOUT:
             raise ValueError(f"layout {layout} is not known")
-        results = [_old_result(*parts) if layout == _LAYOUT else _result(*parts) for parts in packed]
-        # Older programs kept two criteria of one name under that name.
+        results = [_result(*parts) for parts in packed]
+        # Two criteria of one name, as another tool's results may have, are told apart.
         names = criterion_names([result.criterion for result in results])
         return tuple(
             [
@@ -335,20 +334,11 @@ def _read_evidence(
     spans: list[list[Any]],
     near: list[list[Any]],
     group: str,
-    code: str = "message",
-    fields: dict[str, Any] | None = None,
+    code: str,
+    fields: dict[str, Any] | None,
 ) -> Evidence:
     places = _read_spans(spans), _read_spans(near)
     return Evidence(condition, passed, message, expected, found, *places, group, code, fields or {})
-
-
-def _old_result(head: list[Any], rest: list[Any], metrics: list[list[Any]]) -> CriterionResult:
-    """A result of layout 1: the sentences that it holds are shown as they are."""
-    made: list[list[Any]] = [
-        [[*parts[:7], "", None], parts[7]]  # name ... neutral, sentence, code, fields; evidence
-        for parts in metrics
-    ]
-    return _result(head, [*rest, "", None], made)
 
 
 def _read_spans(items: list[list[Any]]) -> tuple[Span, ...]:
