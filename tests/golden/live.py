@@ -27,7 +27,20 @@ from agenteval_tui.runs.events import EVENTS, VERBS, Command, HistoryAwaited, Ru
 RUN = ("run", "live.suite.yaml", "--trust", "--concurrency", "1", "--seed", "1", "--json", "-")
 # Another at each execution: what was measured, the process, and the numbers of events, of which texts are merged.
 MEASURED = {
-    *("duration_ms", "elapsed_s", "eta_s", "first_token_ms", "owner", "pid", "rate", "retry_in_s", "seq"),
+    *(
+        "duration_ms",
+        "elapsed_s",
+        "eta_s",
+        "first_token_ms",
+        "levels",
+        "memory_mb",
+        "owner",
+        "processes",
+        "pid",
+        "rate",
+        "retry_in_s",
+        "seq",
+    ),
     *("started_ms", "total_ms", "wait_s"),
 }
 UNTIL_S = 60.0
