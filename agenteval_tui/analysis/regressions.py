@@ -29,9 +29,9 @@ PARTS = 0.005
 """The same for single cases and tests, divided by how many of them can be told from chance at all."""
 BROKEN = 0.03
 """How likely it may be that a case breaks by chance before chance can be an excuse."""
-_REPETITIONS = 3
+_REPETITIONS = 5
 """Runs of a case on each side before chance can be an excuse for it."""
-_VARYING = 10
+_VARYING = 20
 """Cases that have been seen to vary before chance can be an excuse: a few never excuse the others."""
 
 
