@@ -43,7 +43,7 @@ from agenteval_tui.views.baseline import against_view, gate_view, kept_text, mis
 from agenteval_tui.views.causes import causes_in_short
 from agenteval_tui.views.comparison import comparison_view, was_and_now
 from agenteval_tui.views.cost import judges_view, spent_view
-from agenteval_tui.views.execution import ended_view, next_view, rate_view
+from agenteval_tui.views.execution import ended_view, next_view, rate_view, startup_text
 from agenteval_tui.views.gates import gates_view
 from agenteval_tui.views.model import View, paragraphs, text
 from agenteval_tui.views.quarantine import left_out_view
@@ -136,6 +136,8 @@ def finish(out: Output, store: Store, execution: str, progress: RunProgress, *, 
     out.view(_ab(row, runs))
     if not progress.quiet:
         out.view(spent_view(costs_of(store.costs(row.id), runs)))
+        remark = row.message if row.status == "finished" else ""
+        out.view(paragraphs([startup_text(row), text((remark, "warn"))]))
         out.view(judges_view(*store.judge_usage(row.id)))
         out.view(next_view(row))
     outcome = outcome_now(store, row, runs, overall["pass_rate"])

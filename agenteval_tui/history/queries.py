@@ -27,7 +27,7 @@ from agenteval_tui.history.search import match_expression, run_conditions
 _EXECUTION = (
     "SELECT id, uid, title, kind, source, status, started_ms, finished_ms, message, runs, passed, failed, errors,"
     " skipped, cancelled, needs_review, input_tokens, output_tokens, cost, suites, agents, suite_keys, batch_id,"
-    " options, owner, project FROM executions"
+    " options, owner, project, startup_ms FROM executions"
 )
 _RUN = (
     "SELECT r.id, r.uid, e.uid, r.position, s.key, s.name, t.test_id, t.name, r.variation, r.row, r.repetition,"
@@ -361,7 +361,7 @@ def _execution(row: tuple[Any, ...]) -> ExecutionRow:
         keys,
         batch_id,
         _mapping(options),
-        row[25],
+        *row[25:],
     )
     return ExecutionRow(*values)
 

@@ -149,6 +149,8 @@ class ExecutionRow(Struct, frozen=True):
     options: Mapping[str, Any] = field(default_factory=dict)
     project: str = ""
     """The folder of its project (`suites.projects`); "": not known."""
+    startup_ms: float | None = None
+    """How long interpreters and imports took that its runs had in common, in ms: in no run's time. None: none."""
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -61,6 +61,7 @@ class EndExecution(Struct):
     execution_id: str
     status: str
     message: str = ""
+    startup_ms: float | None = None
     at_ms: int = field(default_factory=now_ms)
 
     def prepare(self) -> None:
@@ -76,8 +77,9 @@ class EndExecution(Struct):
             raise HistoryError(f"there is no execution {self.execution_id}")
         execution: int = found[0]
         connection.execute(
-            "UPDATE executions SET status = ?, finished_ms = ?, message = ? WHERE id = ?",
-            (self.status, self.at_ms, clean(self.message), execution),
+            "UPDATE executions SET status = ?1, finished_ms = ?2, message = ?3,"
+            " startup_ms = coalesce(startup_ms + ?4, ?4, startup_ms) WHERE id = ?5",
+            (self.status, self.at_ms, clean(self.message), self.startup_ms, execution),
         )
         left = "execution = ? AND status IN ('queued', 'running', 'grading')"
         if self.status == "cancelled":

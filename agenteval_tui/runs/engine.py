@@ -421,7 +421,8 @@ class Engine:
         status = state.stopping or "finished"
         message = "; ".join(filter(None, (state.message, *self._remarks())))
         try:
-            await asyncio.wrap_future(self._store.end_execution(self.plan.execution_id, status, message))
+            startup_ms = sum(start.levels_ms for start in starts()) or None
+            await asyncio.wrap_future(self._store.end_execution(self.plan.execution_id, status, message, startup_ms))
         except AgentevalError as error:
             status, message = FAILED, message or str(error)
         if status == CANCELLED:

@@ -114,12 +114,19 @@ def execution_view(row: ExecutionRow, runs: Sequence[RunRow]) -> View:
             title_text(row),
             text((f"{numbers.moment(row.started_ms)}, {row.kind}, {row.status}{agents}", "dim")),
             text((future if in_future(row.started_ms) else "", "warn")),
+            startup_text(row),
             text((row.message, "warn")),
             *(text(("note ", "warn"), note) for note in row.notes),
             *map(run_line, runs),
             *_ends(row, runs),
         ]
     )
+
+
+def startup_text(row: ExecutionRow) -> Text:
+    """How long it took to start what its runs have in common."""
+    took = numbers.duration(row.startup_ms) if row.startup_ms is not None else ""
+    return text((f"start and imports: {took}, once; not in the time of any run" if took else "", "dim"))
 
 
 def title_text(row: ExecutionRow) -> Text:

@@ -182,6 +182,10 @@ class ExecutionResults(Document, frozen=True, kw_only=True):
     ]
     started: Time
     finished: Time | None
+    startup_ms: Annotated[
+        float | None,
+        Meta(description="how long interpreters and imports took that its runs had in common: in no run's duration"),
+    ]
     summary: ExecutionSummary
     baseline: Annotated[
         AgainstBaseline | UnsetType,
@@ -216,6 +220,7 @@ def execution_document(store: Store, execution: ExecutionRow) -> ExecutionResult
         notes=tuple(execution.notes),
         started=iso(execution.started_ms),
         finished=iso(execution.finished_ms),
+        startup_ms=None if execution.startup_ms is None else round(execution.startup_ms, 1),
         summary=_summary(execution, rows),
         baseline=UNSET if against is None else against_document(against),
         quarantine=tuple(map(_not_gating, held.left_out)) or UNSET,

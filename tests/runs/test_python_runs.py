@@ -1,0 +1,51 @@
+"""Executions of Python agents: what is said once of their start, and what runs are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SUITE = """
+name: Greetings
+agent: bot
+agents:
+  bot: {kind: python, callable: "mine:f"}
+tests:
+  - id: hello
+    prompt: Say hello
+    repeat: 3
+    criteria:
+      - name: Greets
+        prototype_class: TextResponse
+        config_uxon: {metrics: [{type: TextMatch, contains: hello}, {type: Python, function: "mine:g"}]}
+"""
+MODULE = """
+{first}
+ran = []
+def f(prompt):
+    ran.append(1)
+    return "hello " * len(ran)
+def g(value):
+    ran.append(1)
+    return len(ran) == 1 and value == "hello "
+"""
+
+
+@pytest.mark.parametrize(
+    "first", ["", "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()"]
+)
+async def test_the_start_is_said_once(tmp_path: Path, execution: Callable[..., Any], first: str) -> None:
+    (tmp_path / "mine.py").write_text(MODULE.format(first=first))
+    made = execution(SUITE, trust=True)
+    ended = await made.run()
+    assert set(made.statuses().values()) == {"passed"}
+    (row,) = made.store.executions(limit=1)
+    assert row.startup_ms > 0
+    if first:
+        assert ended.message.startswith("mine:f: each run imports the modules again")
+        assert "leave threads running" in ended.message
+    else:
+        assert ended.message == ""
