@@ -42,16 +42,16 @@ _OPENING = (
 
 
 class _Shape(Struct, frozen=True):
-    """A key that what is before it tells: `words`, in lower case, one of which is in every text that holds it, and the
+    """A key that what is before it tells: `clues`, in lower case, one of which is in every text that holds it, and the
     pattern. The group `key`, where there is one, is the secret part of a match; `sure` decides about that part."""
 
-    words: tuple[str, ...]
+    clues: tuple[str, ...]
     pattern: re.Pattern[str]
     sure: Callable[[str], bool] | None = None
 
 
-def _shape(words: str, pattern: str, sure: Callable[[str], bool] | None = None) -> _Shape:
-    return _Shape(tuple(words.split(" ")), re.compile(pattern, re.IGNORECASE), sure)
+def _shape(clues: str, pattern: str, sure: Callable[[str], bool] | None = None) -> _Shape:
+    return _Shape(tuple(clues.split(" ")), re.compile(pattern, re.IGNORECASE), sure)
 
 
 def _mixed(text: str) -> bool:
@@ -183,7 +183,7 @@ def without_keys(text: str) -> str:
     if "\\" in text or "%" in text:
         text = _without_tokens(_TOKEN_AFTER_ESCAPE, text)
     for shape in _SHAPES:
-        if any(word in lower for word in shape.words):
+        if any(word in lower for word in shape.clues):
             text = _taken(shape, text)
     return text
 
