@@ -259,7 +259,7 @@ class _Tally:
                 number += 1
                 part = replace(part, transcript=with_possible_figures(part.transcript))
                 codes = [note.code for note in part.transcript.notes]
-                figures += [note.what.partition(" = ")[0] for note in part.transcript.notes if note.code == LEFT_OUT]
+                figures += [note.place for note in part.transcript.notes if note.code == LEFT_OUT]
                 figures += ["usage"] * ("usage" in codes)
                 for name in dict.fromkeys(figures):
                     note = f"{_FIGURE}: {name}" if name else _FIGURE

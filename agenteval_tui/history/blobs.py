@@ -184,7 +184,7 @@ def _rest(transcript: Transcript) -> tuple[object, ...]:
     simulated = transcript.user_usage != Usage()
     if not (transcript.log or transcript.notes or simulated):
         return ()
-    notes = [(note.code, note.what) for note in transcript.notes]
+    notes = [(note.code, note.what, note.place) if note.place else (note.code, note.what) for note in transcript.notes]
     rest = (transcript.log, notes, _usage(transcript.user_usage))
     return rest[: 3 if simulated else 2 if notes else 1]
 

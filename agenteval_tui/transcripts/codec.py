@@ -126,6 +126,7 @@ class StoredNote(Document, frozen=True, kw_only=True):
 
     code: str
     what: str
+    place: str | UnsetType = UNSET
 
 
 class StoredTranscript(Document, frozen=True, kw_only=True):
@@ -165,7 +166,7 @@ def stored_transcript(transcript: Transcript) -> StoredTranscript:
         final_output=transcript.final_output,
         error=stored_error(transcript.error),
         log=transcript.log or UNSET,
-        notes=tuple(StoredNote(code=note.code, what=note.what) for note in transcript.notes) or UNSET,
+        notes=tuple(map(stored_note, transcript.notes)) or UNSET,
         user_usage=UNSET if transcript.user_usage == Usage() else stored_usage(transcript.user_usage),
     )
 
@@ -209,6 +210,11 @@ def stored_timing(timing: Timing) -> StoredTiming:
 def stored_usage(usage: Usage) -> StoredUsage:
     """What a run used."""
     return StoredUsage(**{name: value for name, value in asdict(usage).items() if value is not None})
+
+
+def stored_note(note: Note) -> StoredNote:
+    """A note as documents hold it."""
+    return StoredNote(code=note.code, what=note.what, place=note.place or UNSET)
 
 
 def stored_error(error: RunError | None) -> StoredError | None:
@@ -538,7 +544,7 @@ def _read(data: Mapping[str, Any]) -> Transcript:
         value = holder.get(name)
         if value is None or isinstance(value, kinds):
             return value or kinds[0]()
-        notes.append(Note(LEFT_OUT, f"{place}{name} = {shown_figure(value)}"))
+        notes.append(Note(LEFT_OUT, shown_figure(value), f"{place}{name}"))
         return kinds[0]()
 
     timing = figures(data, "timing", (dict,))
@@ -556,7 +562,13 @@ def _read(data: Mapping[str, Any]) -> Transcript:
         error=_error(error) if error else None,
         log=str(data.get("log") or ""),
         user_usage=Usage(**figures(data, "user_usage", (dict,))),
-        notes=(*(Note(str(note["code"]), str(note["what"])) for note in data.get("notes") or ()), *notes),
+        notes=(
+            *(
+                Note(str(note["code"]), str(note["what"]), str(note.get("place", "")))
+                for note in data.get("notes") or ()
+            ),
+            *notes,
+        ),
     )
 
 

@@ -205,10 +205,11 @@ class RunError(Struct, frozen=True):
 
 
 class Note(Struct, frozen=True):
-    """Something that a run must say although it went on. `code` is the class of it, `what` the particular thing.
+    """Something that a run must say although it went on. `code` is the class of it, `what` the particular thing, and
+    `place` where in the transcript it was ("": not in one place).
 
     unread: an object or a part of a message that could not be read (its type). left_out: something that a transcript
-    can't hold. figure: a figure that can't be so (its place and value). unmatched_result: the result of a call that
+    can't hold. figure: a figure that can't be so (its value). unmatched_result: the result of a call that
     was not made (the tool). interrupted: a graph stopped to ask a person (what it asks). usage: tokens or a cost that
     can't be so (names and values). model_error: the last request to a model failed (how). asked_again: requests that
     were made twice (how many). no_requests: the program asked no model that the proxy could see (why that may be).
@@ -222,11 +223,13 @@ class Note(Struct, frozen=True):
 
     code: str
     what: str
+    place: str = ""
 
     @property
     def said(self) -> str:
         """The note in words."""
-        return _NOTES.get(self.code, "{what}").format(what=self.what)
+        what = f"{self.place} = {self.what}" if self.place else self.what
+        return _NOTES.get(self.code, "{what}").format(what=what)
 
 
 _NOTES = {

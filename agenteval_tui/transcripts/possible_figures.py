@@ -69,7 +69,7 @@ def with_possible_figures(transcript: Transcript) -> Transcript:
     calls = tuple([_call(call, left_out) for call in transcript.tool_calls])
     if not left_out:
         return transcript
-    notes = [Note(LEFT_OUT, f"{name} = {shown_figure(value)}") for name, value in left_out.items()]
+    notes = [Note(LEFT_OUT, shown_figure(value), name) for name, value in left_out.items()]
     return replace(
         transcript,
         usage=usage,

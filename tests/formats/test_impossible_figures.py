@@ -80,7 +80,7 @@ def test_of_our_own_form(place: str, value: Any, tmp_path: Path) -> None:
         assert (runs[0].duration_ms, runs[0].input_tokens, runs[0].cost) == (40.0, 100, 0.5)
         assert any(place in note and "left out" in note for note in report.notes), report.notes
         assert any(place in note for note in store.execution(report.execution_id).notes)
-        assert [note.code for note in store.transcript(runs[1].id).notes] == [LEFT_OUT]
+        assert [(note.code, note.place) for note in store.transcript(runs[1].id).notes] == [(LEFT_OUT, place)]
         if place != "usage.output_tokens":
             assert runs[1].output_tokens == 7  # the others of the same run are kept
         store.transcript(runs[1].id)
@@ -117,7 +117,7 @@ def test_of_a_living_program(value: Any) -> None:
     reader.read({"type": "tool_call", "name": "find", "id": "c"})
     finished, noted = reader.read({"type": "tool_result", "id": "c", "result": "x", "duration_ms": value})
     assert finished.duration_ms is None  # type: ignore[union-attr]
-    assert noted.note.code == LEFT_OUT  # type: ignore[union-attr]
+    assert (noted.note.code, noted.note.place) == (LEFT_OUT, "duration_ms")  # type: ignore[union-attr]
     (failed,) = EventReader().read({"type": "error", "message": "busy", "retry": True, "retry_after_s": value})
     assert failed.retry_after_s is None  # type: ignore[union-attr]
 

@@ -124,7 +124,7 @@ class EventReader:
         duration = duration_in(took)
         events: list[AgentEvent] = [ToolCallFinished(fits[0], truncate_for_store(text), bool(error), duration)]
         if took is not None and duration is None:
-            events.append(Noted(Note(LEFT_OUT, f"duration_ms = {shown_figure(took)}")))
+            events.append(Noted(Note(LEFT_OUT, shown_figure(took), "duration_ms")))
         return events
 
     def _usage(self, event: Mapping[str, Any]) -> list[AgentEvent]:

@@ -12,7 +12,7 @@ from agenteval_tui.formats.documents.blame import SuspectDocument, suspect_docum
 from agenteval_tui.formats.labels import LabelDocument, label_document
 from agenteval_tui.grading.codec import CriterionDocument, result_document
 from agenteval_tui.grading.explain import FactDocument, fact_document, headline
-from agenteval_tui.transcripts.codec import StoredError, StoredNote, stored_error
+from agenteval_tui.transcripts.codec import StoredError, StoredNote, stored_error, stored_note
 from agenteval_tui.views.divergence import parting_text
 
 
@@ -87,13 +87,7 @@ def explanation_document(one: Explanation) -> Why:
             finish_reason=one.ending.finish_reason,
             message=one.ending.said,
         ),
-        notes=tuple(
-            StoredNote(
-                code=note.code,
-                what=note.what,
-            )
-            for note in one.notes
-        ),
+        notes=tuple(map(stored_note, one.notes)),
         divergence=parting_text(one.divergence),
         decisive=None if one.blame is None or one.blame.decisive is None else suspect_document(one.blame.decisive),
         labels=tuple(label_document(label) for label in one.labels),
