@@ -1,4 +1,4 @@
-"""Writes agenteval_tui/core/unicode_classes.py: which characters are hidden, and which are marks, by Unicode property.
+"""Writes agenteval_tui/core/unicode_classes.py: which characters are hidden, marks, or joined, by Unicode property.
 
 python docs/make_unicode.py
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import regex
 
-TARGET = Path(__file__).resolve().parents[1] / "agenteval_tui" / "text" / "unicode_classes.py"
+TARGET = Path(__file__).resolve().parents[1] / "agenteval_tui" / "core" / "unicode_classes.py"
 # A terminal acts on it, shows nothing for it, or does not know it. Line feed and tab stay; so do no-break and
 # ideographic spaces, which are seen, and the private use area of the first plane, which fonts fill with symbols.
 HIDDEN = (
@@ -18,6 +18,11 @@ HIDDEN = (
     r"\u1680\u2000-\u200a\u202f\u205f\U000f0000-\U0010ffff]"
 )
 MARK = r"\p{M}"
+# What the rules for joiners ask about (RFC 5892, A.1 and A.2; Unicode's annex 29, GB11).
+VIRAMA = r"\p{ccc=9}"
+JOINS_NEXT = r"[\p{jt=L}\p{jt=D}]"
+JOINS_LAST = r"[\p{jt=R}\p{jt=D}]"
+PICTOGRAPH = r"(?!\p{Cn})\p{Extended_Pictographic}"
 
 
 ASTRAL = 0x10000
@@ -54,6 +59,10 @@ def page() -> str:
         "HIDDEN_BEYOND": ranges(HIDDEN, BEYOND, top),
         "MARKS": ranges(MARK, 0, ASTRAL),
         "MARKS_ASTRAL": ranges(MARK, ASTRAL, BEYOND),
+        "VIRAMA": ranges(VIRAMA, 0, top),
+        "JOINS_NEXT": ranges(JOINS_NEXT, 0, top),
+        "JOINS_LAST": ranges(JOINS_LAST, 0, top),
+        "PICTOGRAPH": ranges(PICTOGRAPH, 0, top),
     }
     assert all(code < BEYOND or code >= 0xE0000 for code in range(top) if regex.match(MARK, chr(code)))
     for name, text in classes.items():

@@ -15,7 +15,17 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from pathlib import Path
 
-from agenteval_tui.core.unicode_classes import HIDDEN, HIDDEN_ASTRAL, HIDDEN_BEYOND, MARKS, MARKS_ASTRAL
+from agenteval_tui.core.unicode_classes import (
+    HIDDEN,
+    HIDDEN_ASTRAL,
+    HIDDEN_BEYOND,
+    JOINS_LAST,
+    JOINS_NEXT,
+    MARKS,
+    MARKS_ASTRAL,
+    PICTOGRAPH,
+    VIRAMA,
+)
 
 _INVISIBLE = "·"  # stands for a zero-width or formatting character
 _BIDI = "↔"  # stands for a character that turns the direction of text
@@ -23,6 +33,9 @@ _BROKEN = "\ufffd"  # stands for what is not a character at all
 
 _BIDI_CONTROLS = {0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 _DROPPED = {0xFE0E, 0xFE0F}  # variation selectors: terminals disagree about their width
+ZERO_WIDTH_NON_JOINER, ZERO_WIDTH_JOINER = "\u200c", "\u200d"
+_MOST_PICTOGRAPHS = 4  # joined to one: as many as the longest sequences of Unicode's emoji have
+_CONTEXT = 16  # characters that decide about a joiner: such a sequence with its tones, or a letter with its marks
 _MAX_MARKS = 4  # kept on one character: some scripts write a vowel sign, a tone and a point on one letter
 _MAX_STACKED = 2  # and of those that pile up above or below it
 
@@ -43,6 +56,48 @@ def _hidden() -> re.Pattern[str]:
 @cache
 def _marks() -> re.Pattern[str]:
     return re.compile(f"[{MARKS}{MARKS_ASTRAL}]")
+
+
+@cache
+def _joining() -> dict[str, re.Pattern[str]]:
+    """What each joiner may follow. The group is a virama, after which nothing else is asked."""
+    pictograph = f"[{PICTOGRAPH}][\U0001f3fb-\U0001f3ff]?"
+    chain = f"(?:{pictograph}{ZERO_WIDTH_JOINER}){{,{_MOST_PICTOGRAPHS}}}{pictograph}"
+    return {
+        ZERO_WIDTH_NON_JOINER: re.compile(f"([{VIRAMA}])$|[{JOINS_NEXT}][{MARKS}{MARKS_ASTRAL}]*$"),
+        ZERO_WIDTH_JOINER: re.compile(f"([{VIRAMA}])$|{chain}$"),
+    }
+
+
+@cache
+def _joined() -> dict[str, re.Pattern[str]]:
+    """What comes next, behind marks, and behind what isn't shown."""
+    dropped = "".join(map(chr, sorted(_DROPPED)))
+    marks = f"(?![{HIDDEN}{HIDDEN_ASTRAL}])[{MARKS}{MARKS_ASTRAL}]"
+    return {
+        ZERO_WIDTH_NON_JOINER: re.compile(f"(?:[{dropped}]|{marks})*[{JOINS_LAST}]"),
+        ZERO_WIDTH_JOINER: re.compile(f"[{dropped}]*[{PICTOGRAPH}]"),
+    }
+
+
+def is_joiner(text: str, place: int, before: str) -> bool:
+    """Whether the character at `place` is a joiner that changes how its neighbours look. `before`: what is shown before
+    it, of which the last characters are enough.
+
+    By RFC 5892 (A.1 and A.2) those are both joiners after a virama (Hindi), and the zero-width non-joiner between two
+    letters that would be joined (Persian); by Unicode's annex 29 (GB11) also the zero-width joiner between two
+    pictographs (a family). Elsewhere a joiner is a way to hide something.
+    """
+    char = text[place]
+    if char not in (ZERO_WIDTH_NON_JOINER, ZERO_WIDTH_JOINER):
+        return False
+    follows = _joining()[char].search(before[-_CONTEXT:])
+    if follows is None or follows[1]:
+        return follows is not None
+    # A chain without an end would take no more room than its first pictograph.
+    return follows.group().count(ZERO_WIDTH_JOINER) < _MOST_PICTOGRAPHS - 1 and (
+        _joined()[char].match(text, place + 1) is not None
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -116,28 +171,31 @@ def displayable_map(text: str) -> tuple[str, list[int] | None]:
 def _pieces(text: str) -> Iterator[tuple[str, str]]:
     """The text in pieces, each with what is shown for it: runs that stay as they are, and single characters."""
     marks = stacked = 0
-    before = ""
+    before = ""  # the end of what is shown
     last = 0
     for match in _suspect().finditer(text):
         place, char = match.start(), match.group()
         if place > last:
             yield text[last:place], text[last:place]
-            before, marks, stacked = text[place - 1], 0, 0
+            before, marks, stacked = before + text[max(last, place - _CONTEXT) : place], 0, 0
         last = place + 1
         if char == "\r" and text[last : last + 1] == "\n":
-            yield char, ""
+            shown = ""
+        elif is_joiner(text, place, before):
+            shown = char  # marks behind it are on the letter before it
         elif not is_mark(char):
             shown = stand_in(char)
             if shown:  # what is left out parts no marks
-                before, marks, stacked = shown, 0, 0
-            yield char, shown
+                marks = stacked = 0
         else:
             marks += 1
             stacked += unicodedata.combining(char) != 0 or unicodedata.category(char) == "Me"
             keep = marks <= _MAX_MARKS and stacked <= _MAX_STACKED
             # Alone, or at the start of a line, it would change its neighbour on the screen.
-            alone = marks == 1 and (not before or before.isspace())
-            yield char, "" if not keep else f"{_INVISIBLE}{char}" if alone else char
+            alone = marks == 1 and (not before or before[-1].isspace())
+            shown = "" if not keep else f"{_INVISIBLE}{char}" if alone else char
+        yield char, shown
+        before = (before + shown)[-_CONTEXT:]
     if last < len(text):
         yield text[last:], text[last:]
 
@@ -148,7 +206,7 @@ def one_line(text: str, width: int | None = None) -> str:
         text = text[: 4 * width + 64] + "…"
     line = " ".join(displayable(text).split())
     if width is not None and len(line) > width:
-        line = line[: max(width - 1, 0)] + "…"
+        line = line[: max(width - 1, 0)].rstrip(ZERO_WIDTH_NON_JOINER + ZERO_WIDTH_JOINER) + "…"
     return line
 
 

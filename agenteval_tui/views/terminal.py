@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
-from agenteval_tui.core.display import displayable, one_line
+from agenteval_tui.core.display import ZERO_WIDTH_JOINER, ZERO_WIDTH_NON_JOINER, displayable, one_line
 from agenteval_tui.views.model import (
     Column,
     Difference,
@@ -127,20 +128,30 @@ def cut(words: Text, width: int) -> Text:
     kept: list[tuple[str, str]] = []
     left = width - 1
     for part, token in words:
-        for end, char in enumerate(part):
-            left -= _cell(char)
+        for end, size in enumerate(_sizes(part)):
+            left -= size
             if left < 0:
-                return (*kept, (part[:end] + "…", token))
+                return (*kept, (part[:end].rstrip(ZERO_WIDTH_NON_JOINER + ZERO_WIDTH_JOINER) + "…", token))
         kept.append((part, token))
     return tuple(kept)
 
 
 def cells(words: str) -> int:
     """How many cells of a terminal a text takes."""
-    return len(words) if words.isascii() else sum(map(_cell, words))
+    return len(words) if words.isascii() else sum(_sizes(words))
 
 
-def _cell(char: str) -> int:
-    if unicodedata.category(char) in ("Mn", "Me"):
+def _sizes(words: str) -> Iterator[int]:
+    """The cells of each character. Pictographs that are joined to another are drawn as one with it."""
+    before = ""
+    for char in words:
+        size = _size(char)
+        yield 0 if size == 2 and before == ZERO_WIDTH_JOINER else size
+        before = char
+
+
+@lru_cache(maxsize=4096)
+def _size(char: str) -> int:
+    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1

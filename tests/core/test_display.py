@@ -8,19 +8,23 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from agenteval_tui.core.display import displayable, displayable_map, end_of_path, one_line, stand_in
+from agenteval_tui.tui.terminal.output_filters import sanitize
 
 ANY_TEXT = st.text(alphabet=st.characters(), max_size=200)
 # What hurts is rare in random text, so half of it is made of it.
 HOSTILE = st.text(
-    alphabet=st.sampled_from("\x1b\x07\x9b\x9d\x00\x7f\r\n\t\u202e\u2066\u200b\u200d\ufeff\ufe0f\u0301\ud800aé日🙂")
+    alphabet=st.sampled_from(
+        "\u200cب\u034fक\u094d👩\U0001f3fd\x1b\x07\x9b\x9d\x00\x7f\r\n\t\u202e\u2066\u200b\u200d\ufeff\ufe0f\u0301\ud800aé日🙂"
+    )
 )
 
 
 def harmless(char: str) -> bool:
-    """A character that a terminal only draws (or newline and tab). Unassigned ones may be next year's letters."""
-    return char in "\n\t" or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
+    """A character that a terminal only draws, or newline, tab or a joiner. Unassigned ones may become letters."""
+    return char in "\n\t\u200c\u200d" or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 @given(ANY_TEXT | HOSTILE)
@@ -128,11 +132,59 @@ def test_scripts_stay_readable(text: str) -> None:
     assert displayable(text) == text
 
 
-def test_joiners_and_selectors_are_seen() -> None:
-    """A zero-width character never reaches the terminal: not in an emoji, and not in a word."""
-    assert displayable("👩\u200d💻") == "👩·💻"
-    assert displayable("می\u200cخواهم") == "می·خواهم"
-    assert displayable("a\ufe0f\u0301") == "a\u0301"
+@pytest.mark.parametrize(
+    "text",
+    [
+        "می\u200cخواهم", "نمی\u200cشود", "بَ\u200cبَ", "क\u094d\u200dष", "क\u094d\u200cष", "ක\u0dca\u200dය",
+        "ന\u0d4d\u200d", "👩\u200d💻", "👨\u200d👩\u200d👧\u200d👦", "👩🏽\u200d🤝\u200d👨🏿", "❤\u200d🔥",
+        "🏴\u200d☠", "two 🧑\u200d🦰, three",
+    ],
+)  # fmt: skip
+def test_joiners_stay_where_writing_needs_them(text: str) -> None:
+    assert displayable(text) == text
+    assert displayable_map(text) == (text, None)
+    assert one_line(f"  {text}  ") == text
+    assert "·" not in sanitize(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("pay\u200dpal", "pay·pal"), ("pay\u200cpal", "pay·pal"), ("\u200d👩", "·👩"),
+        ("👩\u200d", "👩·"), ("👩\u200dx", "👩·x"),
+        ("👩\u200c💻", "👩·💻"), ("ب\u200dب", "ب·ب"), ("ب\u200c", "ب·"), ("ا\u200cب", "ا·ب"), ("ب\u200c x", "ب· x"),
+        ("ب\u200c\u200cب", "ب··ب"), ("क\u200dष", "क·ष"), ("क\u094d\u200d\u200dष", "क\u094d\u200d·ष"),
+        ("❤\ufe0f\u200d🔥", "❤\u200d🔥"), ("\u200d", "·"), ("日\u200d本", "日·本"), ("a\ufe0f\u0301", "a\u0301"),
+        ("👩\u200d💻\u202e", "👩\u200d💻↔"), ("ب\u200c\u034fب", "ب··ب"),
+    ],
+)  # fmt: skip
+def test_elsewhere_joiners_are_seen(text: str, shown: str) -> None:
+    """RFC 5892, A.1 and A.2; Unicode's annex 29, GB11."""
+    assert displayable(text) == shown
+
+
+def test_a_chain_of_pictographs_has_an_end() -> None:
+    """A width counts a chain as its first pictograph, however long it is."""
+    shown = displayable("👩\u200d" * 2000)
+    assert max(map(len, shown.split("·"))) == 7
+
+
+@given(
+    st.text(alphabet=st.sampled_from("क\u094d\u200d\u200cषबِب👩💻🏽\u034f\ufe0f ax·"), max_size=40), st.integers(1, 20)
+)
+def test_what_is_cut_ends_in_no_joiner(text: str, width: int) -> None:
+    line = one_line(text, width)
+    assert len(line) <= width
+    assert not line.endswith(("\u200d…", "\u200c…"))
+
+
+@given(
+    st.text(alphabet=st.sampled_from("कष\u094d\u200d\u200cبآ👩💻🏽\u034f\ufe0f\u0301\x1b\x85\u2028 a日"), max_size=30)
+)
+def test_the_last_filter_keeps_the_cells(text: str) -> None:
+    line = sanitize(text)
+    assert cell_len(line) == cell_len(text)
+    assert displayable(line) == line
 
 
 def test_ordinary_text_is_returned_as_it_is() -> None:

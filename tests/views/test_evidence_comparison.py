@@ -13,7 +13,7 @@ from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.views.comparison_text import comparison_text
 from agenteval_tui.views.evidence_comparison import Comparison, comparison_title, comparisons, leaves, parting_note
-from agenteval_tui.views.terminal import cells
+from agenteval_tui.views.terminal import cells, cut
 
 
 def missed(metric: dict[str, Any], text: str = "", *calls: ToolCall) -> list[Evidence]:
@@ -314,3 +314,8 @@ def test_a_comparison_is_text_with_its_caret_below_the_character_that_differs() 
 
 def comparison_text_of(metric: dict[str, Any], text: str) -> list[tuple[str, ...]]:
     return [comparison_text(comparisons(one)) for one in missed(metric, text)]
+
+
+def test_joiners_take_no_cell() -> None:
+    assert [cells(text) for text in ("می\u200cخواهم", "👨\u200d👩\u200d👧 x", "क\u094d\u200dष")] == [7, 4, 2]
+    assert cut((("👨\u200d👩\u200d👧 x", ""),), 3) == (("👨\u200d👩\u200d👧…", ""),)

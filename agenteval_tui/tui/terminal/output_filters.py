@@ -10,14 +10,14 @@ from functools import lru_cache
 from typing import Literal, cast
 from unicodedata import normalize
 
-from rich.cells import cell_len
+from rich.cells import cell_len, split_graphemes
 from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
 from textual.filter import LineFilter
 from textual.notifications import Notification
 
-from agenteval_tui.core.display import displayable, is_mark, stand_in
+from agenteval_tui.core.display import ZERO_WIDTH_JOINER, displayable, is_joiner, is_mark, stand_in
 
 LONGEST_NOTE = 600  # characters of a notification
 MOST_ROWS = 8  # and its lines
@@ -58,15 +58,24 @@ def sanitize(text: str) -> str:
     """`text` (a piece of one line) without anything that a terminal acts on, in as many cells as it had."""
     # Marks that are too many on one letter are dropped by `displayable`; they take no cell. Those on no letter it would
     # put on a dot, which takes one.
-    kept: list[str] = []
-    for char in text:
+    kept = ""
+    follows = False  # a joiner: what follows one was measured with it, and takes no cell
+    for place, char in enumerate(text):
+        joined, follows = follows, char == ZERO_WIDTH_JOINER and not follows
+        if joined:
+            if kept[-1:] == ZERO_WIDTH_JOINER:
+                kept = kept + char if displayable(kept + char) == kept + char else kept[:-1]
+            continue
+        if is_joiner(text, place, kept):
+            kept += char
+            continue
         shown = "" if char in "\n\t" else stand_in(char)
         if shown == char:
-            if not is_mark(char) or (kept and not kept[-1][-1].isspace()):
-                kept.append(char)
+            if not is_mark(char) or (kept and not kept[-1].isspace()):
+                kept += char
         elif (width := cell_len(char)) > 0:
-            kept.append((shown or "·").ljust(width)[:width])
-    return displayable("".join(kept))
+            kept += (shown or "·").ljust(width)[:width]
+    return displayable(kept)
 
 
 def as_ascii(text: str) -> str:
@@ -74,12 +83,14 @@ def as_ascii(text: str) -> str:
     without their marks, `?` for the rest."""
     if text.isascii():
         return text
-    return "".join(char if char.isascii() else _ascii_of(char) for char in text)
+    spans, _ = split_graphemes(text)
+    return "".join([_ascii_of(text[start], width) for start, _, width in spans])
 
 
 @lru_cache(maxsize=2048)
-def _ascii_of(char: str) -> str:
-    width = max(cell_len(char), 0)
+def _ascii_of(char: str, width: int) -> str:
+    if char.isascii():
+        return char.ljust(width)[:width]
     alike = _ALIKE.get(char)
     if alike is None:
         base = normalize("NFKD", char)[:1]
