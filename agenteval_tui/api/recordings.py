@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +9,6 @@ from msgspec.structs import replace as replaced
 
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.recording.cassette import Cassette, read
-from agenteval_tui.agents.recording.providers import upstreams
 from agenteval_tui.api.runs import Execution, File, Run, execution_of
 from agenteval_tui.api.suites import Source, Suite, suites_of
 from agenteval_tui.core import directories
@@ -21,7 +19,6 @@ from agenteval_tui.runs import recorded_program as programs
 from agenteval_tui.runs.event_loop import run_in_thread
 from agenteval_tui.runs.trust_check import check_trust
 from agenteval_tui.suites.agents_file import load_agents
-from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.suites.projects import projects_open
 
 
@@ -47,7 +44,8 @@ def record(
     `replay` it answers them, and no server is asked, but with `live_after_miss` from the first request on that is not
     in it. `max_cost`: US dollars, judges included. `calibrate`: the program runs a second time on the recorded answers,
     to find what varies. `mcp_config`: the file in which a word of `program` names its MCP servers; they are recorded,
-    too. `trust`: functions of the suite's folder may grade.
+    too. `trust`: functions of the suite's folder may grade, and the program gets the
+    variables of the folder's `.env`.
 
     Raises `AgentevalError`: the program can't be started, there is no such test, a cassette can't be read.
     """
@@ -59,8 +57,8 @@ def record(
     if before is not None:
         started = replaced(started, cassette=before, on_miss="live" if live_after_miss else "error")
     return recorded(
-        started, programs.permission_of(started), suites_of(suites) if test else (), test=test, cassette=path,
-        before=before, calibrate=calibrate, judge=judge, trust=trust, place=directories.history_file(db),
+        started, programs.permission_of(started, trusted=trust), suites_of(suites) if test else (), test=test,
+        cassette=path, before=before, calibrate=calibrate, judge=judge, trust=trust, place=directories.history_file(db),
     )  # fmt: skip
 
 
@@ -128,7 +126,7 @@ def replay(
     """
     started = _program(program, max_cost, mcp_config)
     place = run.db if isinstance(run, Run) else directories.history_file(db)
-    return replayed(run, started, programs.permission_of(started), trust=trust, place=place)
+    return replayed(run, started, programs.permission_of(started, trusted=trust), trust=trust, place=place)
 
 
 def replayed(
@@ -155,6 +153,5 @@ def replayed(
 def _program(words: Sequence[str], max_cost: float | None, mcp_config: File | None) -> programs.Program:
     if isinstance(words, str) or not words:
         raise AgentevalError("a program is a list of words", mend='write ["python", "agent.py"]')
-    env = environment_for(Path.cwd(), os.environ)
     servers = None if mcp_config is None else Path(mcp_config)
-    return programs.Program(tuple(words), Path.cwd(), env, upstreams(env), max_cost=max_cost, mcp_config=servers)
+    return replaced(programs.program_in(Path.cwd(), words), max_cost=max_cost, mcp_config=servers)

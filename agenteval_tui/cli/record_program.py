@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -13,7 +12,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agenteval_tui.agents.permission import NotTrustedError
+from agenteval_tui.agents.permission import NotTrustedError, Permission
 from agenteval_tui.agents.process.child_process import find_program
 from agenteval_tui.agents.recording.capture import NOTHING_SEEN
 from agenteval_tui.agents.recording.cassette import Cassette, read
@@ -21,13 +20,12 @@ from agenteval_tui.agents.recording.journal import Journal, Journals, journals_o
 from agenteval_tui.agents.recording.matching import Volatile
 from agenteval_tui.agents.recording.mcp_config import servers_over_http
 from agenteval_tui.agents.recording.playback import PaidAnswers
-from agenteval_tui.agents.recording.providers import upstreams
 from agenteval_tui.analysis.drafted_test import GoodRuns, make_test
 from agenteval_tui.cli.exit_codes import INTERRUPTED, exit_code
 from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.run_suites import load_for_run
-from agenteval_tui.cli.trust_prompt import plan_with_permission, trust_answer
+from agenteval_tui.cli.trust_prompt import ask_permission, plan_with_permission, trust_answer
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -54,6 +52,7 @@ from agenteval_tui.runs.recorded_program import (
     origin_of,
     permission_of,
     plan_for,
+    program_in,
     record,
     replay_plan,
     requests_in,
@@ -65,7 +64,6 @@ from agenteval_tui.runs.recorded_program import (
     with_input,
 )
 from agenteval_tui.suites.agents_file import load_agents
-from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import AgentConfig
 from agenteval_tui.views.cost import judges_view
@@ -107,7 +105,7 @@ def _record_program(invocation: Invocation, given: Mapping[str, Any], started: H
     program = _program(given, cassette, live=given["live_after_miss"] or not given["replay"])
     _name_servers_over_http(invocation, program)
     find_program(program.argv[0], program.cwd, program.env)  # before anything says that it runs
-    permission = permission_of(program)
+    permission = _permission(invocation, given, program)
     with invocation.store() as store, ExitStack() as stack:
         plan = None
         if given["test"] is not None:
@@ -215,6 +213,7 @@ def _replay_program(invocation: Invocation, given: Mapping[str, Any], started: H
         program = program if around is None else around.around(program)
         _name_servers_over_http(invocation, program)
         find_program(program.argv[0], program.cwd, program.env)
+        permission = _permission(invocation, given, program)
         try:
             plan = replay_plan(store, row, program, user_agents=agents, trust=given["trust"], around=around)
         except NotTrustedError as refused:
@@ -223,7 +222,7 @@ def _replay_program(invocation: Invocation, given: Mapping[str, Any], started: H
             plan = replay_plan(store, row, program, user_agents=agents, trust=True, around=around)
 
         async def recorded(live: LiveRecording) -> tuple[Recording, ForkOrigin]:
-            recording = await record(program, permission_of(program), live=live)
+            recording = await record(program, permission, live=live)
             origin = origin_of(row, recording)
             if plan is None:
                 store_ungraded(store, program, recording, origin=origin, of=row, ids=(live.execution, live.run))
@@ -273,18 +272,14 @@ def _check(given: Mapping[str, Any]) -> None:
 
 def _program(given: Mapping[str, Any], cassette: Cassette | None, *, live: bool) -> Program:
     """The program to start. `live`: from the first request that is not in the cassette, servers answer."""
-    env = environment_for(Path.cwd(), os.environ)
     servers = {}
     for one in given["upstream"]:
         name, equals, address = one.partition("=")
         if not equals or not address:
             raise click.UsageError(f"--upstream {one}: write NAME=URL")
         servers[name] = address
-    return Program(
-        argv=tuple(given["program"]),
-        cwd=Path.cwd(),
-        env=env,
-        upstreams=upstreams(env, servers),
+    return replace(
+        program_in(Path.cwd(), given["program"], given_upstreams=servers),
         port=given["port"],
         cassette=cassette,
         on_miss="live" if live else "error",
@@ -293,8 +288,16 @@ def _program(given: Mapping[str, Any], cassette: Cassette | None, *, live: bool)
         max_cost=given["max_cost"],
         stdout=_STDERR if given["as_json"] else None,
         mcp_config=given["mcp_config"],
-        given_upstreams=servers,
     )
+
+
+def _permission(invocation: Invocation, given: Mapping[str, Any], program: Program) -> Permission:
+    """The permission to start it, for which the user may be asked at the terminal. Raises `NotTrustedError`."""
+    if program.brought.refused:
+        names = one_line(listed(program.brought.refused), 200)
+        file = one_line(listed([str(one) for one in program.brought.files]), 200)
+        invocation.note(f"not taken from {file}, because programs load code through it: {names}")
+    return ask_permission(invocation, lambda trusted: permission_of(program, trusted=trusted or given["trust"]))
 
 
 def _name_servers_over_http(invocation: Invocation, program: Program) -> None:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.agents.base import AgentRequest
-from agenteval_tui.agents.permission import Permission
+from agenteval_tui.agents.permission import Permission, Use
 from agenteval_tui.agents.prices import Prices
 from agenteval_tui.agents.process.command import input_of
 from agenteval_tui.agents.process.launchers import launched
@@ -56,8 +56,9 @@ from agenteval_tui.runs.plan.planner import make_untrusted_plan
 from agenteval_tui.runs.resume import stored_plan
 from agenteval_tui.runs.spending_limit import SpendingLimit
 from agenteval_tui.runs.store_records import begin
-from agenteval_tui.runs.trust_check import check_agents, check_trust
+from agenteval_tui.runs.trust_check import check_agents, check_trust, check_use
 from agenteval_tui.runs.unfinished_recording import UnfinishedRecording
+from agenteval_tui.suites.env_files import EnvFiles, env_files
 from agenteval_tui.suites.environment import environment_for, expand
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import AgentConfig
@@ -97,6 +98,8 @@ class Program(Struct, frozen=True):
     mcp_config: Path | None = None
     given_upstreams: Mapping[str, str] = {}
     """The `upstreams` that the user named."""
+    brought: EnvFiles = EnvFiles()
+    """What the files of its folder add to `env`. `permission_of` asks about it."""
 
     @property
     def name(self) -> str:
@@ -181,8 +184,28 @@ def _name(written: Sequence[str]) -> str:
     return on_one_line(" ".join(words).replace("$${", "${"), _NAME)
 
 
-def permission_of(program: Program) -> Permission:
-    """The permission of a program that the user named on the command line."""
+def program_in(folder: Path, argv: Sequence[str], *, given_upstreams: Mapping[str, str] | None = None) -> Program:
+    """A program that the user named, in a folder, with this process' environment and the folder's `.env`. It needs
+    the permission of `permission_of`. Raises `AgentevalError` when the `.env` can't be read."""
+    return _in_environment(Program(tuple(argv), folder, {}, {}, given_upstreams=given_upstreams or {}), folder)
+
+
+def _in_environment(program: Program, folder: Path) -> Program:
+    brought = env_files(folder)
+    env = {**brought.variables, **os.environ}
+    return replace(program, cwd=folder, env=env, upstreams=upstreams(env, program.given_upstreams), brought=brought)
+
+
+def permission_of(program: Program, *, trusted: bool = False) -> Permission:
+    """The permission of a program that the user named on the command line. The program is the user's word, but the
+    variables of a `.env` are the folder's: they can lead the user's keys elsewhere. `trusted`: the user allowed them
+    for this time. Raises `NotTrustedError` where they are not trusted.
+    """
+    names = [name for name in program.brought.variables if name not in os.environ]
+    if names:
+        files = program.brought.files
+        what = f"gives the program {listed(names)} from {listed([str(file) for file in files])}"
+        check_use(Use(program.cwd, (what,), files), trusted=trusted)
     return check_agents([Configured(program.name, agent_config(program), program.cwd / "-", 1)])
 
 
@@ -576,10 +599,12 @@ class Surroundings(Struct, frozen=True):
 
     def around(self, program: Program) -> Program:
         """The program, started there."""
-        base = self.folder if self.agent is None else self.agent.base_dir
-        config = None if self.agent is None else self.agent.config
-        env = {**environment_for(base, os.environ, config), **self.variables}
-        return replace(program, cwd=self.folder, env=env, upstreams={**upstreams(env), **program.given_upstreams})
+        if self.agent is None:
+            return _in_environment(program, self.folder)
+        env = {**environment_for(self.agent.base_dir, os.environ, self.agent.config), **self.variables}
+        servers = upstreams(env, program.given_upstreams)
+        # `replay_plan` asks about an agent of a suite, and the `.env` that is for it.
+        return replace(program, cwd=self.folder, env=env, upstreams=servers, brought=EnvFiles())
 
 
 def surroundings_of(store: Store, row: RunRow, user_agents: Mapping[str, AgentConfig]) -> Surroundings | None:

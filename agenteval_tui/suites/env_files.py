@@ -26,8 +26,7 @@ PROJECT_FILES = (
 """A folder with one of these is a project's, also without git."""
 
 _LOADS_CODE = re.compile(
-    r"LD_(?!\w*_(?:KEY|TOKEN|ID)$)\w*"  # those of LaunchDarkly are no loader's
-    r"|(?:DYLD|_RLD|LDR|NPM_CONFIG|LUA|JULIA|GIT|BASH|DOTNET|COR|CORECLR|GCONV|NIX_LD|NODE_REPL)_\w*"
+    r"(?:LD|DYLD|_RLD|LDR|NPM_CONFIG|LUA|JULIA|GIT|BASH|DOTNET|COR|CORECLR|GCONV|NIX_LD|NODE_REPL)_\w*"
     r"|NODE_(?:OPTIONS|PATH)|(?:JAVA_TOOL|JDK_JAVA)_OPTIONS|R_(?:PROFILE|ENVIRON|LIBS)\w*"
     r"|PYTHON(?!_|(?:UNBUFFERED|UTF8|IOENCODING|HASHSEED|DONTWRITEBYTECODE|ASYNCIODEBUG|DEVMODE|FAULTHANDLER)$)\w*"
     r"|RUBY(?:OPT|LIB)|PERL5\w*|PERLLIB|BASHOPTS|SHELLOPTS|ENV|ZDOTDIR|PROMPT_COMMAND|PS4|IFS|PATH|CDPATH"
@@ -37,12 +36,14 @@ _LOADS_CODE = re.compile(
     r"|ERL_(?:AFLAGS|FLAGS|ZFLAGS|LIBS)|VIRTUAL_ENV|CONDA_\w+|UV_\w+|PIP_\w+|HOME|SHELL|__PYVENV_LAUNCHER__",
     re.IGNORECASE,
 )
+_CREDENTIAL = re.compile(r"(?!R_)\w+_(?:KEY|TOKENS?|SECRET|PASSWORD|PASSWD|ID|USER|USERNAME|EMAIL)", re.IGNORECASE)
+"""GIT_TOKEN, CARGO_REGISTRY_TOKEN, LD_SDK_KEY of LaunchDarkly: values that somebody signs in with load nothing."""
 
 
 def loads_code(variable: str) -> bool:
     """Whether a variable makes a loader, an interpreter or git run code or find other programs: LD_PRELOAD, PYTHONPATH,
     NODE_OPTIONS, PATH. Such a variable is never taken from a file of a project."""
-    return _LOADS_CODE.fullmatch(variable) is not None
+    return _LOADS_CODE.fullmatch(variable) is not None and _CREDENTIAL.fullmatch(variable) is None
 
 
 class EnvFiles(Struct, frozen=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from msgspec import Struct
@@ -14,11 +13,12 @@ from agenteval_tui.core import directories
 from agenteval_tui.runs.client import start_verb
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.runs.recorded_program import (
-    Program,
     ReplayPrice,
     input_told,
+    permission_of,
     plan_for,
     prices,
+    program_in,
     program_text,
     replay_plan,
     replay_price,
@@ -28,7 +28,6 @@ from agenteval_tui.runs.recorded_program import (
 from agenteval_tui.runs.recording_request import ListeningRequest, RecordingRequest, ReplayRequest
 from agenteval_tui.runs.trust_check import check_trust
 from agenteval_tui.suites.agents_file import load_agents
-from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.suites.load import load_suites
 from agenteval_tui.tui.workspace import SuitesAndHistory
 
@@ -36,18 +35,18 @@ from agenteval_tui.tui.workspace import SuitesAndHistory
 def start_recording(opened: SuitesAndHistory, asked: RecordingRequest, *, trust: bool) -> Live:
     """Record a program in a process of its own; returns when it runs.
 
-    Raises `NotTrustedError` before, where the test that grades it would run code of a folder that is not trusted;
-    `AgentevalError`: there is no such program, test or file.
+    Raises `NotTrustedError` before, where the program would get variables of a `.env`, or the test that grades it would
+    run code, of a folder that is not trusted; `AgentevalError`: there is no such program, test or file.
     """
     folder = Path.cwd()
-    env = environment_for(folder, os.environ)
-    find_program(asked.argv[0], folder, env)
+    program = program_in(folder, asked.argv)
+    find_program(asked.argv[0], folder, program.env)
+    permission_of(program, trusted=trust)  # the process would refuse as well; here it can be asked about
     suite, test = None, ""
     if asked.test:
-        program = Program(asked.argv, folder, env, {})
         agents = load_agents(directories.config_dir())
         plan = plan_for(load_suites(opened.paths_looked_in), asked.test, program, user_agents=agents, trust=trust)
-        check_trust(plan)  # the process would refuse as well; here it can be asked about
+        check_trust(plan)
         suite, test = Path(plan.runs[0].suite_key), plan.runs[0].ref.test
     return start_verb(asked.command(suite, test, trust=trust), opened.db)
 
@@ -88,11 +87,12 @@ def start_replay(opened: SuitesAndHistory, asked: ReplayRequest, *, trust: bool)
     """
     folder, row = Path.cwd(), opened.store.run(asked.run)
     agents = load_agents(directories.config_dir())
-    program = Program(asked.argv, folder, environment_for(folder, os.environ), {})
+    program = program_in(folder, asked.argv)
     around = surroundings_of(opened.store, row, agents) if asked.as_agent else None
     program = program if around is None else around.around(program)
     find_program(asked.argv[0], program.cwd, program.env)
     # The process would refuse as well; here it can be asked about.
+    permission_of(program, trusted=trust)
     replay_plan(opened.store, row, program, user_agents=agents, trust=trust, around=around)
     return start_verb(asked.command(trust=trust), opened.db)
 

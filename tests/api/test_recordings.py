@@ -91,3 +91,22 @@ def test_what_was_paid_for_is_stored_where_nothing_more_can_be_made_of_it(
     with Store.open_to_look(db) as store:
         assert len(store.executions()) == 2
     assert len((tmp_path / "c.jsonl").read_text("utf-8").splitlines()) == 2
+
+
+def test_the_dotenv_of_a_folder_reaches_a_program_only_with_trust(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    db = tmp_path / "history.db"
+    with serving(model) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        recorded = agenteval.record(program("a"), db=db)
+        monkeypatch.delenv("OPENAI_BASE_URL")
+        (tmp_path / ".env").write_text(f"OPENAI_BASE_URL={server.url}\n", "utf-8")
+        asked = len(server.requests)
+        with pytest.raises(agenteval.AgentevalError, match="gives the program OPENAI_BASE_URL"):
+            agenteval.record(program("b"), db=db)
+        with pytest.raises(agenteval.AgentevalError, match="gives the program OPENAI_BASE_URL"):
+            agenteval.replay(recorded[0], program("b"))
+        assert len(server.requests) == asked
+        assert agenteval.replay(recorded[0], program("b"), trust=True)[0].output == "yes to b"

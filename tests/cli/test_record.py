@@ -697,6 +697,29 @@ def test_a_replay_runs_where_the_runs_agent_ran_with_its_variables(
     assert "is unknown or gone" in cli("replay", "--as-agent", first["run"], *words).err
 
 
+def test_the_dotenv_of_a_folder_leads_no_key_away_before_it_is_trusted(
+    cli: Any, model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = cli("record", "--json", *agent()).json("record")
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    (tmp_path / ".env").write_text(f"OPENAI_BASE_URL={model.url}\nLD_PRELOAD=inj.so\nPYTHONPATH=inj\n", "utf-8")
+    model.requests.clear()
+    for words in (("record", *agent()), ("replay", first["run"], *agent("Where?")),
+                  ("replay", "--as-agent", first["run"], *agent("Where?"))):  # fmt: skip
+        refused = cli(*words)
+        assert (refused.code, model.requests) == (2, []), words
+        assert "OPENAI_BASE_URL" in refused.err
+        assert ".env" in refused.err
+        # What programs load code through is never taken; that is said once.
+        assert refused.err.count("LD_PRELOAD") == 1
+    for verb in (("record", "--trust"), ("replay", "--trust", first["run"])):
+        assert cli(*verb, *agent("Where?")).code == 0
+    assert model.requests
+    # What the user's own environment has is the user's word, and wins.
+    monkeypatch.setenv("OPENAI_BASE_URL", model.url)
+    assert cli("record", *agent()).code == 0
+
+
 # A client and a server of MCP with no package at all, too.
 MCP_CLIENT = """\
 import json, os, subprocess, sys

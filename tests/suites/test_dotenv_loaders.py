@@ -19,3 +19,21 @@ def test_what_makes_loaders_load_is_not_taken_from_a_dotenv(tmp_path: Path, name
     (tmp_path / ".env").write_text(f"{name}=inj\nSHOP_TOKEN=abc\nNODE_ENV=test\n")
     assert environment_for(tmp_path, {}) == {"SHOP_TOKEN": "abc", "NODE_ENV": "test"}
     assert environment_for(tmp_path, {name: "the user's"})[name] == "the user's"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["GIT_TOKEN", "CARGO_REGISTRY_TOKEN", "UV_PUBLISH_PASSWORD", "PIP_API_KEY", "LD_CLIENT_SIDE_ID", "GIT_AUTHOR_EMAIL",
+     "BUNDLE_GITHUB_TOKEN", "DENO_AUTH_TOKENS"],
+)  # fmt: skip
+def test_what_somebody_signs_in_with_is_taken(tmp_path: Path, name: str) -> None:
+    (tmp_path / ".env").write_text(f"{name}=abc\n")
+    assert environment_for(tmp_path, {}) == {name: "abc"}
+
+
+@pytest.mark.parametrize(
+    "name", ["GIT_CONFIG_KEY_0", "GIT_ASKPASS", "PIP_INDEX_URL", "CARGO_TARGET_X_RUNNER", "COR_PROFILER_PATH"]
+)
+def test_what_only_looks_like_it_is_not(tmp_path: Path, name: str) -> None:
+    (tmp_path / ".env").write_text(f"{name}=abc\n")
+    assert environment_for(tmp_path, {}) == {}

@@ -25,6 +25,7 @@ from agenteval_tui.tui.live_executions import LiveExecutions
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.record import ListenScreen, RecordScreen, ReplayScreen
 from agenteval_tui.tui.screens.run.screen import RunScreen
+from agenteval_tui.tui.screens.trust import TrustScreen
 from agenteval_tui.tui.widgets.form import Form
 
 PROGRAM = """\
@@ -180,6 +181,28 @@ async def test_a_replay_runs_where_the_suites_agent_runs(tmp_path: Path, monkeyp
             await until(pilot, lambda: isinstance(app.screen, InspectScreen) and bool(app.screen.shown_run))
             fork = app.session.store.run(app.screen.shown_run)
             assert (fork.status, bool(fork.fork_of), len(server.requests)) == ("passed", True, 1)
+
+
+async def test_the_dotenv_of_a_folder_is_asked_about_before_a_program_gets_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "agent.py").write_text(PROGRAM)
+    app = app_on(tmp_path, tmp_path / "h.db")
+    with serving(lambda request: Answer(body="{}")) as server:
+        monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+        (tmp_path / ".env").write_text(f"OPENAI_BASE_URL={server.url}\n")
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settle(pilot)
+            await pilot.press("alt+c")
+            await settle(pilot)
+            app.screen.query_one(Form).fill({"program": f"{sys.executable} -I -S agent.py"})
+            await pilot.press("enter")
+            await until(pilot, lambda: isinstance(app.screen, TrustScreen))
+            assert "gives the program OPENAI_BASE_URL" in text_of(app)
+            await pilot.press("escape")
+            await settle(pilot)
+        assert not server.requests
 
 
 async def test_what_is_listened_for_is_asked_and_said(tmp_path: Path) -> None:

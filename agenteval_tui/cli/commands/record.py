@@ -26,7 +26,10 @@ def _proxy_options(function: F) -> F:
             "--json", "as_json", is_flag=True, help="Print one JSON document; the program's output goes to stderr."
         ),
         click.option(
-            "--trust", is_flag=True, help="Let programs and Python functions in the suite's folder grade the run."
+            "--trust",
+            is_flag=True,
+            help="Give PROGRAM the variables of .env, and let programs and Python functions in the suite's folder "
+            "grade the run.",
         ),
         click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port of the proxy."),
         click.option(
