@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from pathlib import Path
 from typing import Any
 
+from agenteval_tui.agents.process.callable_name import callable_problem, parse_callable
 from agenteval_tui.agents.registry import option_problems
 from agenteval_tui.core import directories, entry_points
 from agenteval_tui.core.display import one_line
@@ -149,12 +150,28 @@ def _agents(loaded: LoadedSuite, suite: Suite) -> Iterator[Problem]:
         plain = config.as_dict()
         for path, message in option_problems(name, plain, as_written=True):
             yield _at(loaded, _key_or_value(node, path.partition(".")[0]), "agent-option", message)
+        if message := _missing_callable(plain, loaded.path.parent):
+            yield _at(loaded, _key_or_value(node, "callable"), "agent-option", message)
         if "tools" not in plain:
             continue
         from agenteval_tui.agents.tools.check import tool_problems  # most suites need none of its models
 
         for message in tool_problems(plain, loaded.path.parent):
             yield _at(loaded, _key_or_value(node, "tools"), "agent-tools", message)
+
+
+def _missing_callable(config: Mapping[str, Any], folder: Path) -> str:
+    """What can be known of the code that an agent names, without running it."""
+    target, path = config.get("callable"), config.get("path")
+    if config.get("kind") != "python" or not isinstance(target, str) or "${" in target:
+        return ""
+    try:
+        name = parse_callable(target)
+    except ValueError:
+        return ""  # said already
+    listed = path if isinstance(path, list) else []
+    problem = callable_problem(name, folder, [folder / one for one in listed if isinstance(one, str)])
+    return f"`callable`: {problem}" if problem else ""
 
 
 def _agent_named(

@@ -443,7 +443,7 @@ async def test_the_check_finds_the_function(tmp_path: Path) -> None:
         assert said in report.message
 
 
-@pytest.mark.parametrize("target", ["mine", "mine:", ":f", "mine.py:f x", "a-b:c", 3])
+@pytest.mark.parametrize("target", ["mine", "mine:", ":f", "mine.py:f x", "a-b:c", "mine.py", 3])
 def test_a_callable_is_written_with_a_colon(target: Any) -> None:
     assert len(option_problems("a", {"kind": "python", "callable": target})) == 1
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from agenteval_tui.agents.process.callable_name import parse_callable
 from agenteval_tui.agents.process.written_files import Places, without_written
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.environment import environment_for, expand
@@ -102,7 +103,7 @@ def _of_entry(entry: Mapping[str, Any], base_dir: Path, env: Mapping[str, str]) 
         places = entry.get("path")
         listed = [str(one) for one in places] if isinstance(places, list | tuple) else []
         for place in (base_dir, *(base_dir / one for one in listed)):
-            yield from _module(target.partition(":")[0], place)
+            yield from _module(target, place)
         for one in listed:
             yield from _folder(base_dir / one, whole=True)
     for name, value in _variables(entry).items():
@@ -177,8 +178,15 @@ def _program(word: str, cwd: Path, env: Mapping[str, str]) -> Iterator[Path]:
                     yield from _file(shutil.which(part, path=env.get("PATH", os.defpath)) or "", cwd)
 
 
-def _module(name: str, folder: Path) -> Iterator[Path]:
-    parts = name.split(".")
+def _module(target: str, folder: Path) -> Iterator[Path]:
+    try:
+        name = parse_callable(target)
+    except ValueError:
+        return
+    if name.file:
+        yield from _file(name.file, folder)
+        return
+    parts = name.module.split(".")
     for depth in range(1, len(parts) + 1):
         base = folder.joinpath(*parts[:depth])
         yield from _file(f"{base}.py", folder)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
 from agenteval_tui.agents.options import AgentOptions, OptionGroup
+from agenteval_tui.agents.process.callable_name import callable_rule, parse_callable
 from agenteval_tui.agents.recording.options import CAPTURE_RULE, Capture, CassetteOption, checked_capture
-from agenteval_tui.core.schema_rules import NAME_CHARACTERS, Rule, set_to, where
+from agenteval_tui.core.schema_rules import Rule, set_to, where
 from agenteval_tui.suites.tool_files import require_inside
 
 
@@ -61,23 +63,17 @@ def argv_of(command: str | list[str], shell: bool = False) -> list[str]:
     return words
 
 
+def places_of(target: str, path: Sequence[str], base_dir: Path, trusted: bool) -> list[Path]:
+    """The folders of the options `path`, and of the file in which `target` is. Raises `AgentevalError` when one is
+    outside of the suite's folder."""
+    file = parse_callable(target).file
+    own = [require_inside(file, base_dir, trusted=trusted).parent] if file else []
+    return [*own, *(folder_of(folder, base_dir, trusted) for folder in path)]
+
+
 def folder_of(cwd: str, base_dir: Path, trusted: bool) -> Path:
     """Where a program runs. Raises `AgentevalError` when that is outside of the suite's folder."""
     return require_inside(cwd, base_dir, trusted=trusted, what="folder")
-
-
-def checked_callable(target: str, option: str) -> None:
-    """Raises `ValueError` in words when `target` is not "package.module:name"."""
-    module, _, name = target.partition(":")
-    if not all(part.isidentifier() for part in [*module.split("."), *name.split(".")]):
-        raise ValueError(f"`{option}` is written package.module:name, not {target!r}")
-
-
-def callable_rule(option: str) -> Rule:
-    """What `checked_callable` checks of an option, for editors."""
-    name = f"[^0-9{NAME_CHARACTERS}][^{NAME_CHARACTERS}]*"
-    path = rf"{name}(?:\.{name})*"
-    return {"properties": {option: {"pattern": f"^{path}:{path}$"}}}
 
 
 class CommandOptions(AgentOptions):
@@ -133,7 +129,7 @@ class PythonOptions(AgentOptions):
 
     model_config = ConfigDict(json_schema_extra={"allOf": [callable_rule("callable"), CAPTURE_RULE]})
 
-    callable: str = Field(description='"package.module:name": a function, or an object that can be called.')
+    callable: str = Field(description="package.module:name or path/to/file.py:name: a function, or an agent object.")
     path: list[str] = Field(
         default_factory=list,
         description="More folders to find modules in, relative to the suite's folder and inside it.",
@@ -156,6 +152,6 @@ class PythonOptions(AgentOptions):
 
     @model_validator(mode="after")
     def _right_callable(self) -> Self:
-        checked_callable(self.callable, "callable")
+        parse_callable(self.callable)
         checked_capture(self.capture, self.cassette)
         return self

@@ -29,7 +29,7 @@ from agenteval_tui.agents.process.errors import (
     without_secrets,
 )
 from agenteval_tui.agents.process.health_check import check_answer, unreachable
-from agenteval_tui.agents.process.options import PythonOptions, folder_of
+from agenteval_tui.agents.process.options import PythonOptions, places_of
 from agenteval_tui.agents.process.protocol import EventError, EventReader, request_document
 from agenteval_tui.agents.process.python_host import HostError, HostProcess, PythonHost, RaisedError
 from agenteval_tui.agents.process.python_tree import Lease, Root, Tree
@@ -142,7 +142,7 @@ class PythonAgent:
         return self._lease.tree(root, self._setup.permission)
 
     def _places(self, options: PythonOptions) -> list[Path]:
-        return [folder_of(one, self._setup.base_dir, self._setup.trusted) for one in options.path]
+        return places_of(options.callable, options.path, self._setup.base_dir, self._setup.trusted)
 
     def _environment(self, options: PythonOptions) -> dict[str, str]:
         return {**self._setup.env, **options.env}

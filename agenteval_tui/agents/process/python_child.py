@@ -56,14 +56,17 @@ _running: dict[int, Any] = {}
 _requests: Any = None
 _effects: Any = None
 _files: Any = ()
+_folder: Any = ""
+"""Where the process began: relative files are meant from here."""
 _temporary: list[Any] = []
 """What imports from outside of the project left for the end of the process to remove."""
 
 
 def main() -> Any:
     """Answer requests until there are no more."""
-    global _requests
-    places = [os.getcwd(), *sys.argv[1:]]  # noqa: PTH109
+    global _requests, _folder
+    _folder = os.getcwd()  # noqa: PTH109
+    places = [_folder, *sys.argv[1:]]
     requests = socket.socket(fileno=os.dup(0))
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)  # a function must not read our requests
@@ -188,11 +191,7 @@ def _said_of(error: Any) -> Any:
 
 
 def _find(target: Any) -> Any:
-    module, _, name = target.partition(":")
-    found = importlib.import_module(module)
-    for part in name.split("."):
-        found = getattr(found, part)
-    return found
+    return _sibling("python_target").find(target, _folder)
 
 
 def _sibling(name: Any) -> Any:
@@ -233,7 +232,8 @@ def _do_outside(asked: Any) -> Any:
     effects, before = _tracked()
     _call()
     imports = _sibling("python_imports")
-    found = imports.outside([target.partition(":")[0] for target in asked["targets"]], effects.is_installed)
+    name = _sibling("python_target").module_name
+    found = imports.outside([name(target, _folder) for target in asked["targets"]], effects.is_installed)
     tracked = effects.tracked
     tracked.on = True
     handler = signal.signal(signal.SIGTERM, _late)
@@ -316,7 +316,7 @@ def _places_of_packages() -> Any:
 
 
 def _do_import(asked: Any) -> Any:
-    importlib.import_module(asked["target"].partition(":")[0])
+    _sibling("python_target").load(asked["target"], _folder)
 
 
 def _do_find(asked: Any) -> Any:

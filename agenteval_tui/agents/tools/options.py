@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from agenteval_tui.agents.network_options import KEY_RULE
 from agenteval_tui.agents.options import option_names, option_problems
-from agenteval_tui.agents.process.options import COMMAND_RULE, callable_rule, checked_callable, checked_command
+from agenteval_tui.agents.process.callable_name import callable_rule, parse_callable
+from agenteval_tui.agents.process.options import COMMAND_RULE, checked_command
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.schema_rules import exactly_one
 
@@ -62,7 +63,7 @@ class PythonEntry(_Running):
 
     model_config = ConfigDict(json_schema_extra={"allOf": [callable_rule("python")]})
 
-    python: str = Field(description="package.module:function")
+    python: str = Field(description="package.module:function or path/to/file.py:function")
     interpreter: str | None = Field(None, description="Another Python, such as .venv/bin/python.")
     path: list[str] = Field(
         default_factory=list, description="More folders to find modules in, inside the suite's folder."
@@ -70,7 +71,7 @@ class PythonEntry(_Running):
 
     @model_validator(mode="after")
     def _right(self) -> Self:
-        checked_callable(self.python, "python")
+        parse_callable(self.python, "python")
         return self
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from agenteval_tui.agents.base import ToolOutcome, ToolSpec
 from agenteval_tui.agents.permission import NOTHING, Permission
-from agenteval_tui.agents.process.options import argv_of, folder_of
+from agenteval_tui.agents.process.options import argv_of, folder_of, places_of
 from agenteval_tui.agents.process.trust_description import program_words
 from agenteval_tui.agents.tools.changes import NO_CHANGES, ToolChanges, tool_changes
 from agenteval_tui.agents.tools.command import CommandTool
@@ -252,9 +252,9 @@ class _Making:
             self._add_function(entry)
 
     def _add_function(self, entry: PythonEntry) -> None:
-        key = (entry.interpreter, tuple(entry.path))
+        path = places_of(entry.python, entry.path, self._folder, self._trusted)
+        key = (entry.interpreter, tuple(path))
         if key not in self._python:
-            path = [folder_of(one, self._folder, self._trusted) for one in entry.path]
             found = PythonTools(
                 *(self._folder, self._env, self._permission),
                 interpreter=entry.interpreter,

@@ -1,0 +1,124 @@
+"""The text that names a Python object: `package.module:name`, or `path/to/file.py:name`. Reads files, runs nothing."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from pathlib import Path
+
+from msgspec import Struct
+
+from agenteval_tui.core.schema_rules import NAME_CHARACTERS, Rule
+
+_MOST_BYTES = 2_000_000  # of a module that is read
+_ANY = "*"
+"""Among the names of a module: it can have others."""
+
+
+class CallableName(Struct, frozen=True):
+    """Where an object is: `name`, with dots, in a module or in a file."""
+
+    name: str
+    module: str = ""
+    file: str = ""
+
+    @property
+    def folder(self) -> str:
+        """The folder of its file, relative as it was written; "" for a module."""
+        return str(Path(self.file).parent) if self.file else ""
+
+
+def parse_callable(target: str, option: str = "callable") -> CallableName:
+    """Read the text of an option. Raises `ValueError` in words."""
+    if target.endswith(".py"):
+        raise ValueError(f"`{option}` needs the name of a function or an object in {target}: {target}:NAME")
+    if ".py:" in target:
+        file, _, name = target.rpartition(":")
+        if file.endswith(".py") and _is_dotted(name) and "\0" not in file:
+            return CallableName(name, file=file)
+    module, _, name = target.partition(":")
+    if not (_is_dotted(module) and _is_dotted(name)):
+        raise ValueError(f"`{option}` is written package.module:name or path/to/file.py:name, not {target!r}")
+    return CallableName(name, module=module)
+
+
+def _is_dotted(text: str) -> bool:
+    return all(part.isidentifier() for part in text.split("."))
+
+
+def callable_rule(option: str) -> Rule:
+    """What `parse_callable` checks of an option, for editors."""
+    name = f"[^0-9{NAME_CHARACTERS}][^{NAME_CHARACTERS}]*"
+    path = rf"{name}(?:\.{name})*"
+    return {"properties": {option: {"pattern": rf"^(?:{path}|.*\.py):{path}$"}}}
+
+
+def callable_problem(target: CallableName, folder: Path, path: Iterable[Path] = ()) -> str:
+    """What can be known to be wrong without running anything: a file, a module of a package or a name that isn't
+    there; else "". `folder` is the suite's, `path` more folders with modules."""
+    if target.file:
+        try:
+            file = folder / target.file
+            if not file.is_file():
+                near = sorted(other.name for other in file.parent.glob("*.py")) if file.parent.is_dir() else []
+                return f"there is no file {target.file} in {folder}" + _near(file.name, near)
+        except OSError:
+            return ""
+        return _missing_name(target.name, file, target.file)
+    parts = target.module.split(".")
+    for place in (folder, *path):
+        base = place.joinpath(*parts)
+        try:
+            for file in (base / "__init__.py", base.with_name(base.name + ".py")):
+                if file.is_file():
+                    return _missing_name(target.name, file, target.module)
+        except OSError:
+            return ""
+    return ""
+
+
+def _missing_name(name: str, file: Path, shown: str) -> str:
+    try:
+        if file.stat().st_size > _MOST_BYTES:
+            return ""
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""  # it may be written for another version of Python
+    names = set(_names(tree.body))
+    first = name.partition(".")[0]
+    if first in names or _ANY in names:
+        return ""
+    if file.name == "__init__.py" and ((file.parent / first).is_dir() or (file.parent / f"{first}.py").is_file()):
+        return ""
+    return f"{shown} has no {first}" + _near(first, sorted(names))
+
+
+def _near(name: str, names: list[str]) -> str:
+    near = get_close_matches(name, names, n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _names(body: list[ast.stmt]) -> Iterator[str]:
+    """The names that statements bind, and `_ANY` if they can bind others."""
+    waiting: list[ast.AST] = list(body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield _ANY if node.name == "__getattr__" else node.name
+            continue
+        if isinstance(node, ast.Lambda):
+            continue
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                yield alias.asname or (alias.name if isinstance(node, ast.ImportFrom) else alias.name.partition(".")[0])
+        elif isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Store):
+                yield node.id
+            elif node.id in ("globals", "exec", "setattr", "vars", "locals"):
+                yield _ANY
+        elif isinstance(node, ast.MatchAs | ast.MatchStar | ast.ExceptHandler) and node.name:
+            yield node.name
+        elif hasattr(ast, "TypeAlias") and isinstance(node, ast.TypeAlias):
+            yield node.name.id
+        waiting.extend(ast.iter_child_nodes(node))

@@ -1,0 +1,94 @@
+"""The module that a target names: "package.module:name", or "path/to/file.py:name". Runs in the child: only the
+standard library, of Python 3.8 or later.
+
+A file is imported as the module that it is: in a package, under the package's name, so that its relative imports work;
+else under its own name, with its folder as the first place for modules, as `python file.py` does it.
+"""
+
+# pathlib takes longer to load than all else.
+# ruff: noqa: PTH100, PTH113, PTH118, PTH119
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from typing import Any
+
+
+class WrongTarget(Exception):  # noqa: N818 - python_child knows it by its name
+    """A target that names nothing; the text is the whole message."""
+
+
+def split(target: Any) -> Any:
+    """(module or file, name)."""
+    if ".py:" in target:
+        place, _, name = target.rpartition(":")
+        return place, name
+    module, _, name = target.partition(":")
+    return module, name
+
+
+def module_name(target: Any, folder: Any) -> Any:
+    """Under which name the module is imported. The place of a file becomes the first place for modules. `folder` is
+    where relative paths begin."""
+    place = split(target)[0]
+    if not place.endswith(".py"):
+        return place
+    root, name = _parts(os.path.join(folder, place))
+    if not sys.path or sys.path[0] != root:
+        sys.path[:] = [root, *(known for known in sys.path if known != root)]
+    return name
+
+
+def load(target: Any, folder: Any) -> Any:
+    """Import the module. Raises what the import raises, and `WrongTarget` if there is no such file."""
+    place = split(target)[0]
+    if not place.endswith(".py"):
+        return importlib.import_module(place)
+    path = os.path.join(folder, place)
+    own = "_agenteval_file_" + os.path.realpath(path)
+    if own in sys.modules:
+        return sys.modules[own]
+    if not os.path.isfile(path):
+        raise WrongTarget("there is no file " + place + " in " + folder)
+    name = module_name(target, folder)
+    known = sys.modules.get(name)
+    if "." not in os.path.basename(path)[:-3] and (known is None or _is_of(known, path)):
+        module = importlib.import_module(name)
+        if _is_of(module, path):
+            return module
+    # Another module has its name, such as `types`, or the name can't be imported.
+    spec: Any = importlib.util.spec_from_file_location(own, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[own] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[own]
+        raise
+    return module
+
+
+def find(target: Any, folder: Any) -> Any:
+    """The object. Raises what the import raises, and AttributeError."""
+    found = load(target, folder)
+    for part in split(target)[1].split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _parts(path: Any) -> Any:
+    """The folder from which a file is imported, and the name of its module."""
+    path = os.path.abspath(path)
+    root, name = os.path.split(path)
+    names = [] if name == "__init__.py" else [name[:-3]]
+    while os.path.isfile(os.path.join(root, "__init__.py")):
+        root, package = os.path.split(root)
+        names.insert(0, package)
+    return root, ".".join(names)
+
+
+def _is_of(module: Any, path: Any) -> Any:
+    file: Any = getattr(module, "__file__", None)
+    return bool(file) and os.path.realpath(file) == os.path.realpath(path)

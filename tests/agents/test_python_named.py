@@ -1,0 +1,134 @@
+"""The kind `python`: what may be named as a `callable`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agenteval_tui.agents.base import Failed
+from agenteval_tui.agents.process.callable_name import callable_problem, callable_rule, parse_callable
+from agenteval_tui.agents.registry import option_problems
+from agenteval_tui.transcripts.model import RunError
+
+from .conftest import Run
+
+
+def python(target: str, **more: Any) -> dict[str, Any]:
+    return {"kind": "python", "callable": target, **more}
+
+
+def failure(ran: Any) -> RunError:
+    assert isinstance(ran.events[-1], Failed), ran.events
+    return ran.events[-1].error
+
+
+ANSWER = "import sys\ndef answer(prompt): return __name__ + ' ' + prompt\n"
+
+
+class TestFiles:
+    @pytest.mark.parametrize(
+        ("file", "name"),
+        [
+            ("mine.py", "mine"),
+            ("deep/in/mine.py", "mine"),
+            ("./deep/mine.py", "mine"),
+            ("my-agent.py", "my-agent"),
+            ("shop/agent.py", "shop.agent"),
+            ("src/shop/inner/__init__.py", "shop.inner"),
+            ("types.py", None),
+            ("agent.v2.py", None),
+            ("json/decoder.py", None),
+        ],
+    )
+    async def test_a_file_is_imported_as_what_it_is(
+        self, run_agent: Run, tmp_path: Path, file: str, name: str | None
+    ) -> None:
+        path = tmp_path / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for folder in path.parents:
+            if folder.name in ("shop", "inner", "json"):
+                (folder / "__init__.py").touch()
+        path.write_text(ANSWER, encoding="utf-8")
+        ran = await run_agent(python(f"{file}:answer"))
+        said, prompt = ran.transcript.final_output.rsplit(" ", 1)
+        assert prompt == "hello"
+        assert name is None or said == name
+
+    async def test_a_file_finds_its_neighbours_before_those_of_the_suite(self, run_agent: Run, tmp_path: Path) -> None:
+        (tmp_path / "sub").mkdir()
+        for folder, text in ((tmp_path, "suite's"), (tmp_path / "sub", "own")):
+            (folder / "tool.py").write_text(f"TEXT = {text!r}\n", encoding="utf-8")
+            (folder / "agent.py").write_text("import tool\ndef answer(prompt): return tool.TEXT\n", encoding="utf-8")
+        ran = await run_agent(python("sub/agent.py:answer"))
+        assert ran.transcript.final_output == "own"
+        ran = await run_agent(python("agent:answer"))
+        assert ran.transcript.final_output == "suite's"
+
+    async def test_relative_imports_work(self, run_agent: Run, tmp_path: Path) -> None:
+        package = tmp_path / "src" / "shop"
+        package.mkdir(parents=True)
+        (package / "__init__.py").touch()
+        (package / "words.py").write_text("HI = 'Hi '\n", encoding="utf-8")
+        code = "from . import words\nfrom shop.words import HI\ndef answer(prompt): return words.HI + prompt\n"
+        (package / "agent.py").write_text(code, encoding="utf-8")
+        ran = await run_agent(python("src/shop/agent.py:answer"))
+        assert ran.transcript.final_output == "Hi hello"
+
+    async def test_a_file_that_is_not_there(self, run_agent: Run) -> None:
+        error = failure(await run_agent(python("mine.py:answer")))
+        assert error.message.startswith("there is no file mine.py in ")
+
+    async def test_no_file_outside_of_the_folder_without_trust(self, tmp_path: Path) -> None:
+        problems = option_problems("a", python("../other.py:answer"))
+        assert problems == []  # the text is right; whether it may be used is the trust check's
+
+
+@pytest.mark.parametrize("target", ["mine.py", "x/mine.py:", "mine.py:a b", "mine.py:3", ":x", "a:b:c"])
+def test_what_is_not_written_as_a_callable(target: str) -> None:
+    ((path, said),) = option_problems("a", python(target))
+    assert path == ""  # a rule of all options; its text names the option
+    assert "path/to/file.py:" in said or f"{target}:NAME" in said
+
+
+@pytest.mark.parametrize("target", ["mine:f", "a.b:c.d", "mine.py:f", "x y/my-agent.py:f.g", "/abs/mine.py:f"])
+def test_editors_accept_what_is_right(target: str) -> None:
+    import re
+
+    parse_callable(target)
+    assert re.search(callable_rule("callable")["properties"]["callable"]["pattern"], target)
+
+
+class TestKnownBefore:
+    """What `validate` says without running anything."""
+
+    @pytest.mark.parametrize(
+        ("target", "problem"),
+        [
+            ("mine.py:answer", ""),
+            ("mine:answer", ""),
+            ("mine:Thing.method", ""),
+            ("mine.py:anwser", "mine.py has no anwser; did you mean answer?"),
+            ("mine:anwser", "mine has no anwser; did you mean answer?"),
+            ("min.py:answer", "there is no file min.py in FOLDER; did you mean mine.py?"),
+            ("open.py:whatever", ""),
+            ("late.py:whatever", ""),
+            ("broken.py:whatever", ""),
+            ("late.py:a", ""),
+            ("pack:inner", ""),
+            ("pack:outer", "pack has no outer"),
+            ("elsewhere.installed:f", ""),
+            ("many.py:g", ""),
+        ],
+    )
+    def test_it(self, tmp_path: Path, target: str, problem: str) -> None:
+        (tmp_path / "mine.py").write_text("class Thing: pass\nif True:\n  def answer(p): local = 1\n", encoding="utf-8")
+        (tmp_path / "open.py").write_text("from os import *\n", encoding="utf-8")
+        (tmp_path / "late.py").write_text("globals()['x'] = 1\n", encoding="utf-8")
+        (tmp_path / "broken.py").write_text("def (\n", encoding="utf-8")
+        (tmp_path / "many.py").write_text("try:\n  import a.b as g\nexcept E as e:\n  (x, [y]) = 1, [2]\n", "utf-8")
+        (tmp_path / "pack").mkdir()
+        (tmp_path / "pack" / "__init__.py").touch()
+        (tmp_path / "pack" / "inner.py").touch()
+        assert callable_problem(parse_callable(target), tmp_path) == problem.replace("FOLDER", str(tmp_path))
