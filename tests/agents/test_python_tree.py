@@ -71,8 +71,7 @@ class Played:
     @property
     def unsafe(self) -> list[tuple[str, Any]]:
         """Why runs are not forks."""
-        (start,) = python_tree.starts()
-        return list(start.unsafe)
+        return list(python_tree.starts()[-1].unsafe)
 
 
 @pytest.fixture
@@ -86,6 +85,21 @@ async def play(tmp_path: Path) -> AsyncIterator[Any]:
     yield make
     for one in played:
         await one.agent.close()
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[str]:
+    """A server that answers "pong"."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\npong")
+        await writer.drain()
+        writer.close()
+
+    listening = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with listening:
+        yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
 
 
 # Runs are apart
@@ -375,6 +389,84 @@ async def test_what_forks_may_share_does_not_keep_them_from_being_forks(play: An
     played = play(module + COUNTED)
     assert (await played.said()).split()[1] == (await played.said()).split()[1] == "1"
     assert played.unsafe == []
+
+
+# With real packages
+
+
+@linux
+async def test_clients_that_were_made_at_import_work_in_each_fork(play: Any, server: Any) -> None:
+    pytest.importorskip("httpx")
+    module = f"""
+import asyncio, os
+import httpx
+sync, later = httpx.Client(trust_env=False), httpx.AsyncClient(trust_env=False)
+def f(prompt): return f"{{sync.get('{server}').text}} {{os.getpid()}}"
+async def g(prompt):
+    both = await asyncio.gather(later.get('{server}'), later.get('{server}'))
+    return " ".join(one.text for one in both)
+"""
+    played = play(module)
+    answers = [one.split() for one in await asyncio.gather(*(played.said() for _ in range(6)))]
+    assert {word for word, _ in answers} == {"pong"}
+    assert len({pid for _, pid in answers}) == 6
+    assert played.unsafe == []
+    other = play(module, "g")
+    assert await asyncio.gather(*(other.said() for _ in range(3))) == ["pong pong"] * 3
+
+
+@linux
+@pytest.mark.parametrize(
+    ("package", "module", "safe"),
+    [
+        ("opentelemetry.sdk", """
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter
+provider = TracerProvider()
+provider.add_span_processor(BatchSpanProcessor(ConsoleSpanExporter()))
+def f(prompt):
+    with provider.get_tracer("mine").start_as_current_span("x"):
+        pass
+    provider.force_flush()
+    return "ok"
+""", False),
+        ("grpc", """
+import grpc
+def f(prompt):
+    grpc.insecure_channel("127.0.0.1:1").close()
+    return "ok"
+""", True),
+        ("numpy", """
+import numpy
+def f(prompt):
+    square = numpy.ones((300, 300))
+    return "ok" if (square @ square).sum() else ""
+""", True),
+    ],
+)  # fmt: skip
+async def test_what_packages_start_does_not_break_runs(play: Any, package: str, module: str, safe: bool) -> None:
+    pytest.importorskip(package)
+    played = play(module)
+    assert await asyncio.gather(*(played.said() for _ in range(4))) == ["ok"] * 4
+    assert (played.unsafe == []) == safe, played.unsafe
+
+
+async def test_numpy_has_random_numbers_of_its_own_in_each_run(play: Any) -> None:
+    pytest.importorskip("numpy")
+    played = play("import numpy\ndef f(prompt): return str(numpy.random.rand())")
+    assert len({await played.said() for _ in range(3)}) == 3
+    played = play("import numpy\nnumpy.random.seed(3)\ndef f(prompt): return str(numpy.random.rand())")
+    assert len({await played.said() for _ in range(3)}) == 1
+
+
+@linux
+async def test_a_variable_of_one_run_alone_is_set_when_its_module_is_imported(play: Any) -> None:
+    played = play("import os\nseen = os.environ.get('ONLY')\ndef f(prompt): return str(seen)")
+    config = {"kind": "python", "callable": "mine:f", "env": {"ONLY": "here"}}
+    request = AgentRequest((Message("user", "x"),), config=config)
+    events = [event async for event in played.agent.run(request)]
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "here"
+    assert await played.said() == "None"
 
 
 # What changes

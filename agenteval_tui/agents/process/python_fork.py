@@ -9,6 +9,7 @@ import _signal  # type: ignore[import-not-found]
 import array
 import contextlib
 import gc
+import importlib
 import json
 import os
 import random
@@ -287,8 +288,9 @@ _NUMPY = "numpy.random"
 def watch_seeds() -> Any:
     """From now on, it is noted if a generator is given a certain seed. Returns a function that ends this."""
     restored = [_noting(random, "random")]
-    if _NUMPY in sys.modules:
-        restored.append(_noting(sys.modules[_NUMPY], _NUMPY))
+    if "numpy" in sys.modules:
+        with contextlib.suppress(Exception):  # numpy loads it at its first use
+            restored.append(_noting(importlib.import_module(_NUMPY), _NUMPY))
 
     def end() -> Any:
         for one in restored:

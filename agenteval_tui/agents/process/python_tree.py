@@ -151,7 +151,7 @@ class Tree:
         self._failed = 0
         self._checked = 0.0
         self._check_took = 0.0
-        self._ending: set[asyncio.Task[None]] = set()
+        self._ending: set[asyncio.Task[Any]] = set()
 
     @property
     def busy(self) -> bool:
@@ -351,6 +351,8 @@ class Tree:
     def _drop(self, task: asyncio.Task[Level]) -> None:
         if not task.done():
             task.cancel()
+            self._ending.add(task)  # its process is ended before the tree is
+            task.add_done_callback(self._ending.discard)
         elif not task.cancelled() and task.exception() is None:
             self._end(task.result())
 
