@@ -24,10 +24,11 @@ from agenteval_tui.agents.base import (
 )
 from agenteval_tui.agents.options import AgentOptions, options_for, read_options
 from agenteval_tui.agents.process import python_call, python_errors
-from agenteval_tui.agents.process.errors import without_secrets
+from agenteval_tui.agents.process.errors import traceback_without_secrets, without_secrets
 from agenteval_tui.agents.process.protocol import EventError, EventReader, request_document
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.model import RunError
+from agenteval_tui.transcripts.traceback import Traceback, traceback_from
 
 KIND = "function"
 
@@ -116,7 +117,15 @@ class FunctionAgent:
                 RunError.told("protocol", f"{options.callable} gave an event that can't be read: {error}", mend)
             )
         except _RaisedError as error:
-            yield Failed(RunError.told("program", without_secrets(str(error), self._setup.env), error.mend))
+            env = self._setup.env
+            yield Failed(
+                RunError.raised(
+                    without_secrets(str(error), env),
+                    error.mend,
+                    reduced=without_secrets(error.reduced, env),
+                    traceback=traceback_without_secrets(error.traceback, env),
+                )
+            )
         finally:
             call.stop()
 
@@ -159,9 +168,11 @@ def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
 
 
 class _RaisedError(Exception):
-    def __init__(self, said: str, mend: str = "") -> None:
+    def __init__(self, said: str, mend: str = "", reduced: str = "", traceback: Traceback | None = None) -> None:
         super().__init__(said)
         self.mend = mend
+        self.reduced = reduced
+        self.traceback = traceback
 
 
 class _Call:
@@ -227,4 +238,8 @@ class _StoppedError(Exception):
 def _raised(error: BaseException, target: str) -> _RaisedError:
     if type(error).__name__ == "WrongTarget":
         return _RaisedError(str(error), "`agenteval docs agents` says what it may give")
-    return _RaisedError(f"{target} raised {python_errors.words_of(error)}")
+    return _RaisedError(
+        f"{target} raised {python_errors.words_of(error)}",
+        reduced=f"{target} raised {python_errors.reduced(error)}",
+        traceback=traceback_from(python_errors.traceback_of(error)),
+    )

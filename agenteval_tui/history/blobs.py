@@ -29,6 +29,7 @@ from agenteval_tui.transcripts.model import (
     Transcript,
     Usage,
 )
+from agenteval_tui.transcripts.traceback import traceback_data, traceback_from
 
 _LAYOUT = 1
 _LAYOUT_WITH_ATTACHMENTS = 2
@@ -206,7 +207,18 @@ def _error(error: RunError | None) -> tuple[object, ...] | None:
     if error is None:
         return None
     made = (error.kind, error.message, error.mend)
+    if error.traceback is not None:
+        return (*made, error.code, dict(error.fields), traceback_data(error.traceback))
     return (*made, error.code, dict(error.fields)) if error.code else made
+
+
+def _read_error(parts: list[Any] | None) -> RunError | None:
+    if parts is None:
+        return None
+    kind, message, mend, *more = parts
+    missing: tuple[Any, ...] = ("", {}, None)
+    code, fields, traceback = (*more, *missing[len(more) :])
+    return RunError(kind, message, mend, code, fields, traceback_from(traceback))
 
 
 def _step(step: Step) -> tuple[object, ...]:
@@ -228,7 +240,7 @@ def unpack_transcript(data: bytes) -> Transcript:
             model=model,
             finish_reason=finish,
             final_output=final,
-            error=None if error is None else RunError(*error),
+            error=_read_error(error),
             log=more[0] if more else "",
             notes=tuple([Note(*note) for note in more[1]]) if len(more) > 1 else (),
             user_usage=Usage(*more[2]) if len(more) > 2 else Usage(),

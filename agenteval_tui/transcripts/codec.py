@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
-from msgspec import UNSET, Meta, UnsetType, to_builtins
+from msgspec import UNSET, Meta, UnsetType, convert, to_builtins
 from msgspec.structs import asdict, replace
 
 from agenteval_tui.core.display import one_line
@@ -27,6 +27,7 @@ from agenteval_tui.transcripts.model import (
     last_answer,
 )
 from agenteval_tui.transcripts.possible_figures import LEFT_OUT, shown_figure, with_possible_figures
+from agenteval_tui.transcripts.traceback import Traceback, traceback_data, traceback_from
 
 VERSION: Literal[1] = 1
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -108,6 +109,43 @@ class StoredUsage(Document, frozen=True, kw_only=True):
     ] = UNSET
 
 
+class StoredFrame(Document, frozen=True, kw_only=True):
+    """A call of a traceback."""
+
+    file: Annotated[
+        str,
+        Meta(description="from the suite's folder for a file of the project, else the path that it is imported by"),
+    ]
+    line: Annotated[Count | UnsetType, Meta(description="from 1; absent where it is not known")] = UNSET
+    function: str | UnsetType = UNSET
+    source: Annotated[str | UnsetType, Meta(description="the line itself")] = UNSET
+    project: Annotated[bool | UnsetType, Meta(description="it is the project's, no package's")] = UNSET
+    locals: Annotated[
+        dict[str, str] | UnsetType, Meta(description="variables as they are shown, of the project's last two frames")
+    ] = UNSET
+
+
+class StoredException(Document, frozen=True, kw_only=True):
+    """An exception of a traceback."""
+
+    type: str
+    message: str | UnsetType = UNSET
+    frames: Annotated[tuple[StoredFrame, ...] | UnsetType, Meta(description="the first call first")] = UNSET
+    left_out: Annotated[Count | UnsetType, Meta(description="how many frames in their middle were not kept")] = UNSET
+    relation: Annotated[
+        Annotated[str, one_of("cause", "context", "member")] | UnsetType,
+        Meta(description="what it is to its parent: its cause, what was being handled, or a member of a group"),
+    ] = UNSET
+    parent: Annotated[Count | UnsetType, Meta(description="the number of the exception that it belongs to")] = UNSET
+
+
+class StoredTraceback(Document, frozen=True, kw_only=True):
+    """Where something was raised: what was raised first, then what it came from."""
+
+    language: Annotated[str, one_of("python", "javascript")]
+    exceptions: tuple[StoredException, ...]
+
+
 class StoredError(Document, frozen=True, kw_only=True):
     """Why an agent did not finish."""
 
@@ -118,6 +156,9 @@ class StoredError(Document, frozen=True, kw_only=True):
     fields: Annotated[
         dict[str, Any] | UnsetType,
         Meta(description="what the code is about; `fingerprint`: foreign words, reduced"),
+    ] = UNSET
+    traceback: Annotated[
+        StoredTraceback | UnsetType, Meta(description="where it was raised; absent where that is not known")
     ] = UNSET
 
 
@@ -221,11 +262,21 @@ def stored_error(error: RunError | None) -> StoredError | None:
     """Why an agent did not finish, with its code and fields where it has a code; None for none."""
     if error is None:
         return None
+    traceback = UNSET if error.traceback is None else _stored_traceback(error.traceback)
     if not error.code:
-        return StoredError(kind=error.kind, message=error.message, mend=error.mend)
+        return StoredError(kind=error.kind, message=error.message, mend=error.mend, traceback=traceback)
     return StoredError(
-        kind=error.kind, message=error.message, mend=error.mend, code=error.code, fields=dict(error.fields)
+        kind=error.kind,
+        message=error.message,
+        mend=error.mend,
+        code=error.code,
+        fields=dict(error.fields),
+        traceback=traceback,
     )
+
+
+def _stored_traceback(traceback: Traceback) -> StoredTraceback:
+    return convert({"language": traceback.language, **traceback_data(traceback)}, StoredTraceback)
 
 
 def _stored_message(message: Message) -> StoredMessage:
@@ -587,7 +638,7 @@ def read_attachments(given: Any) -> tuple[Attachment, ...]:
 
 
 def _error(data: Mapping[str, Any]) -> RunError:
-    error = RunError(**data)
+    error = RunError(**{**data, "traceback": traceback_from(data.get("traceback"))})
     if not isinstance(error.code, str) or not isinstance(error.fields, Mapping):
         raise TypeError("`code` of an error is a text and `fields` an object")
     return error

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.fingerprint import fingerprint
 from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.traceback import Traceback
 
 CallStatus = Literal["ok", "error", "pending"]
 
@@ -179,7 +180,8 @@ class RunError(Struct, frozen=True):
     """Why an agent did not finish: a class of error ("timeout", "connection", ...), one sentence, how to fix it.
 
     `code` (one of `error_codes.ErrorCode`) and `fields` say what exactly went wrong: errors are told apart and grouped
-    by them, nothing reads the sentence. "": of a history, a file or a program without codes.
+    by them, nothing reads the sentence. "": of a history, a file or a program without codes. `traceback`: where code
+    raised it, if that is known.
     """
 
     kind: str
@@ -187,6 +189,21 @@ class RunError(Struct, frozen=True):
     mend: str = ""
     code: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
+    traceback: Traceback | None = None
+
+    @classmethod
+    def raised(
+        cls,
+        message: str,
+        mend: str = "",
+        *,
+        reduced: str = "",
+        traceback: Traceback | None = None,
+    ) -> RunError:
+        """An exception of somebody's code. `reduced`: the message without the values of variables: the same fault is
+        known by it, whichever values it had."""
+        fields = {"fingerprint": fingerprint(reduced or message)}
+        return cls("program", message, mend, ErrorCode.TOLD, fields, traceback)
 
     @classmethod
     def told(cls, kind: str, message: str, mend: str = "", code: str = ErrorCode.TOLD, **fields: Any) -> RunError:
@@ -201,7 +218,9 @@ class RunError(Struct, frozen=True):
     @property
     def coded(self) -> RunError:
         """The same with a code: of an error that came without one, its sentence is somebody else's."""
-        return self if self.code else RunError.told(self.kind, self.message, self.mend)
+        if self.code:
+            return self
+        return replace(RunError.told(self.kind, self.message, self.mend), traceback=self.traceback)
 
 
 class Note(Struct, frozen=True):

@@ -12,6 +12,7 @@ from agenteval_tui.core.fingerprint import fingerprint
 from agenteval_tui.core.key_shapes import STAND_IN
 from agenteval_tui.core.redaction import SHORTEST, SHORTEST_IN_ERRORS, Redactor
 from agenteval_tui.transcripts.model import Attachment, Message, RunError, ToolCall, Transcript
+from agenteval_tui.transcripts.traceback import with_texts
 
 
 class TranscriptRedactor(Redactor):
@@ -31,13 +32,14 @@ class TranscriptRedactor(Redactor):
     def error(self, error: RunError) -> RunError:
         """`error` without secrets; the same object where there are none."""
         message, mend = self._said(error.message), self._said(error.mend)
-        if message is error.message and mend is error.mend:
+        traceback = None if error.traceback is None else with_texts(error.traceback, self._said)
+        if message is error.message and mend is error.mend and traceback is error.traceback:
             return error
         fields = error.fields
         if message is not error.message and "fingerprint" in fields:
             # It was made of the words with the secret in them, and may hold a part of it.
             fields = {**fields, "fingerprint": fingerprint(message)}
-        return replace(error, message=message, mend=mend, fields=fields)
+        return replace(error, message=message, mend=mend, fields=fields, traceback=traceback)
 
     def _said(self, text: str) -> str:
         # Messages quote what a server said, cut to a length.

@@ -20,6 +20,7 @@ from agenteval_tui.views.divergence import parting_text
 from agenteval_tui.views.evidence_comparison import comparison_title, comparisons, hidden_differences
 from agenteval_tui.views.label import label_text
 from agenteval_tui.views.model import OUTCOMES, Heading, Node, Paragraph, Span, Text, Tree, View, outcome_text, text
+from agenteval_tui.views.traceback import traceback_block
 
 SIGNS: dict[Mark, Span] = {
     "passed": OUTCOMES["passed"],
@@ -124,7 +125,9 @@ def _of_the_run(explanation: Explanation) -> Iterator[Node]:
     if explanation.error is not None:
         mend = f" ({explanation.error.mend})" if explanation.error.mend else ""
         why = f"{_kept(explanation.error)}: {explanation.error.message}{mend}"
-        yield Node(text((why, "broken code")), sign=SIGNS["error"])
+        traceback = explanation.error.traceback
+        block = () if traceback is None else traceback_block(traceback)
+        yield Node(text((why, "broken code")), sign=SIGNS["error"], block=block)
     if explanation.run.checks_not_made:
         yield Node(text((not_made_sentence(explanation.run.checks_not_made), "warn")), sign=("!", "warn"))
     if not explanation.judged and explanation.error is None:

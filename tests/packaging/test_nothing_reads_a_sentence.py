@@ -35,6 +35,7 @@ ALLOWED = {
     ("core/errors.py", "'\\n' in self.mend"): "a list of remedies, a line each",
     # Where an error is made, or comes in: its foreign words are reduced to a field.
     ("transcripts/model.py", "fingerprint(message)"): "RunError.told",
+    ("transcripts/model.py", "fingerprint(reduced or message)"): "RunError.raised",
     ("transcripts/redact.py", "fingerprint(message)"): "the words with a secret taken out of them",
     (
         "grading/causes.py",

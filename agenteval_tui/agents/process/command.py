@@ -11,6 +11,8 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Literal
 
+from msgspec.structs import replace
+
 from agenteval_tui.agents.base import (
     AgentEvent,
     AgentRequest,
@@ -37,9 +39,11 @@ from agenteval_tui.agents.process.health_check import check_answer, unreachable
 from agenteval_tui.agents.process.line_splitter import LineSplitter
 from agenteval_tui.agents.process.options import CommandOptions, argv_of, folder_of
 from agenteval_tui.agents.process.protocol import EventError, EventReader, is_event, prompt_of, request_document
+from agenteval_tui.agents.process.traceback_text import traceback_in
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError
+from agenteval_tui.transcripts.traceback import raised_words
 
 _SHOWN = 80  # characters of a line that an error repeats
 _BOM = b"\xef\xbb\xbf"
@@ -256,11 +260,18 @@ class CommandAgent:
                 yield Failed(RunError.told("protocol", self._said(f"{name}: {error}", program, options), error.mend))
                 return
         if program.returncode != 0:
-            said = self._said(f"{name} {exit_description(program.returncode)}", program, options)
+            said = f"{name} {exit_description(program.returncode)}"
             mend = remedy_for(
                 program.returncode, "run it by hand with the same input; `agenteval docs agents` describes it"
             )
-            yield Failed(RunError.told("program", said, mend, ErrorCode.EXIT, status=program.returncode))
+            env = self._env(options)
+            traceback = traceback_in(without_secrets(program.stderr, env), str(self._folder(options)))
+            if traceback is None:
+                said = self._said(said, program, options)
+            else:
+                said = without_secrets(f"{said}: {raised_words(traceback)}", env)
+            failure = RunError.told("program", said, mend, ErrorCode.EXIT, status=program.returncode)
+            yield Failed(replace(failure, traceback=traceback))
         elif spoke:
             yield Done()
         else:

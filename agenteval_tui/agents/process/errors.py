@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError
+from agenteval_tui.transcripts.traceback import Traceback, with_texts
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 _SHORTEST = 8  # characters; a shorter value would be found in many an innocent word
@@ -20,6 +21,18 @@ def without_secrets(text: str, env: Mapping[str, str]) -> str:
         if len(value) >= _SHORTEST and value in text and _SECRET_NAME.search(name):
             text = text.replace(value, "***")
     return text
+
+
+BREAKPOINTS = frozenset(("BdbQuit",))
+"""The exceptions of a debugger that has no terminal."""
+BREAKPOINT_REMEDY = (
+    "a run has no terminal to debug in; take the breakpoint out, or set PYTHONBREAKPOINT=0 in `env` to skip it"
+)
+
+
+def traceback_without_secrets(traceback: Traceback | None, env: Mapping[str, str]) -> Traceback | None:
+    """The traceback without the values of the variables whose names say that they are secret."""
+    return None if traceback is None else with_texts(traceback, lambda text: without_secrets(text, env))
 
 
 def stderr_tail(stderr: str, env: Mapping[str, str]) -> str:

@@ -22,9 +22,12 @@ from agenteval_tui.agents.base import (
 from agenteval_tui.agents.options import options_for, read_options
 from agenteval_tui.agents.process.child_pool import ReusedHosts
 from agenteval_tui.agents.process.errors import (
+    BREAKPOINT_REMEDY,
+    BREAKPOINTS,
     exit_description,
     remedy_for,
     silence_error,
+    traceback_without_secrets,
     with_last_words,
     without_secrets,
 )
@@ -192,6 +195,11 @@ class PythonAgent:
 
     def _failed(self, error: Exception, program: HostProcess | None, options: PythonOptions) -> Failed:
         said, mend = self._said(error, program, options)
+        env = self._environment(options)
+        if isinstance(error, RaisedError):
+            reduced = said if error.wrong else without_secrets(f"{options.callable} raised {error.reduced}", env)
+            traceback = traceback_without_secrets(error.traceback, env)
+            return Failed(RunError.raised(said, mend, reduced=reduced, traceback=traceback))
         return Failed(RunError.told("program", said, mend))
 
     def _said(self, error: Exception, program: HostProcess | None, options: PythonOptions) -> tuple[str, str]:
@@ -207,6 +215,8 @@ class PythonAgent:
                     "install the package, or name an interpreter that has it in `python`; "
                     "for your own module, put it beside the suite or name its folder in `path`"
                 )
+            if BREAKPOINTS.intersection(error.kinds):
+                mend = BREAKPOINT_REMEDY
             if "ImportTimeout" in error.kinds:
                 mend = "find out what its module does when it is imported, and move that into the function"
             return without_secrets(said, env), mend

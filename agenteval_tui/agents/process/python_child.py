@@ -3,8 +3,8 @@ interpreter may be a different one (3.8 or later).
 
 Standard input is a socket. It takes one JSON object a line, {"id", "do", "target": "module:name", ...}, and answers
 with one a line: {"id", "event": {...}} as often as it likes, then {"id", "returned": ...} or {"id", "raised":
-"KeyError: 'x' (checks.py, line 3)", "kinds": [names of its classes]}. What functions print goes to standard error, as
-do tracebacks.
+"KeyError: 'x' (checks.py, line 3)", "reduced": the same without values, "kinds": [names of its classes], "traceback":
+as `transcripts.traceback` reads it}. What functions print goes to standard error.
 
 do: "fork"      comes with a socket and the end of a pipe: a process that goes on from here, with these as its requests
                 and its standard error; `first` is its first request. {"forked": its number}, and {"exited": its exit
@@ -181,13 +181,18 @@ def _raised(number: Any, error: Any) -> Any:
 
 
 def _said_of(error: Any) -> Any:
-    traceback.print_exception(type(error), error, error.__traceback__)
     sys.stdout.flush()
     sys.stderr.flush()
     if type(error).__name__ == "WrongTarget":
         return {"raised": str(error), "wrong": True}
+    errors = _sibling("python_errors")
     kinds = [one.__name__ for one in type(error).__mro__]
-    return {"raised": _sibling("python_errors").words_of(error), "kinds": kinds}
+    answer = {"raised": errors.words_of(error), "kinds": kinds}
+    try:
+        answer["reduced"], answer["traceback"] = errors.reduced(error), errors.traceback_of(error)
+    except Exception:  # an object of the user's that can't be looked at
+        traceback.print_exception(type(error), error, error.__traceback__)
+    return answer
 
 
 def _find(target: Any) -> Any:
@@ -358,7 +363,7 @@ def _do_agent(asked: Any) -> Any:
 
 
 def _call() -> Any:
-    for name in ("usage", "pieces", "frameworks", "conversation", "objects", "answers"):
+    for name in ("errors", "usage", "pieces", "frameworks", "conversation", "objects", "answers"):
         _sibling("python_" + name)
     return _sibling("python_call")
 

@@ -21,6 +21,7 @@ from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.child_process import DRAIN_S, GRACE_S, STDERR_KEPT, kill_group, start
 from agenteval_tui.agents.process.line_splitter import LineSplitter
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.transcripts.traceback import Traceback, traceback_from
 
 _CHILD = Path(__file__).with_name("python_child.py")
 _LIMIT = 16_000_000
@@ -37,18 +38,33 @@ class HostError(Exception):
 class RaisedError(Exception):
     """The function raised; the text is the exception's type, message and place. `wrong`: the target is not a function
     or an agent, or its result can't be read; then the text is the whole message. `kinds`: the names of the
-    exception's classes."""
+    exception's classes. `reduced`: the text without the values of variables."""
 
-    def __init__(self, said: str, wrong: bool = False, kinds: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        said: str,
+        wrong: bool = False,
+        kinds: Sequence[str] = (),
+        reduced: str = "",
+        traceback: Traceback | None = None,
+    ) -> None:
         super().__init__(said)
         self.wrong = wrong
         self.kinds = tuple(kinds)
+        self.reduced = reduced or said
+        self.traceback = traceback
 
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> RaisedError:
         """As the process says it."""
         kinds = answer.get("kinds")
-        return cls(str(answer["raised"]), bool(answer.get("wrong")), kinds if isinstance(kinds, list) else ())
+        return cls(
+            str(answer["raised"]),
+            bool(answer.get("wrong")),
+            kinds if isinstance(kinds, list) else (),
+            str(answer.get("reduced") or ""),
+            traceback_from(answer.get("traceback")),
+        )
 
 
 class HostProcess(Protocol):

@@ -28,6 +28,7 @@ from agenteval_tui.views.evidence import results_in_short
 from agenteval_tui.views.execution import execution_view, run_head
 from agenteval_tui.views.gates import gates_view
 from agenteval_tui.views.label import label_text
+from agenteval_tui.views.traceback import traceback_view
 
 _LONGEST_RESULT = 600
 _SHORTEST_SETUP_MS = 10  # what was started sooner is not worth a line
@@ -126,6 +127,8 @@ def print_transcript(out: Output, transcript: Transcript) -> None:
     if transcript.error is not None:
         mend = f" ({transcript.error.mend})" if transcript.error.mend else ""
         out.line((f"{transcript.error.kind}: {transcript.error.message}{mend}", "broken"))
+        if transcript.error.traceback is not None:
+            out.view(traceback_view(transcript.error.traceback, 2))
     calls = count(len(transcript.tool_calls), "tool call")
     reason = f", finish reason {one_line(transcript.finish_reason)}" if transcript.finish_reason else ""
     out.line((f"{count(len(transcript.messages), 'message')}, {calls}{reason}", "dim"))

@@ -11,6 +11,7 @@ from agenteval_tui.transcripts.codec import arguments_text
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.views.attachment import attachment_text
 from agenteval_tui.views.model import Column, Table, Text, sentence
+from agenteval_tui.views.traceback import traceback_block
 
 MARK = '<meta name="generator" content="agenteval">'
 """In the first lines of every report: it says that the file is one of ours."""
@@ -99,6 +100,8 @@ def transcript_html(transcript: Transcript, notes: Mapping[int, str] = MappingPr
         yield f"<p>{len(transcript.messages) - MOST_MESSAGES:,} more messages are not shown here.</p>"
     if transcript.error is not None:
         yield f'<p class="broken">{line_html(f"{transcript.error.kind}: {transcript.error.message}")}</p>'
+        if transcript.error.traceback is not None:
+            yield f"<pre>{block_html(chr(10).join(traceback_block(transcript.error.traceback)))}</pre>"
 
 
 def line_html(text: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import asdict
 
 from agenteval_tui.agents import base as agents
@@ -21,6 +21,7 @@ from agenteval_tui.grading.spec import json_like
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.transcripts import codec
 from agenteval_tui.transcripts.model import Attachment, Message, Note, RunError, ToolCall, Usage
+from agenteval_tui.transcripts.traceback import traceback_from
 
 _PLAIN = {
     kind.__name__: kind
@@ -104,7 +105,7 @@ def event_data(event: AgentEvent) -> list[Any]:
         case agents.Captured(transcript, tape, answers):
             return [name, [codec.to_json(transcript), list(tape), answers]]
         case agents.Failed(error, retry, retry_after_s):
-            return [name, [asdict(error), retry, retry_after_s]]
+            return [name, [to_builtins(error), retry, retry_after_s]]
     raise TypeError(f"the agent yielded a {name}, which is not an event")
 
 
@@ -138,7 +139,8 @@ def read_event(data: Any) -> AgentEvent:
             return agents.Captured(codec.from_json(transcript), tuple(tape), answers)
         case "Failed":
             error, retry, retry_after_s = fields
-            return agents.Failed(RunError(**error), bool(retry), retry_after_s)
+            traceback = traceback_from(error.pop("traceback", None))
+            return agents.Failed(RunError(**error, traceback=traceback), bool(retry), retry_after_s)
     raise ValueError(f"there is no event {name!r}")
 
 

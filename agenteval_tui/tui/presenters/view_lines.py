@@ -151,6 +151,10 @@ def _fact(label: str, value: Text, width: int) -> list[Line]:
     return [((left("" if number else label, LABEL), "dim"), *each) for number, each in enumerate(values)]
 
 
+def _indented(row: str) -> str:
+    return " " * (len(row) - len(row.lstrip(" "))) + one_line(row)
+
+
 def _node(node: Node, width: int, indent: int) -> list[Line]:
     """The words of a node wrapped beside its sign, and what belongs to it below."""
     indent = min(indent, max(width - 10, 0))
@@ -161,7 +165,7 @@ def _node(node: Node, width: int, indent: int) -> list[Line]:
     lines: list[Line] = []
     for number, each in enumerate(wrapped(node.words, room)):
         lines.append(fit((beside if number else head, *each) if head[0] else each, width))
-    lines += [fit(((" " * (indent + 4), ""), (one_line(row), "")), width) for row in node.block]
+    lines += [fit(((" " * (indent + 4), ""), (_indented(row), "")), width) for row in node.block]
     for child in node.children:
         lines += _node(child, width, indent + 2)
     return lines

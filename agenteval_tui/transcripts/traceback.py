@@ -1,0 +1,130 @@
+"""The traceback of an error: the exceptions with their frames, as data. Nothing is judged by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import PurePath
+from typing import Any, Literal
+
+from msgspec import Struct, ValidationError, convert, field, to_builtins
+from msgspec.structs import replace
+
+Relation = Literal["", "cause", "context", "member"]
+MOST_EXCEPTIONS = 32
+MOST_FRAMES = 400
+"""Of all exceptions of a traceback together."""
+
+
+class Frame(Struct, frozen=True, omit_defaults=True):
+    """A call. `file`: from the suite's folder for a file of the `project`; for others, the path by which it is
+    imported. `line` counts from 1 (0: not known). `locals`: variables as they are shown, where they were kept."""
+
+    file: str
+    line: int = 0
+    function: str = ""
+    source: str = ""
+    project: bool = False
+    locals: Mapping[str, str] = field(default_factory=dict)
+
+
+class RaisedException(Struct, frozen=True, omit_defaults=True):
+    """An exception with its frames, the first call first. `left_out`: how many frames in their middle were not kept.
+
+    `relation`: what it is to the exception with the number `parent`: its cause (`raise ... from`), its context (it was
+    being handled), or a member of it (a group).
+    """
+
+    type: str
+    message: str = ""
+    frames: tuple[Frame, ...] = ()
+    left_out: int = 0
+    relation: Relation = ""
+    parent: int | None = None
+
+
+class Traceback(Struct, frozen=True, omit_defaults=True):
+    """What was raised is the first of the `exceptions`; a parent comes before what belongs to it."""
+
+    exceptions: tuple[RaisedException, ...]
+    language: str = "python"
+
+    @property
+    def place(self) -> tuple[int, int] | None:
+        """Exception and frame to look at first: the project's last one, of the first exception that has any; else the
+        last frame of all. None without frames."""
+        places = frame_places(self)
+        return places[0] if places else None
+
+
+def raised_words(traceback: Traceback) -> str:
+    """What was raised, on one line, with the last place in the project."""
+    raised = traceback.exceptions[0]
+    words = f"{raised.type}: {raised.message}" if raised.message else raised.type
+    frame = next((frame for frame in reversed(raised.frames) if frame.project), None)
+    return words if frame is None else f"{words} ({PurePath(frame.file).name}, line {frame.line})"
+
+
+def frame_places(traceback: Traceback, *, all_frames: bool = False) -> list[tuple[int, int]]:
+    """Exception and frame of what is shown, in the order in which it is: for each exception the project's frames, the
+    last call first. Where the project has none, or with `all_frames`, all."""
+    places = []
+    for number, raised in enumerate(traceback.exceptions):
+        shown = [place for place, frame in enumerate(raised.frames) if all_frames or frame.project]
+        places += [(number, place) for place in reversed(shown)]
+    return places if places or all_frames else frame_places(traceback, all_frames=True)
+
+
+def traceback_from(data: Any) -> Traceback | None:
+    """The traceback in JSON data that somebody's program gave; None where it holds none, or no whole one."""
+    if data is None:
+        return None
+    try:
+        traceback = convert(data, Traceback)
+    except (ValidationError, RecursionError):
+        return None
+    return bounded(traceback)
+
+
+def bounded(traceback: Traceback) -> Traceback | None:
+    """The traceback with as much of it as is kept; None if it is empty, or a parent comes after what belongs to it."""
+    room, exceptions = MOST_FRAMES, []
+    for number, raised in enumerate(traceback.exceptions[:MOST_EXCEPTIONS]):
+        if raised.parent is not None and not 0 <= raised.parent < number:
+            return None
+        kept = raised.frames[-room:] if room else ()
+        room -= len(kept)
+        exceptions.append(replace(raised, frames=kept, left_out=raised.left_out + len(raised.frames) - len(kept)))
+    return replace(traceback, exceptions=tuple(exceptions)) if exceptions else None
+
+
+def traceback_data(traceback: Traceback) -> dict[str, Any]:
+    """As JSON data, which `traceback_from` reads."""
+    plain: dict[str, Any] = to_builtins(traceback)
+    return plain
+
+
+def with_texts(traceback: Traceback, change: Callable[[str], str]) -> Traceback:
+    """The traceback with all of its texts changed; the same object where `change` leaves them as they are."""
+    exceptions = tuple(
+        [
+            replace(
+                raised,
+                type=change(raised.type),
+                message=change(raised.message),
+                frames=tuple(
+                    [
+                        replace(
+                            frame,
+                            file=change(frame.file),
+                            function=change(frame.function),
+                            source=change(frame.source),
+                            locals={change(name): change(value) for name, value in frame.locals.items()},
+                        )
+                        for frame in raised.frames
+                    ]
+                ),
+            )
+            for raised in traceback.exceptions
+        ]
+    )
+    return traceback if exceptions == traceback.exceptions else replace(traceback, exceptions=exceptions)

@@ -1,0 +1,135 @@
+"""Tracebacks in a program's standard error: what Python prints is read back to what Python knows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agenteval_tui.agents.process.traceback_text import traceback_in
+from agenteval_tui.transcripts.traceback import raised_words
+
+CAUSE = """
+def low(key):
+    return {}[key]
+
+def high():
+    try:
+        low('missing thing')
+    except KeyError as error:
+        raise ValueError('no order\\nsecond line') from error
+
+high()
+"""
+CONTEXT = CAUSE.replace(" from error", "")
+RECURSION = """
+def again(n):
+    return again(n + 1)
+again(0)
+"""
+GROUP = """
+def fail(n):
+    raise ValueError(n)
+
+def collect():
+    errors = []
+    for n in (1, 2):
+        try:
+            fail(n)
+        except ValueError as error:
+            errors.append(error)
+    raise ExceptionGroup('both', [*errors, TypeError('never raised')])
+
+collect()
+"""
+NODE = """\
+noise
+/app/agent.js:3
+    throw new Error('db down');
+    ^
+
+Error: db down
+    at lookup (/app/agent.js:3:11)
+    at async main (file:///app/main.mjs:10:3)
+    at Module._compile (node:internal/modules/cjs/loader:1105:14)
+    at run (/app/node_modules/openai/lib/index.js:2:1) {
+  code: 'X',
+  [cause]: TypeError: inner
+      at deep (/app/deep.js:1:2)
+}
+
+Node.js v20.1.0
+"""
+
+
+def stderr_of(tmp_path: Path, code: str) -> str:
+    (tmp_path / "prog.py").write_text(code)
+    done = subprocess.run([sys.executable, "prog.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    return done.stderr
+
+
+def test_a_cause(tmp_path: Path) -> None:
+    found = traceback_in(f"before\n{stderr_of(tmp_path, CAUSE)}", str(tmp_path))
+    assert found is not None
+    first, second = found.exceptions
+    assert (first.type, first.message) == ("ValueError", "no order\nsecond line")
+    assert [(frame.file, frame.function, frame.project) for frame in first.frames] == [
+        ("prog.py", "<module>", True),
+        ("prog.py", "high", True),
+    ]
+    assert first.frames[-1].source.startswith("raise ValueError")
+    assert (second.type, second.relation, second.parent) == ("KeyError", "cause", 0)
+    assert second.frames[-1].line == 3
+    assert raised_words(found).endswith("(prog.py, line 9)")
+
+
+def test_what_was_being_handled(tmp_path: Path) -> None:
+    found = traceback_in(stderr_of(tmp_path, CONTEXT), str(tmp_path))
+    assert found is not None
+    assert [one.relation for one in found.exceptions] == ["", "context"]
+
+
+def test_a_recursion_is_bounded(tmp_path: Path) -> None:
+    found = traceback_in(stderr_of(tmp_path, RECURSION), str(tmp_path))
+    assert found is not None
+    assert found.exceptions[0].type == "RecursionError"
+    assert found.exceptions[0].left_out > 900
+
+
+def test_a_group_and_its_members(tmp_path: Path) -> None:
+    found = traceback_in(stderr_of(tmp_path, GROUP), str(tmp_path))
+    assert found is not None
+    assert [(one.type, one.message, one.relation, one.parent) for one in found.exceptions] == [
+        ("ExceptionGroup", "both (3 sub-exceptions)", "", None),
+        ("ValueError", "1", "member", 0),
+        ("ValueError", "2", "member", 0),
+        ("TypeError", "never raised", "member", 0),
+    ]
+    assert [frame.function for frame in found.exceptions[1].frames] == ["collect", "fail"]
+
+
+def test_a_syntax_error(tmp_path: Path) -> None:
+    found = traceback_in(stderr_of(tmp_path, "x = (\n"), str(tmp_path))
+    assert found is None or found.exceptions[0].type == "SyntaxError"
+
+
+def test_node() -> None:
+    found = traceback_in(NODE, "/app")
+    assert found is not None
+    first, second = found.exceptions
+    assert (found.language, first.type, first.message) == ("javascript", "Error", "db down")
+    assert [(frame.file, frame.line, frame.function, frame.project) for frame in reversed(first.frames)] == [
+        ("agent.js", 3, "lookup", True),
+        ("main.mjs", 10, "main", True),
+        ("node:internal/modules/cjs/loader", 1105, "Module._compile", False),
+        ("openai/lib/index.js", 2, "run", False),
+    ]
+    assert first.frames[-1].source == "throw new Error('db down');"
+    assert (second.type, second.relation, second.frames[0].file) == ("TypeError", "cause", "deep.js")
+
+
+@pytest.mark.parametrize("text", ["", "KeyError: 'x'", "at home: 3", 'File "x.py", line 3'])
+def test_other_words_are_no_traceback(text: str) -> None:
+    assert traceback_in(text, "/") is None
