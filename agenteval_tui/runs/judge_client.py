@@ -52,6 +52,11 @@ AT_ONCE = 8
 ATTEMPTS = 3
 ROUNDS = 3  # a reply may need a second question; a third round finds that nothing is left
 _REMEMBERED = 2_000
+_JSON_ONLY: Mapping[str, tuple[str, Any]] = {
+    "openai": ("response_format", {"type": "json_object"}),
+    "gemini": ("response_mime_type", "application/json"),
+}
+"""The option of a kind of agent that makes the server answer with a JSON object and nothing else."""
 Known = Callable[[str, str], StoredReply | None]
 """`known(request hash, answerer)`: a reply from the history."""
 _MOST = 4_000_000  # bytes of an answer
@@ -108,6 +113,7 @@ class JudgeClient:
         self._retry_base_s = retry_base_s
         self._limit = limit
         self._made: dict[tuple[str, str], tuple[Any, Mapping[str, Any], asyncio.Semaphore, TranscriptRedactor]] = {}
+        self._without_form: set[str] = set()  # plans whose server refuses `_JSON_ONLY`
         self._calls: SharedCalls[tuple[str, str], Reply] = SharedCalls()
         self._lease: Lease | None = None
         self._remembered: OrderedDict[tuple[str, str], Reply] = OrderedDict()
@@ -203,14 +209,19 @@ class JudgeClient:
         attempt = 0
         try:
             async with room, self._turn(), asyncio.timeout(self._timeout_s):
+                form = self._form(plan) if request.kind == "chat" else {}
                 while True:
                     if self._limit is not None and (refusal := self._limit.refusal):
                         got = _Got(Reply(error=refusal))
                         break
                     attempt += 1
                     self.asked += 1
-                    got = await ask(respondent, config, request, price)
+                    got = await ask(respondent, {**config, **form}, request, price)
                     self._count(plan.name, got.reply)
+                    if got.refused and form:
+                        form = {}
+                        self._without_form.add(plan.hash)
+                        continue
                     if not got.retry or attempt >= retries.attempts:
                         break
                     await asyncio.sleep(retries.wait_s(attempt, got.retry_after_s))
@@ -254,6 +265,12 @@ class JudgeClient:
             self._made[key] = made, config, room, TranscriptRedactor(secrets)
         return self._made[key]
 
+    def _form(self, plan: AgentPlan) -> Mapping[str, Any]:
+        """The option that asks a judge for JSON only, unless its configuration has one or its server refused it."""
+        option, value = _JSON_ONLY.get(str(plan.config.get("kind")), ("", None))
+        own = option in plan.config or option in (plan.config.get("extra_body") or {})
+        return {} if not option or own or plan.hash in self._without_form else {option: value}
+
     async def _call(self, request: RemoteRequest, case: JudgeRequestGroup) -> Reply:
         folder = self._respondents.base_dir(case.suite_key)
         if self._lease is None:
@@ -270,11 +287,12 @@ class JudgeClient:
 
 
 class _Got(Struct, frozen=True):
-    """An attempt's reply, and whether another attempt may help."""
+    """An attempt's reply, and whether another attempt may help. `refused`: the server doesn't take such a request."""
 
     reply: Reply
     retry: bool = False
     retry_after_s: float | None = None
+    refused: bool = False
 
 
 async def _ask_judge(agent: Any, config: Mapping[str, Any], request: RemoteRequest, price: Price) -> _Got:
@@ -287,7 +305,8 @@ async def _ask_judge(agent: Any, config: Mapping[str, Any], request: RemoteReque
     error = "" if got.error is None else _failure(got.error)
     cost = cost_of(price, model, usage)
     reply = Reply(got.transcript.final_output, model, error, usage.input_tokens, usage.output_tokens, cost)
-    return _Got(reply, got.retry, got.retry_after_s)
+    refused = got.error is not None and got.error.kind == "bad_request"
+    return _Got(reply, got.retry, got.retry_after_s, refused)
 
 
 async def _ask_embedder(embedder: Any, config: Mapping[str, Any], request: RemoteRequest, price: Price) -> _Got:

@@ -163,6 +163,45 @@ async def test_without_a_judge_it_is_said_what_to_do(execution: Made) -> None:
     assert "--judge" in criterion_sentence(result)
 
 
+async def test_a_judge_is_asked_for_json_where_its_server_can_be(execution: Made) -> None:
+    async with ScriptedServer(lambda _: chat('{"score": 1}')) as server:
+        made = execution(suite(JUDGE, agents={"judge": judge_at(server)}))
+        await made.engine.run()
+    assert server.requests[0].json["response_format"] == {"type": "json_object"}
+    assert only_result(made)[1].outcome is Outcome.PASSED
+
+
+async def test_the_form_that_a_judge_is_configured_with_stays(execution: Made) -> None:
+    form = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object"}}}
+    async with ScriptedServer(lambda _: chat('{"score": 1}')) as server:
+        made = execution(suite(JUDGE, agents={"judge": judge_at(server, response_format=form)}))
+        await made.engine.run()
+    assert server.requests[0].json["response_format"] == form
+
+
+async def test_a_server_that_refuses_the_form_is_asked_without_it_from_then_on(execution: Made) -> None:
+    def answer(request: Request) -> Answer:
+        if "response_format" in request.json:
+            return Answer(400, json.dumps({"error": {"message": "response_format.type must be json_schema or text"}}))
+        return chat('Here it is: {"score": 1}')
+
+    async with ScriptedServer(answer) as server:
+        made = execution(suite({**JUDGE, "votes": 2}, agents={"judge": judge_at(server, concurrency=1)}))
+        await made.engine.run()
+    assert only_result(made)[1].outcome is Outcome.PASSED
+    assert ["response_format" in request.json for request in server.requests] == [True, False, False]
+
+
+async def test_questions_at_once_are_all_asked_again_without_the_form(execution: Made) -> None:
+    def answer(request: Request) -> Answer:
+        return Answer(400, "{}") if "response_format" in request.json else chat('{"score": 1}')
+
+    async with ScriptedServer(answer) as server:
+        made = execution(suite({**JUDGE, "votes": 5}, agents={"judge": judge_at(server)}))
+        await made.engine.run()
+    assert only_result(made)[1].outcome is Outcome.PASSED
+
+
 async def test_a_named_judge_and_the_one_of_the_command_line(execution: Made, suite: Made, store: Store) -> None:
     async with (
         ScriptedServer(lambda request: chat('{"score": 1}')) as named,
@@ -204,7 +243,7 @@ async def test_equal_questions_are_asked_once_also_in_later_executions(execution
 
 
 async def test_errors_are_asked_again(execution: Made) -> None:
-    answers = iter([Answer(400, "no"), chat('{"score": 1}')])
+    answers = iter([Answer(400, "no"), Answer(400, "no"), chat('{"score": 1}')])
     async with ScriptedServer(lambda request: next(answers)) as server:
         text = suite(JUDGE, agents={"judge": judge_at(server)})
         first, second = execution(text), execution(text)

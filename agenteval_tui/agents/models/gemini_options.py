@@ -16,6 +16,7 @@ _SAMPLING = {
     "temperature": "temperature",
     "top_p": "topP",
     "top_k": "topK",
+    "response_mime_type": "responseMimeType",
     "stop_sequences": "stopSequences",
 }
 
@@ -45,6 +46,7 @@ class GeminiOptions(ModelOptions):
         None, description="How much newer models think."
     )
     include_thoughts: bool | None = Field(None, description="true: ask for a summary of the thinking.")
+    response_mime_type: str | None = Field(None, description="The form of the answer: `application/json` for JSON.")
     tool_choice: str | None = Field(None, description="auto, any, none, or the name of the tool that must be called.")
 
     @property

@@ -2,8 +2,9 @@
 
 What a judge answered, read out of its text.
 
-A guess would be a verdict, so nothing is searched for in a reply: less one code fence or one think block it must be one
-JSON object, or a bare number where the scale allows that. Text that a judge quotes can then never become its verdict.
+A guess would be a verdict. Less one code fence or one think block, a reply is one JSON object, or a bare number where
+the scale allows that. Around the object there may be sentences if it is the only one, is whole, and doesn't stand in
+what the judge was asked (`judge_quotes`). Text that a judge quotes can then never become its verdict.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.extracted_value import Value
 from agenteval_tui.grading.metrics.judge_claims import claims
+from agenteval_tui.grading.metrics.judge_quotes import is_quoted
 from agenteval_tui.grading.metrics.judge_scale import (
     SCALES,
     NoScoreError,
@@ -51,6 +53,10 @@ Judge only what the material shows. Length and politeness are no merit by themse
 Answer with one JSON object and nothing else."""
 _LONGEST = 200_000  # characters of a reply that are read
 _BARE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*\.?")
+_ANSWER_TITLE = "# Answer\n\n"
+# What stands around an object that is part of a larger JSON value, or of a text in quotation marks.
+_INSIDE_BEFORE = ("[", '":', '"', "'", "“", "‘", "«", "„")
+_INSIDE_AFTER = ("]", '"', "'", "”", "’", "»")
 _FENCE_MARKS = ("```", "~~~")
 _THINK = re.compile(r"<(think|thinking|thought|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _THINK_MARK = re.compile(r"</?(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
@@ -80,9 +86,10 @@ class Judge(RemoteMetric):
     """Asks another agent, the judge, to score the value by criteria that you write in words.
 
     The judge gets a fixed prompt in which the material is marked as data. It answers with one JSON object, which has a
-    score and its reasons: bare, in one code block, or after one think block. If the answer has another form, or its
-    fields contradict each other, the judge is asked once more. If that answer can't be read either, or a score isn't on
-    the scale, the outcome is `error`, never a verdict.
+    score and its reasons. Sentences before or after the object, a code block around it, and a think block before it are
+    allowed. If there are several objects, if the only one is a quote of the material, or if its fields contradict each
+    other, the judge is asked once more. If that answer can't be read either, or a score isn't on the scale, the outcome
+    is `error`, never a verdict. Servers with structured output (OpenAI, Gemini) are asked for the object's form.
     """
 
     model_config = ConfigDict(
@@ -177,7 +184,7 @@ class Judge(RemoteMetric):
 
     def follow_up(self, request: RemoteRequest, reply: Reply) -> RemoteRequest | None:
         try:
-            self._read(reply)
+            self._read(reply, request)
         except UnreadableError as problem:
             messages = repair_messages(request.payload["messages"], reply.raw, str(problem))
             return RemoteRequest("chat", self.judge, {"messages": messages, "vote": request.payload["vote"]})
@@ -189,7 +196,7 @@ class Judge(RemoteMetric):
         judgments: list[Judgment] = []
         for number, one in enumerate(asked, 1):
             try:
-                judgments.append(self._read(one.last))
+                judgments.append(self._read(one.last, one.request))
             except (UnreadableError, OffScaleError) as problem:
                 code = Code.OFF_SCALE if isinstance(problem, OffScaleError) else Code.UNREADABLE_REPLY
                 fields = {"problem": str(problem), "vote": number, "votes": len(asked)}
@@ -198,8 +205,11 @@ class Judge(RemoteMetric):
             raise UnusableError(code=Code.NOT_ASKED, kind=self.asks, target=self.target)
         return self._result(judgments, asked)
 
-    def _read(self, reply: Reply) -> Judgment:
-        return read_judgment(reply.raw, self.the_scale, tuple(self.dimensions or ()), threshold=self.threshold)
+    def _read(self, reply: Reply, request: RemoteRequest) -> Judgment:
+        asked = next(one["content"] for one in request.payload["messages"] if one["role"] == "user")
+        return read_judgment(
+            reply.raw, self.the_scale, tuple(self.dimensions or ()), threshold=self.threshold, asked=asked
+        )
 
     def _result(self, judgments: Sequence[Judgment], asked: Sequence[RemoteCall]) -> MetricResult:
         scale = self.the_scale
@@ -285,7 +295,7 @@ def judge_messages(
         parts.append(f"# Dimensions\n\nGive each of these a score of its own:\n{listed}")
     parts.append("# Material")
     parts.extend(f"<<<DATA {fence} {name}>>>\n{text}\n<<<END {fence}>>>" for name, text in material)
-    parts.append(f"# Answer\n\n{_answer(scale, dimensions)}")
+    parts.append(f"{_ANSWER_TITLE}{_answer(scale, dimensions)}")
     user = "\n\n".join(part for part in parts if part)
     return [{"role": "system", "content": SYSTEM}, {"role": "user", "content": user}]
 
@@ -367,6 +377,10 @@ class UnreadableError(ValueError):
     """The reply holds no judgment: why, in a few words."""
 
 
+class _NotAloneError(UnreadableError):
+    """The reply is not one JSON object, but may have one among sentences."""
+
+
 class Judgment(Struct, frozen=True):
     """A judge's answer: scores on the scale itself, and its words."""
 
@@ -378,25 +392,71 @@ class Judgment(Struct, frozen=True):
 
 
 def read_judgment(
-    text: str, scale: Scale, dimensions: Sequence[str] = (), *, threshold: float | None = None
+    text: str,
+    scale: Scale,
+    dimensions: Sequence[str] = (),
+    *,
+    threshold: float | None = None,
+    asked: str | None = None,
 ) -> Judgment:
     """The judgment in a reply. Raises `UnreadableError`, and `OffScaleError` for a score that is not on the scale.
 
     Without an overall score, the mean of the dimensions is it. Each of `dimensions` must have a score. `threshold` is
     the least share 0..1 that passes (default: the scale's own): a reply that also says in words whether the answer
-    passes must not contradict its score.
+    passes must not contradict its score. `asked`: what the judge was asked, with the material. Without it, an object
+    with sentences around it is not read.
     """
     if len(text) > _LONGEST:
         raise UnreadableError(f"the reply is longer than {_LONGEST} characters")
-    bare_text = _unwrapped(text)
     least = scale.share(scale.threshold) if threshold is None else threshold
     try:
-        bare = _BARE.fullmatch(bare_text)
-        if bare is not None and scale.name == "one_to_five" and not dimensions:
-            return Judgment(scale.read(bare[1]), {})
-        return _judgment(_object(bare_text), scale, dimensions, least)
+        try:
+            bare_text = _unwrapped(text)
+            bare = _BARE.fullmatch(bare_text)
+            if bare is not None and scale.name == "one_to_five" and not dimensions:
+                return Judgment(scale.read(bare[1]), {})
+            given = _object(bare_text)
+        except _NotAloneError:
+            if asked is None:
+                raise
+            given = _only_object(text, asked)
+        return _judgment(given, scale, dimensions, least)
     except NoScoreError as problem:
         raise UnreadableError(str(problem)) from None
+
+
+def _only_object(text: str, asked: str) -> Mapping[str, Any]:
+    """The only JSON object of a reply, with sentences around it. Raises `UnreadableError`.
+
+    A brace anywhere else may be the rest of a verdict that is cut off or broken, so the reply isn't read then.
+    """
+    thought = _THINK.match(text.lstrip("\ufeff \t\r\n"))
+    if thought is not None:
+        text = text.lstrip("\ufeff \t\r\n")[thought.end() :]
+    if _THINK_MARK.search(text):
+        raise UnreadableError("there is a think tag among the sentences of the reply")
+    start = text.find("{")
+    if start < 0:
+        raise UnreadableError("there is no JSON object in the reply")
+    try:
+        value, end = _DECODER.raw_decode(text, start)
+    except json.JSONDecodeError:
+        raise UnreadableError("the JSON object in the reply is not whole") from None
+    except RecursionError:
+        raise UnreadableError("the JSON is nested too deeply") from None
+    except UnreadableError:
+        raise
+    except ValueError:
+        raise UnreadableError("the JSON has a number that is too long") from None
+    before, after = text[:start].rstrip(), text[end:].lstrip()
+    if "{" in after or "}" in before + after:
+        raise UnreadableError("there is more than one JSON object in the reply")
+    if before.endswith(_INSIDE_BEFORE) or after.startswith(_INSIDE_AFTER):
+        raise UnreadableError("the JSON object in the reply is part of a list or a quotation")
+    if is_quoted(text[start:end], value, asked, asked.rpartition(_ANSWER_TITLE)[0]):
+        raise UnreadableError("the only JSON object in the reply is a quote of what was asked")
+    assert isinstance(value, dict)
+    return value
 
 
 def _unwrapped(text: str) -> str:
@@ -407,7 +467,7 @@ def _unwrapped(text: str) -> str:
     if text.startswith(_FENCE_MARKS):
         fenced = whole_block(text)
         if fenced is None:
-            raise UnreadableError("the reply is not one whole code block")
+            raise _NotAloneError("the reply is not one whole code block")
         text = text[fenced.inner_start : fenced.inner_end].strip()
         if text.startswith(_FENCE_MARKS):
             raise UnreadableError("there is a code block inside the code block")
@@ -424,7 +484,7 @@ def _unwrapped(text: str) -> str:
     if not text:
         raise UnreadableError("there is nothing after the think block")
     if text.startswith(_FENCE_MARKS):
-        raise UnreadableError("after the think block stands a code block, not the bare JSON object")
+        raise _NotAloneError("after the think block stands a code block, not the bare JSON object")
     return text
 
 
@@ -434,8 +494,8 @@ def _object(text: str) -> Mapping[str, Any]:
         given = json.loads(text, object_pairs_hook=_agreeing, parse_constant=_no_constant)
     except json.JSONDecodeError as problem:
         if problem.msg == "Extra data":
-            raise UnreadableError("there is text after the JSON value") from None
-        raise UnreadableError("the reply is not one JSON object") from None
+            raise _NotAloneError("there is text after the JSON value") from None
+        raise _NotAloneError("the reply is not one JSON object") from None
     except RecursionError:
         raise UnreadableError("the JSON is nested too deeply") from None
     except UnreadableError:
@@ -463,6 +523,9 @@ def _same(one: Any, other: Any) -> bool:
 
 def _no_constant(name: str) -> Any:
     raise UnreadableError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_agreeing, parse_constant=_no_constant)
 
 
 def _judgment(given: Mapping[str, Any], scale: Scale, dimensions: Sequence[str], threshold: float) -> Judgment:

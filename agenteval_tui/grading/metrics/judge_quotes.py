@@ -1,0 +1,57 @@
+"""Whether an object in a judge's reply is a quote of what the judge was asked to judge."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+_ESCAPED = re.compile(r"\\+u([0-9a-fA-F]{4})")
+# Quotation marks, escapes, emphasis and spaces differ between a text and its quote.
+_LEFT_OUT = re.compile(r"""[\\\s"'`*_“”‘’«»„]+""")
+_NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?")
+_LONGEST_WORD = 40  # characters of a text that may be a verdict
+
+
+def is_quoted(written: str, value: Any, asked: str, material: str) -> bool:
+    """Whether an object repeats what was asked: `written` as the judge wrote it, `value` what it is.
+
+    The object as a whole may stand in `asked` (the form of the answer does), or any figure or verdict of it, with its
+    name, in the `material`, however it is escaped there. A judge that chose the same figure by itself is asked again.
+    """
+    prompt = _plain(asked)
+    if _plain(written) in prompt or _plain(json.dumps(value, ensure_ascii=False)) in prompt:
+        return True
+    text = _plain(material)
+    return any(_stands(name, scalar, text) for name, scalar in _scalars(value))
+
+
+def _stands(name: str, scalar: Any, text: str) -> bool:
+    title = _plain(name)
+    if not title:
+        return False
+    for place in re.finditer(re.escape(title) + "[:=]+", text):
+        number = None if isinstance(scalar, bool | str) else _NUMBER.match(text, place.end())
+        if number is not None:
+            if Decimal(number[0]) == Decimal(str(scalar)):
+                return True
+        elif text.startswith(_plain(str(scalar)), place.end()):
+            return True
+    return False
+
+
+def _scalars(value: Any) -> Iterator[tuple[str, Any]]:
+    """The figures and short words of an object with their names, also of objects inside it."""
+    for name, held in value.items() if isinstance(value, Mapping) else ():
+        if isinstance(held, Mapping):
+            yield from _scalars(held)
+        elif isinstance(held, bool | int | float) or (isinstance(held, str) and 0 < len(held) <= _LONGEST_WORD):
+            yield name, held
+
+
+def _plain(text: str) -> str:
+    unescaped = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), html.unescape(text))
+    return _LEFT_OUT.sub("", unescaped).casefold()
