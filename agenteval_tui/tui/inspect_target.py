@@ -25,7 +25,7 @@ class InspectTarget(TypedDict, total=False):
     `criterion`: the criterion to show; default: the first failed one. `runs`: the runs for next and previous. `edit`:
     focus the criterion's config. `at`: a place in the transcript. `config`: an unsaved edit of the criterion's config.
     `new`: a criterion that is not in a file yet, to try beside the others. `search`: a text to search for in the
-    transcript; the first hit is in view. `view`: the tab to show ("transcript", "difference", "branches"); `beside`:
+    transcript; the first hit is in view. `view`: the tab to show (of `INSPECT_TABS`); `beside`:
     the run to compare with in the difference; default: the most useful one.
     """
 

@@ -35,6 +35,8 @@ SCREENS: dict[str, str] = {
     "difference.",
     "branches": "All repetitions of a test as one tree of steps. Press {branches.fork} to go to the step where "
     "passing and failing runs diverge.",
+    "error": "Why the agent did not finish, and the code in which it broke: your own frames first, the last call on "
+    "top. Press {error.next} to go to the caller, and {error.editor} to open its line.",
 }
 """By scope: what the screen is for, and what to do there first."""
 
@@ -98,6 +100,7 @@ PARTS: dict[str, dict[str, str]] = {
         "tree": "One row per step: how many runs took it, and how many of those passed.",
         "details": "The selected step, and the runs that took it.",
     },
+    "error": {"error": "The frames of the traceback, with their lines and variables."},
 }
 """By scope and the id of the widget that has the focus: what it is for."""
 

@@ -16,6 +16,7 @@ from agenteval_tui.grading.explain import metric_name
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Span
 from agenteval_tui.history.labels import Label
 from agenteval_tui.tui.presenters.comparison_lines import comparison_lines
+from agenteval_tui.tui.presenters.error_lines import error_lines
 from agenteval_tui.tui.presenters.highlighted_text import VALUE_LINES, Piece, marked_text
 from agenteval_tui.tui.presenters.highlights import MarkKind
 from agenteval_tui.tui.presenters.judge_log import asked_summary
@@ -80,6 +81,9 @@ def looked_rows(
     made.add(_verdict(result, width))
     made.add(_people(bench, result, facts, width))
     made.add([()])
+    if bench.transcript.error is not None:
+        # Nothing was looked at: why is what there is to say.
+        made.add([*error_lines(bench.transcript.error, width)[0][1:], ()])
     if own := sentences.own_criterion_sentence(result):
         style = "error" if result.outcome == "error" else "dim" if result.neutral else ""
         made.add([*paragraph(own, width, style), ()])

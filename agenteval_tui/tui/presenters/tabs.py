@@ -9,8 +9,12 @@ from agenteval_tui.tui.styled_text import Cell, Line, width_of
 
 Ends = tuple[tuple[str, int], ...]
 """Each tab, and the column behind its name."""
-INSPECT_TABS = {"transcript": "transcript", "difference": "difference", "branches": "where runs diverge"}
-"""What the agent did, beside another run, and in all repetitions."""
+INSPECT_TABS = {
+    "transcript": "transcript", "difference": "difference", "branches": "where runs diverge", "error": "error",
+}  # fmt: skip
+"""What the agent did, beside another run, and in all repetitions; why it did not finish."""
+SOME_RUNS = frozenset(("error",))
+"""Those of `INSPECT_TABS` that are there for runs that have such a thing."""
 CAUSE_TABS = {"causes": "causes", "review": "review"}
 """What is wrong, and what waits for a person."""
 

@@ -47,7 +47,7 @@ from agenteval_tui.tui.presenters.json_document import parts_of
 from agenteval_tui.tui.presenters.judge_log import asked_summary, entries_of
 from agenteval_tui.tui.presenters.run_header import agreement, facts, reason_line, run_header
 from agenteval_tui.tui.presenters.status_style import UNICODE
-from agenteval_tui.tui.presenters.tabs import INSPECT_TABS
+from agenteval_tui.tui.presenters.tabs import INSPECT_TABS, SOME_RUNS
 from agenteval_tui.tui.presenters.transcript import TranscriptDocument
 from agenteval_tui.tui.screen_registry import ask, sheet
 from agenteval_tui.tui.screens.base_screen import FrameScreen
@@ -65,6 +65,7 @@ from agenteval_tui.tui.screens.inspect.controller import (
     write,
 )
 from agenteval_tui.tui.screens.inspect.drafts import EditToSave
+from agenteval_tui.tui.screens.inspect.error_pane import ErrorPane
 from agenteval_tui.tui.screens.inspect.forks import (
     ForksController,
     ended_of,
@@ -129,9 +130,11 @@ class InspectScreen(FrameScreen):
         self._branches = BranchesController()
         self._forks = ForksController()
         self.branches = BranchesPane(self._branches, self._forks)
+        self.error = ErrorPane()
         self._fork_timer: Timer | None = None
         self.panes = {
-            pane.NAME: pane for pane in (self.transcript, self.difference, self.branches, self.evidence, self.config)
+            pane.NAME: pane
+            for pane in (self.transcript, self.difference, self.branches, self.error, self.evidence, self.config)
         }
         self.pane = self.view = self.transcript.NAME
         """The name of the pane that has the keys, and is shown where one is; `view`: of that in the transcript's
@@ -284,6 +287,7 @@ class InspectScreen(FrameScreen):
         leaves, self._leaves_config = self._leaves_config, False
         if leaves and other:
             self._focus_pane("transcript")
+        self.error.open(loaded.bench.transcript.error)
         self.transcript.open(loaded.bench.transcript, document, has_strip=may_be_blamed(loaded.bench))
         self._show_config(state.open(loaded, how))
         self.retitle()
@@ -422,9 +426,16 @@ class InspectScreen(FrameScreen):
         elif self.pane == "difference":
             right = ((self.difference.number, "bold"), (" ", ""))
         names = {"transcript": "transcript", "looked": self.evidence.what, "config": config}
-        others = {view: name for view, name in INSPECT_TABS.items() if view not in names}
+        tabs = self._tabs_of_run()
+        others = {view: name for view, name in tabs.items() if view not in names}
         self.tabs.draw(names | others, self.pane, right)
-        self.views.draw(INSPECT_TABS, self.view, ())
+        self.views.draw(tabs, self.view, ())
+
+    def _tabs_of_run(self) -> dict[str, str]:
+        """The tabs that the open run has something for, and the one that is shown."""
+        bench = self.controller.bench
+        there = {self.view} if bench is None or bench.transcript.error is None else {self.view, "error"}
+        return {view: name for view, name in INSPECT_TABS.items() if view not in SOME_RUNS or view in there}
 
     def _draw_bars(self) -> None:
         self._draw_tabs()
@@ -720,7 +731,7 @@ class InspectScreen(FrameScreen):
         self.show_soon(self.branches.show_step)
 
     def pane_scope(self) -> str:
-        return self.pane if self.pane in ("difference", "branches") else ""
+        return self.pane if self.pane in ("difference", "branches", "error") else ""
 
     def _step_pane(self, step: int) -> None:
         if self.controller.bench is None:
@@ -891,6 +902,28 @@ class InspectScreen(FrameScreen):
         """Beside a run that is chosen from a list."""
         if run := self.shown_run:
             choose_other_run(self, run, partial(self._turn_to, "difference"))
+
+    def action_error(self) -> None:
+        """Why the agent did not finish."""
+        bench = self.controller.bench
+        if bench is not None and bench.transcript.error is None:
+            self._say("The agent finished: this run has no error.")
+        elif bench is not None:
+            self._turn_to("error")
+
+    def on_error_pane_editor_wanted(self, event: ErrorPane.EditorWanted) -> None:
+        """The line of a frame; its file is named from the suite's folder."""
+        event.stop()
+        bench, frame = self.controller.bench, event.frame
+        if bench is None or frame is None:
+            self._say("This error has no traceback.")
+            return
+        path = Path(bench.run.suite_key)
+        path = (path.parent if path.suffix else path) / frame.file
+        if not frame.project or not path.is_file():
+            self._say(f"{one_line(frame.file, 80)} is not a file of this project.")
+        else:
+            self.agenteval.open_editor(path.resolve(), frame.line)
 
     def action_branches(self) -> None:
         """The repetitions of the test as a tree."""

@@ -1,0 +1,98 @@
+"""The tab `error` of Inspect: why the agent did not finish, frame by frame."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shop import app_on, settle, text_of, until
+
+from agenteval_tui.tui.external_programs import ExternalPrograms
+from agenteval_tui.tui.screens.inspect.screen import InspectScreen
+
+SUITE = """
+name: shop
+agents:
+  broken: {kind: python, callable: "broken_shop:answer"}
+agent: broken
+tests:
+  - id: order
+    prompt: "W1"
+    criteria:
+      - name: Says it
+        prototype_class: TextResponse
+        config_uxon: '{"metrics": [{"type": "TextMatch", "contains": "a"}]}'
+"""
+MODULE = """
+import json
+
+def load(order_id):
+    return json.loads("{" + order_id)
+
+def answer(prompt):
+    try:
+        return load(prompt)
+    except ValueError as error:
+        raise RuntimeError("no order") from error
+"""
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: Any) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("broken")
+    (folder / "shop.suite.yaml").write_text(SUITE)
+    (folder / "broken_shop.py").write_text(MODULE)
+    command = [sys.executable, "-m", "agenteval_tui", "run", "shop.suite.yaml", "--trust", "--db", "h.db"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert "RuntimeError: no order" in done.stdout, done.stderr
+    return folder, folder / "h.db"
+
+
+async def opened(pilot: Any) -> InspectScreen:
+    await settle(pilot)
+    await pilot.press("4")
+    await until(pilot, lambda: isinstance(pilot.app.screen, InspectScreen))
+    screen = pilot.app.screen
+    assert isinstance(screen, InspectScreen)
+    await until(pilot, lambda: screen.controller.bench is not None)
+    await settle(pilot)
+    return screen
+
+
+async def test_small_the_evidence_shows_the_reason_and_the_frames(recorded: Any) -> None:
+    app = app_on(*recorded)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        shown = text_of(app)
+        assert "RuntimeError: no order" in shown
+        assert "broken_shop.py:11 in answer" in shown
+        assert "raise RuntimeError" in shown
+        assert "caused by json.decoder.JSONDecodeError" in shown
+
+
+@pytest.mark.parametrize("size", [(80, 24), (140, 45)])
+async def test_stepping_folding_and_the_editor(recorded: Any, size: tuple[int, int], monkeypatch: Any) -> None:
+    lines: list[tuple[str, int]] = []
+    monkeypatch.setattr(ExternalPrograms, "open_editor", lambda self, path, line: lines.append((path.name, line)))
+    app = app_on(*recorded)
+    async with app.run_test(size=size) as pilot:
+        screen = await opened(pilot)
+        await pilot.press("E")
+        await settle(pilot)
+        assert screen.view == screen.pane == "error"
+        assert "frames of packages: json" in text_of(app)
+        await pilot.press("o", "n", "o", "n", "o", "n", "o", "p", "o")
+        await settle(pilot)
+        assert lines == [
+            ("broken_shop.py", 11), ("broken_shop.py", 5), ("broken_shop.py", 9), ("broken_shop.py", 9),
+            ("broken_shop.py", 5),
+        ]  # fmt: skip
+        await pilot.press("f")
+        await settle(pilot)
+        assert "json/decoder.py" in text_of(app)
+        await pilot.press("escape")
+        await settle(pilot)
+        assert screen.view == "transcript"
