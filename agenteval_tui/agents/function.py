@@ -27,6 +27,7 @@ from agenteval_tui.agents.process import python_call, python_errors
 from agenteval_tui.agents.process.errors import traceback_without_secrets, without_secrets
 from agenteval_tui.agents.process.protocol import EventError, EventReader, request_document
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.event_loop_end import end_tasks
 from agenteval_tui.transcripts.model import RunError
 from agenteval_tui.transcripts.traceback import Traceback, traceback_from
 
@@ -161,9 +162,7 @@ def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
     try:
         loop.run_forever()
     finally:
-        for task in asyncio.all_tasks(loop):
-            task.cancel()
-        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(end_tasks(loop))
         loop.close()
 
 

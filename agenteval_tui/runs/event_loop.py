@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-T = TypeVar("T")
+from agenteval_tui.core.event_loop_end import end_tasks
 
-STRAGGLERS_S = 1.0
+T = TypeVar("T")
 
 
 def run_to_end(main: Coroutine[Any, Any, T]) -> T:
@@ -23,19 +23,10 @@ def run_to_end(main: Coroutine[Any, Any, T]) -> T:
         return loop.run_until_complete(main)
     finally:
         try:
-            loop.run_until_complete(_finish(loop))
+            loop.run_until_complete(end_tasks(loop))
         finally:
             asyncio.set_event_loop(None)
             loop.close()
-
-
-async def _finish(loop: asyncio.AbstractEventLoop) -> None:
-    left = asyncio.all_tasks(loop) - {asyncio.current_task()}
-    for task in left:
-        task.cancel()
-    if left:
-        await asyncio.wait(left, timeout=STRAGGLERS_S)
-    await loop.shutdown_asyncgens()
 
 
 def run_in_thread(make: Callable[[], Coroutine[Any, Any, T]], stop: Callable[[], None] | None = None) -> T:
