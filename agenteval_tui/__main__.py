@@ -6,6 +6,7 @@ import contextlib
 import gc
 import os
 import sys
+from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -41,23 +42,12 @@ def _main(arguments: list[str]) -> int:
         # Asked for by scripts and shells, often: nothing else is imported for it.
         from agenteval_tui.core.version import __version__
 
-        try:
-            print(f"agenteval {__version__}", flush=True)
-        except BrokenPipeError:
-            pass
-        except OSError as error:
-            # What Python still holds would fail again at exit.
-            with contextlib.suppress(OSError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            reason = error.strerror or str(error)
-            print(f"agenteval: the output can't be written: {reason}", file=sys.stderr, flush=True)
-            return 3  # as `core.errors.INFRASTRUCTURE`, which is not imported for this
-        return 0
+        return _print(lambda: print(f"agenteval {__version__}", flush=True))
     if arguments[:1] == ["__complete"]:
         # A shell waits for it at each press of a key: neither click nor a verb is imported.
         from agenteval_tui.cli.complete import main as complete
 
-        return complete(arguments[1:])
+        return _print(lambda: complete(arguments[1:]))
     # Modules, trees and plans stay: at Python's own threshold the first frame comes 28 ms (of 288) later, a suite of
     # 10,000 tests is read in 3.0 s (not 1.8) and planned in 1.3 (not 0.6). To look a second time through what stays of
     # that suite while it is read would take 70 ms.
@@ -66,6 +56,24 @@ def _main(arguments: list[str]) -> int:
     from agenteval_tui.cli.main import main as command_line
 
     return command_line(arguments, launch_app=_launch)
+
+
+def _print(show: Callable[[], object]) -> int:
+    """The exit code of a command that only prints, without the modules that other commands need for that."""
+    try:
+        show()
+    except (BrokenPipeError, ValueError):  # nobody reads, or the stream is closed
+        code = 0
+    except OSError as error:
+        with contextlib.suppress(OSError, ValueError):
+            print(f"agenteval: the output can't be written: {error.strerror or error}", file=sys.stderr, flush=True)
+        code = 3  # as `core.errors.INFRASTRUCTURE`, which is not imported for this
+    else:
+        return 0
+    # What Python still holds would fail again at exit.
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return code
 
 
 def _last_resort(error: Exception) -> int:

@@ -34,16 +34,14 @@ Candidate = tuple[str, str]
 
 
 def main(words: Sequence[str]) -> int:
-    """Print the answer for these words. Never raises: after an error, the answer has no candidates."""
+    """Print the answer for these words. After an error, the answer has no candidates; raises OSError only for an answer
+    that can't be written."""
     try:
         lines = answer(words)
     except Exception:  # a message would land in the middle of what somebody types
         lines = [NONE]
-    try:
-        sys.stdout.write("".join(f"{line}\n" for line in lines))
-        sys.stdout.flush()
-    except (OSError, ValueError):
-        pass
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    sys.stdout.flush()
     return 0
 
 

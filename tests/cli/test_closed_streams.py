@@ -43,7 +43,16 @@ def test_the_exit_code_says_what_happened_whatever_is_closed(redirected: str, wo
 
 
 @pytest.mark.parametrize(
-    "words", [["--version"], ["--help"], ["run", "--help"], ["history"], ["schema", "suite"], ["docs", "uxon"]]
+    "words",
+    [
+        ["--version"],
+        ["--help"],
+        ["run", "--help"],
+        ["history"],
+        ["schema", "suite"],
+        ["docs", "uxon"],
+        ["__complete", ""],
+    ],
 )
 def test_an_output_that_cannot_be_written_is_an_error_of_the_machine(words: list[str]) -> None:
     ended = run(words, ">/dev/full")
@@ -53,7 +62,7 @@ def test_an_output_that_cannot_be_written_is_an_error_of_the_machine(words: list
     assert len(ended.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("words", [["--version"], ["history", "--json"], ["schema", "suite"]])
+@pytest.mark.parametrize("words", [["--version"], ["history", "--json"], ["schema", "suite"], ["__complete", ""]])
 def test_a_reader_who_has_gone_is_no_error(words: list[str]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
