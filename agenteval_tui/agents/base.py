@@ -183,6 +183,12 @@ class Restarted(Struct, frozen=True):
     """What was told so far in this turn does not count: it is told again, in another order or whole."""
 
 
+class TextWasReasoning(Struct, frozen=True):
+    """The text of this message so far was thinking. `reasoning` replaces it: the text without the tag that ended it."""
+
+    reasoning: str
+
+
 class Noted(Struct, frozen=True):
     """Something that the run must say although it went on, such as a message that could not be read."""
 
@@ -253,6 +259,7 @@ AgentEvent = (
     | Preparing
     | Prepared
     | Restarted
+    | TextWasReasoning
     | Noted
     | LogLine
     | Recorded

@@ -23,6 +23,7 @@ from agenteval_tui.agents.base import (
     Recorded,
     Restarted,
     TextDelta,
+    TextWasReasoning,
     ToolArgumentsDelta,
     ToolCallFinished,
     ToolCallStarted,
@@ -155,6 +156,10 @@ class Recorder:
                 self._prepared(name, duration_ms)
             case Restarted():
                 self._restart()
+            case TextWasReasoning(text):
+                turn = self._token()
+                turn.text.clear()
+                turn.reasoning.append(text)
             case Noted(note):
                 self.note(note)
             case UsageReported(usage):

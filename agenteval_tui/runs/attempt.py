@@ -26,6 +26,7 @@ from agenteval_tui.agents.base import (
     Restarted,
     Seen,
     TextDelta,
+    TextWasReasoning,
     ToolCallFinished,
     UsageReported,
 )
@@ -387,7 +388,7 @@ class RunAttempts:
             elif kind is Failed:
                 self._error = cast(Failed, event).error
                 return cast(Failed, event)
-            elif kind is Restarted:
+            elif kind in (Restarted, TextWasReasoning):
                 # For watchers it starts again: the text streamed until now is not part of the answer.
                 self._stream.begin()
                 self._tell(RunStarted, self.run, self.attempt, now_ms())

@@ -12,8 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted import Answer, ScriptedServer, stream_of
 
-from agenteval_tui.agents.base import AgentEvent, Done, ReasoningDelta, TextDelta, ToolCallStarted, TurnEnded
-from agenteval_tui.agents.think_tags import without_thinking
+from agenteval_tui.agents.base import (
+    AgentEvent,
+    Done,
+    ReasoningDelta,
+    TextDelta,
+    TextWasReasoning,
+    ToolCallStarted,
+    TurnEnded,
+)
+from agenteval_tui.agents.think_tags import split_thinking, without_thinking
 
 TEXT = "<think>\nIs 2 < 3? </th\n</think>\n\nYes, <think> is a tag."
 THOUGHT, ANSWER = "\nIs 2 < 3? </th\n", "Yes, <think> is a tag."
@@ -28,8 +36,13 @@ async def told(*events: AgentEvent) -> list[AgentEvent]:
 
 
 def parts(events: list[AgentEvent]) -> tuple[str, str]:
-    thought = "".join(one.text for one in events if isinstance(one, ReasoningDelta))
-    return thought, "".join(one.text for one in events if isinstance(one, TextDelta))
+    thought, answer = "", ""
+    for event in events:
+        if isinstance(event, TextWasReasoning):
+            thought, answer = thought + event.reasoning, ""
+        thought += event.text if isinstance(event, ReasoningDelta) else ""
+        answer += event.text if isinstance(event, TextDelta) else ""
+    return thought, answer
 
 
 def run(coroutine: Any) -> Any:
@@ -59,8 +72,9 @@ def test_wherever_it_is_cut(places: list[int]) -> None:
 )
 def test_nothing_is_lost_and_pieces_do_not_matter(pieces: list[str]) -> None:
     whole = parts(run(told(TextDelta("".join(pieces)), TurnEnded())))
+    assert split_thinking("".join(pieces)) == whole
     assert parts(run(told(*map(TextDelta, pieces), TurnEnded()))) == whole
-    if not "".join(pieces).lstrip().startswith("<think>"):
+    if not "".join(pieces).lstrip().startswith("<think>") and "</think>" not in "".join(pieces):
         assert whole == ("", "".join(pieces))
 
 
@@ -76,6 +90,13 @@ def test_nothing_is_lost_and_pieces_do_not_matter(pieces: list[str]) -> None:
     ("The tag <think>a</think>", ("", "The tag <think>a</think>")),
     ("  a", ("", "  a")),
     ("<thi", ("", "<thi")),
+    ("a\n</think>\n\nb", ("a\n", "b")),
+    ("a</thinking>b </think>", ("a", "b </think>")),
+    ("</think>b", ("", "b")),
+    ("a</think>\n<think>c</think>b", ("ac", "b")),
+    ("`</think>` ends it", ("", "`</think>` ends it")),
+    ("`<think>` begins, `</think>` ends, a</think>b", ("`<think>` begins, `</think>` ends, a", "b")),
+    ("a <think>b</think>c", ("", "a <think>b</think>c")),
 ])  # fmt: skip
 def test_what_is_thinking(text: str, expected: tuple[str, str]) -> None:
     assert parts(run(told(TextDelta(text), TurnEnded(), Done()))) == expected
@@ -123,8 +144,9 @@ def output(text: str) -> Answer:
     ({"kind": "http", "answer": "choices[0].message.content"}, chat),
     ({"kind": "http", "stream": "sse", "delta": "choices[0].delta.content"}, chat_stream),
 ])  # fmt: skip
-async def test_every_kind_that_asks_a_model(run_agent: Any, config: dict[str, Any], answer: Any) -> None:
-    async with ScriptedServer(lambda _: answer(TEXT)) as server:
+@pytest.mark.parametrize("text", [TEXT, TEXT.removeprefix("<think>")])
+async def test_every_kind_that_asks_a_model(run_agent: Any, config: dict[str, Any], answer: Any, text: str) -> None:
+    async with ScriptedServer(lambda _: answer(text)) as server:
         where = {"url": server.url} if config["kind"] == "http" else {"base_url": server.url, "model": "m"}
         ran = await run_agent({**config, **where})
     assert ran.transcript.error is None

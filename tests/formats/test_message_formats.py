@@ -280,3 +280,12 @@ def test_published_shapes(imported, name: str) -> None:
     _, ((_, transcript),) = imported(SHARED / "shapes" / f"{name}.json")
     assert [(call.name, call.result) for call in transcript.tool_calls] == [("getWeather", '{"temp": 21}')]
     assert all(message.content or message.tool_calls for message in transcript.messages)
+
+
+@pytest.mark.parametrize("opening", ["<think>", ""])
+def test_thinking_between_tags_at_an_answers_beginning_is_reasoning(opening: str) -> None:
+    answer = f"{opening}Is it 4?</think>\n\nYes: </think> is a tag."
+    transcript = transcript_of([{"role": "user", "content": "</think>?"}, {"role": "assistant", "content": answer}])
+    question, message = transcript.messages
+    assert (message.reasoning, message.content) == ("Is it 4?", "Yes: </think> is a tag.")
+    assert question.content == "</think>?"

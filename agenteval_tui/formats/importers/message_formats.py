@@ -17,6 +17,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agenteval_tui.agents.think_tags import split_thinking
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.usage_import import with_usage
@@ -166,6 +167,10 @@ class _Conversation:
             ):
                 said = heard["transcript"]
             one = {**one, "content": said} if said else one
+        if one["role"] == "assistant" and isinstance(answer := one.get("content"), str):
+            thinking, answer = split_thinking(answer)
+            if thinking:
+                one = {**one, "content": answer, "reasoning": _joined(str(one.get("reasoning") or ""), thinking)}
         if isinstance(one.get("tool_calls"), list):
             one = {**one, "tool_calls": [self._readable(call) for call in one["tool_calls"]]}
         if one["role"] == "assistant" and self._thoughts:

@@ -35,6 +35,7 @@ _PLAIN = {
         agents.Preparing,
         agents.Prepared,
         agents.Restarted,
+        agents.TextWasReasoning,
         agents.LogLine,
         agents.Done,
     )
