@@ -13,7 +13,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar, cast
 from urllib.parse import unquote
 
 from lsprotocol import types
@@ -48,6 +48,9 @@ DEBOUNCE = 0.25
 """Seconds without a change after which a text is checked."""
 UNSAVED = "unsaved.suite.yaml"
 """What a text is called that no file holds yet."""
+_LARGEST = 64_000_000  # bytes of a message
+_LONGEST_LINE = 8192  # bytes of a header's line
+_LENGTH = b"Content-Length: "
 _MOST = 2_000_000  # characters of a text that is looked at
 
 _SEVERITY = {
@@ -397,6 +400,38 @@ def _item(one: Offer, order: int, offset: int, positions: Positions) -> types.Co
     )
 
 
+class Requests:
+    """What a client sends, without messages that are too large to be read. Such a message is passed over: the next one
+    is where the next header is, whether the length was true or not. (A message is JSON and has no line feed in a text.)
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._passing = False
+        self._passed = b""
+        """The end of what was passed over."""
+
+    def readline(self) -> bytes:
+        """A line of a header; b"" at the end."""
+        while line := self._stream.readline(_LONGEST_LINE):
+            if self._passing:
+                self._passed = self._passed[-_LONGEST_LINE:] + line
+                start = self._passed.rfind(_LENGTH)
+                if start < 0 or not line.endswith(b"\n"):
+                    continue
+                line, self._passing = self._passed[start:], False
+            digits = line.removeprefix(_LENGTH).strip() if line.startswith(_LENGTH) else b""
+            if digits.isdigit() and (len(digits) > len(str(_LARGEST)) or int(digits) > _LARGEST):
+                self._passing, self._passed = True, b""
+                continue
+            return line
+        return b""
+
+    def read(self, size: int) -> bytes:
+        """A message of `size` bytes; fewer at the end."""
+        return self._stream.read(size)
+
+
 def serve(db: Path | None) -> None:
     """Serve on standard input and output until the client ends it."""
     # What a client does wrong is answered to the client; standard error has no reader, or shows it to a person.
@@ -405,4 +440,4 @@ def serve(db: Path | None) -> None:
     log.propagate = False
     # pygls closes its streams at the end: it gets copies of ours.
     with os.fdopen(os.dup(0), "rb") as requests, os.fdopen(os.dup(1), "wb") as answers:
-        SuiteServer(db).server.start_io(requests, answers)
+        SuiteServer(db).server.start_io(cast(BinaryIO, Requests(requests)), answers)
