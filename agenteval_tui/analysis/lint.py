@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from agenteval_tui.suites.decode import quoted
 from agenteval_tui.suites.load import LoadedSuite, load_bytes, load_suites, unreadable
 from agenteval_tui.suites.message_files import attached, is_address
 from agenteval_tui.suites.model import AgentConfig, Dataset, Suite, Test
-from agenteval_tui.suites.templates import template_problems
+from agenteval_tui.suites.templates import MAX_SECONDS, refusal, template_problems
 from agenteval_tui.suites.trust import Trust
 from agenteval_tui.suites.unquoted_hash import cut_texts
 from agenteval_tui.suites.yaml.edit import content_end
@@ -197,6 +198,7 @@ class _Diagnosed:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str, frozenset[str] | None], tuple[Diagnostic, ...]] = {}
+        self._rendering = 0.0
 
     def of(self, text: str, prototype_class: str, names: frozenset[str] | None) -> tuple[Diagnostic, ...]:
         """As `diagnose`."""
@@ -204,6 +206,15 @@ class _Diagnosed:
         if (found := self._known.get(key)) is None:
             found = self._known[key] = diagnose(text, prototype_class, names)
         return found
+
+    def refusal(self, text: str, variables: Mapping[str, Any], columns: Collection[str]) -> AgentevalError | None:
+        """As `refusal` of templates, for as long as a check may render. A run refuses the rest."""
+        if self._rendering > MAX_SECONDS:
+            return None
+        before = time.thread_time()
+        error = refusal(text, variables, columns)
+        self._rendering += time.thread_time() - before
+        return error
 
 
 def _test(
@@ -234,7 +245,7 @@ def _test(
     yield from datasets.problems(test)
     columns = datasets.columns(test)
     if columns is not None:
-        yield from _templates(loaded, node, {**dict.fromkeys(columns), **test.variables})
+        yield from _templates(loaded, node, test.variables, columns, diagnosed)
     yield from _same_names(loaded, test)
     empty = {name for name, value in test.variables.items() if is_blank(value)}
     # Where none is empty, which is nearly everywhere, no config is read for it.
@@ -279,7 +290,10 @@ def gate_problems(loaded: LoadedSuite, suite: Suite, test: Test) -> Iterator[Pro
         yield _at(loaded, node, "gate-without-effect", message, fix, "warning")
 
 
-def _templates(loaded: LoadedSuite, node: Node, known: Mapping[str, Any]) -> Iterator[Problem]:
+def _templates(
+    loaded: LoadedSuite, node: Node, variables: Mapping[str, Any], columns: Collection[str], diagnosed: _Diagnosed
+) -> Iterator[Problem]:
+    known = {**dict.fromkeys(columns), **variables}
     for text in template_nodes(node):
         real = resolve(text)
         if not isinstance(real, ScalarNode):
@@ -290,6 +304,9 @@ def _templates(loaded: LoadedSuite, node: Node, known: Mapping[str, Any]) -> Ite
             for one in found:
                 start, end = source.to_offset(one.start), source.to_offset(one.end)
                 yield loaded.problem(one.code, start, end, one.message, one.fix)
+            continue
+        if (error := diagnosed.refusal(real.text, variables, set(columns) - variables.keys())) is not None:
+            yield loaded.problem("template", text.start, text.end, error.what, error.mend)
 
 
 def _criterion(

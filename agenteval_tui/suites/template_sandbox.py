@@ -2,7 +2,7 @@
 
 Everything that makes a value (operators, filters, calls, literals, `~`, blocks) is asked before, where little makes
 much (widths, repetitions, `join`), and counted after; loops and calls look at the clock. Nothing is computed when a
-template is compiled: `validate` compiles templates, and must not run them.
+template is compiled: a suite's templates are compiled in many places, and run only within these limits.
 """
 
 from __future__ import annotations

@@ -56,6 +56,25 @@ def literal(value: Any) -> Any:
     return [literal(one) for one in value] if isinstance(value, list) else value
 
 
+class TemplateTooLargeError(AgentevalError):
+    """A template makes more text, or takes longer, than it may."""
+
+
+def refusal(text: str, variables: Mapping[str, Any], columns: Collection[str]) -> AgentevalError | None:
+    """Why a run would refuse the template, as far as that can be told before; None if it wouldn't. `columns`: variables
+    whose values are not known, because they are different in each row. Takes at most `MAX_SECONDS`.
+    """
+    if not is_template(text) or _all_plain(text, {*variables, *columns}):
+        return None
+    try:
+        render(text, {**dict.fromkeys(columns, ""), **variables})
+    except TemplateTooLargeError as error:
+        return error
+    except AgentevalError as error:
+        return None if columns else error
+    return None
+
+
 def render(text: str, variables: Mapping[str, Any]) -> str:
     """`text` with its variables put in. Raises `AgentevalError` naming the variable and its line and column."""
     if not is_template(text):
@@ -76,7 +95,7 @@ def render(text: str, variables: Mapping[str, Any]) -> str:
                 parts.append(part)
             return "".join(parts)
     except TooLargeError:
-        raise AgentevalError(
+        raise TemplateTooLargeError(
             f"this template makes more than {MAX_RENDERED:,} characters, or takes longer than {MAX_SECONDS:g} s",
             mend="make widths, repetitions and loops smaller",
         ) from None

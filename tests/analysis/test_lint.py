@@ -316,3 +316,28 @@ def test_what_a_simulated_user_must_have(tmp_path: Path, old: str, new: str, sai
     (tmp_path / "s.suite.yaml").write_text(USER.replace(old, new), "utf-8")
     problem = only(check_suites([tmp_path])[1])
     assert said in problem.message
+
+
+@pytest.mark.parametrize(
+    ("prompt", "dataset", "said"),
+    [
+        ("{{ 'x' * 999999999 }}", "", "makes more than"),
+        ("{{ name * 99999999 }}", "", "makes more than"),
+        ("{{ 'x'.center(99999999) }}", "", "makes more than"),
+        ("{{ who }}{{ 'x' * 999999999 }}", "    dataset: {file: rows.csv}\n", "makes more than"),
+        ("{{ 1 / 0 }}", "", "division by zero"),
+        ("{{ 'x' * 10 }}{{ name | upper }}", "", ""),
+        ("{{ 12 / who }}", "    dataset: {file: rows.csv}\n", ""),
+    ],
+)
+def test_a_template_that_a_run_would_refuse_is_said_with_its_place(
+    tmp_path: Path, prompt: str, dataset: str, said: str
+) -> None:
+    (tmp_path / "rows.csv").write_text("who\n3\n", "utf-8")
+    problems = problems_of(tmp_path, BASE.replace('    prompt: "Hi {{name}}"\n', f'    prompt: "{prompt}"\n{dataset}'))
+    if not said:
+        assert problems == []
+        return
+    problem = only(problems)
+    assert said in problem.message
+    assert (problem.code, problem.severity, problem.line) == ("template", "error", 7)
