@@ -115,6 +115,8 @@ class Code(StrEnum):
     BAD_PLACEHOLDER = "bad_placeholder"
     BROKE = "broke"
     """The check raised an exception: `type` and `message`."""
+    UNREAD_PART = "unread_part"
+    """The message has nothing but parts that could not be read: `what`."""
     SLOW_PATTERN = "slow_pattern"
     UNCHECKED_FORMAT = "unchecked_format"
     """A schema asks for a format that is not known."""

@@ -24,7 +24,7 @@ from agenteval_tui.grading.regex_search import SlowPatternError
 from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
 from agenteval_tui.grading.results import CriterionResult, Evidence, Fields, MetricResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec, json_like
-from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.model import Transcript, message_place
 from agenteval_tui.uxon.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
@@ -48,6 +48,22 @@ class Pipeline(Struct, frozen=True):
     metrics: tuple[tuple[Metric, Check], ...]
     remote: tuple[RemoteMetric, ...] = ()
     """Those of the metrics that ask a respondent."""
+
+
+def _must_be_read(pipeline: Pipeline, transcript: Transcript, value: Value | None) -> None:
+    """Raises `ExtractionError` if the value comes from a message of which nothing could be read: its text is only a
+    mark, and says nothing about the answer."""
+    unread: dict[str, str] = {}
+    for note in transcript.notes:
+        if note.code == "unread" and note.place:
+            unread.setdefault(note.place, note.what)
+    if not unread:
+        return
+    spans = pipeline.prototype.why_nothing(transcript).searched if value is None else value.spans(0, len(value.text))
+    for span in spans:
+        what = unread.get(message_place(span.index)) if span.kind == "message" else None
+        if what is not None:
+            raise ExtractionError(code=Code.UNREAD_PART, what=what)
 
 
 class Checker:
@@ -141,6 +157,8 @@ class Checker:
             value = pipeline.extract(transcript)
             if value is None:
                 return ()
+            if transcript.notes:
+                _must_be_read(pipeline, transcript, value)
             context = self._context(variables or {}, False, replies)
             found = [request for metric in pipeline.remote for request in metric.missing(value, context)]
         except Exception:
@@ -169,6 +187,8 @@ class Checker:
         if isinstance(pipeline, str):
             return self._result(Outcome.ERROR, None, Code.BAD_CONFIG, {"message": pipeline})
         value = pipeline.extract(transcript)
+        if transcript.notes:
+            _must_be_read(pipeline, transcript, value)
         if value is None:
             return self._nothing(pipeline, transcript, explain)
         context = self._context(variables, explain, replies)

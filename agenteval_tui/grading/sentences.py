@@ -256,6 +256,7 @@ _RESULTS: dict[str, Callable[[Fields], str]] = {
         f"{{{{{f['placeholder']}}}}} cannot be read: write a name, a dotted path, or a text in quotes"
     ),
     Code.BROKE: lambda f: f"the {f.get('what', 'metric')} broke: {f['type']}: {f['message']}",
+    Code.UNREAD_PART: lambda f: f"the message could not be read, so nothing was checked: it has {f['what']}",
     Code.SLOW_PATTERN: lambda f: f"the pattern {f['pattern']} took longer than {f['seconds']:g} s on this text",
     Code.UNCHECKED_FORMAT: lambda f: f"the schema asks for the unknown format {quoted(f['format'])}",
     Code.SLOW_SCHEMA: lambda f: f"checking this value against the schema took longer than {f['seconds']:g} s",

@@ -13,7 +13,7 @@ from msgspec.structs import asdict, replace
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.document import Count, Document, one_of
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.transcripts.content_parts import attachments_in
+from agenteval_tui.transcripts.content_parts import attachment_of, attachments_in
 from agenteval_tui.transcripts.model import (
     Attachment,
     Message,
@@ -25,6 +25,7 @@ from agenteval_tui.transcripts.model import (
     Transcript,
     Usage,
     last_answer,
+    message_place,
 )
 from agenteval_tui.transcripts.possible_figures import LEFT_OUT, shown_figure, with_possible_figures
 from agenteval_tui.transcripts.traceback import Traceback, traceback_data, traceback_from
@@ -339,6 +340,7 @@ def from_openai_messages(raw: Iterable[Any]) -> Transcript:
     messages: list[Message] = []
     calls: list[ToolCall] = []
     open_calls: list[int] = []
+    notes: list[Note] = []
     for number, item in enumerate(raw):
         # A dict is known sooner than a mapping.
         if not isinstance(item, (dict, Mapping)) or not isinstance(role := item.get("role"), str):
@@ -349,6 +351,7 @@ def from_openai_messages(raw: Iterable[Any]) -> Transcript:
             messages.append(Message(role=role, content=said))  # nothing else is in it
             continue
         content = content_text(item.get("content")) or _refusal_of(item)
+        notes.extend(Note("unread", kind, message_place(number)) for kind in _unread_kinds(item, content))
         made: list[int] = []
         for position, one in enumerate(_calls_of(item)):
             call = _call_from_openai(one, fallback_id=f"call_{number}_{position}", message=number)
@@ -377,7 +380,24 @@ def from_openai_messages(raw: Iterable[Any]) -> Transcript:
             )
         )
     done = tuple(messages)
-    return Transcript(messages=done, tool_calls=tuple(calls), final_output=last_answer(done))
+    return Transcript(messages=done, tool_calls=tuple(calls), final_output=last_answer(done), notes=tuple(notes))
+
+
+def _unread_kinds(item: Mapping[str, Any], content: str) -> list[str]:
+    """The types of a message's parts if none of them could be read; an importer that has read the parts itself gives
+    them under `unread`."""
+    parts, unread = item.get("content"), item.get("unread")
+    if isinstance(unread, list):
+        return [f"a part of the type {one_line(str(kind), 40)}" for kind in dict.fromkeys(unread)]
+    if not isinstance(parts, list) or not content:
+        return []
+    kinds = [str(part.get("type") or "part") if is_unread_part(part) else "" for part in parts]
+    return [f"a part of the type {one_line(kind, 40)}" for kind in dict.fromkeys(kinds)] if all(kinds) else []
+
+
+def is_unread_part(part: Any) -> bool:
+    """Whether a part of a message has neither a text nor an image or file that is known."""
+    return isinstance(part, Mapping) and _text_of_part(part) is None and attachment_of(part) is None
 
 
 def _attachments(item: Mapping[str, Any]) -> tuple[Attachment, ...]:
@@ -494,11 +514,16 @@ def _part_text(part: Any) -> str:
     if isinstance(part, str):
         return part
     if isinstance(part, Mapping):
-        for key in ("text", "refusal", "content"):
-            if isinstance(part.get(key), str) and part.get("type") != "blob":  # OpenTelemetry's, in base64
-                return str(part[key])
-        return f"[{part.get('type', 'part')}]"
+        text = _text_of_part(part)
+        return f"[{part.get('type', 'part')}]" if text is None else text
     return json.dumps(part, ensure_ascii=False)
+
+
+def _text_of_part(part: Mapping[str, Any]) -> str | None:
+    for key in ("text", "refusal", "content"):
+        if isinstance(part.get(key), str) and part.get("type") != "blob":  # OpenTelemetry's, in base64
+            return str(part[key])
+    return None
 
 
 def _reasoning_of(item: Mapping[str, Any]) -> str:

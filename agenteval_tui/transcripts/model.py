@@ -298,6 +298,11 @@ class Transcript(Struct, frozen=True):
         return None
 
 
+def message_place(index: int) -> str:
+    """The place of a note that is about a message as a whole."""
+    return f"messages[{index}]"
+
+
 def last_answer(messages: tuple[Message, ...]) -> str:
     """The final answer in `messages`: the text of the last assistant message that has any."""
     for message in reversed(messages):

@@ -219,6 +219,7 @@ class _Conversation:
     def _anthropic(self, one: Mapping[str, Any]) -> None:
         role = one["role"]
         texts: list[str] = []
+        unread: list[str] = []
         thoughts: list[str] = []
         calls: list[dict[str, Any]] = []
         attached: list[Attachment] = []
@@ -228,8 +229,11 @@ class _Conversation:
                 more: dict[str, Any] = {"reasoning": _joined(*thoughts)} if thoughts else {}
                 if attached:
                     more["attachments"] = list(attached)
+                if unread and len(unread) == len(texts):
+                    more["unread"] = list(unread)
                 self.say(role, "".join(texts), **more, **({"tool_calls": list(calls)} if calls else {}))
             texts.clear()
+            unread.clear()
             thoughts.clear()
             calls.clear()
             attached.clear()
@@ -256,6 +260,8 @@ class _Conversation:
                 texts.append(mark := f"[{kind or 'part'}]")
                 if (found := attachment_of(block, mark)) is not None:
                     attached.append(found)
+                else:
+                    unread.append(kind or "part")
         flush()
 
     def _langchain(self, one: Mapping[str, Any]) -> None:
@@ -460,6 +466,7 @@ class _Parts:
         self._calls: list[dict[str, Any]] = []
         self._answers: list[dict[str, Any]] = []
         self._attached: list[Attachment] = []
+        self._unread: list[str] = []
         self.called: set[str] = set()
 
     def take(self, part: Any) -> None:
@@ -490,6 +497,8 @@ class _Parts:
             self._say(mark if said is None or found is not None else said)
             if found is not None:
                 self._attached.append(found)
+            elif said is None:
+                self._unread.append(kind or "part")
 
     def _say(self, text: str) -> None:
         if self._answers:
@@ -546,12 +555,15 @@ class _Parts:
                 made["tool_calls"] = list(self._calls)
             if self._attached:
                 made["attachments"] = list(self._attached)
+            if self._unread and len(self._unread) == len(self._texts):
+                made["unread"] = list(self._unread)
             # The tool results in a user's message come before the user's text.
             self._messages += [made, *self._answers] if self._calls or self._role == "assistant" else [
                 *self._answers, made]  # fmt: skip
         else:
             self._messages += self._answers
         self._texts, self._thoughts, self._calls, self._answers, self._attached = [], [], [], [], []
+        self._unread.clear()
 
     def ended(self) -> list[dict[str, Any]]:
         self._flush()
