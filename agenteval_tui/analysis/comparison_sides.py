@@ -24,6 +24,8 @@ IMPORT = "import:"
 """How the key of an imported suite begins; other keys are paths."""
 LAST = "last"
 DEFAULT_VARIATION = "default"
+SELECTIONS = ("tests", "tags", "variation", "sample", "failed_from")
+"""The options that leave out tests on purpose: what did not run then is not missing."""
 
 
 class NothingBeforeError(AgentevalError):
@@ -68,7 +70,7 @@ def sides_of(store: Store, wanted: Sides, projects: Sequence[str] = ()) -> tuple
         references = (wanted.a or BASELINE, wanted.b or LAST)
     right = _named(store, references[1])
     if references[0] == BASELINE:
-        left = baseline_side(store, right.runs)
+        left = baseline_side(store, right.runs, whole=_ran_whole(store, right))
         if left is None and not wanted.a and (before := store.read(lambda c: execution_before(c, right.executions))):
             left = execution_side(store, store.execution(before))
         if left is None:
@@ -145,6 +147,16 @@ def baseline_side(store: Store, runs: Sequence[ComparedRun], *, whole: bool = Fa
     names = {run.suite_key: run.suite_name for run in found}
     pairs = tuple(PairedSuites(was, now, names[was]) for was, now in moved.items() if was in names)
     return Side("baseline", name, BASELINE, here, executions, started, pairs)
+
+
+def selections_of(execution: ExecutionRow) -> tuple[str, ...]:
+    """The options by which tests were left out of an execution on purpose."""
+    return tuple(name for name in SELECTIONS if execution.options.get(name))
+
+
+def _ran_whole(store: Store, side: Side) -> bool:
+    """Whether a side is an execution of whole suites."""
+    return side.executions == (side.reference,) and not selections_of(store.execution(side.reference))
 
 
 def moved_suites(listed: Sequence[Baseline], suites: Mapping[str, str]) -> dict[str, str]:

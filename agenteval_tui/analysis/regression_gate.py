@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.analysis.comparison import compare
 from agenteval_tui.analysis.comparison_model import Comparison, RowChange, Side, Tally, TestChange
-from agenteval_tui.analysis.comparison_sides import baseline_side, execution_side, moved_suites
+from agenteval_tui.analysis.comparison_sides import baseline_side, execution_side, moved_suites, selections_of
 from agenteval_tui.analysis.quarantine_gate import gating
 from agenteval_tui.analysis.regressions import Regressions, regressions_of
 from agenteval_tui.analysis.setup_changes import SetupChange
@@ -31,8 +31,6 @@ from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.history.store import Store
 
 NoVerdictCause = Literal["errors", "waiting", "stopped", "not_in_baseline"]
-SELECTIONS = ("tests", "tags", "variation", "sample", "failed_from")
-"""The options that leave out tests on purpose: what did not run then is not missing."""
 _SAMPLES_ROWS = ("sample", "failed_from")
 
 
@@ -170,7 +168,7 @@ def compare_to_baseline(
     if execution.options.get("ab") or not has_baselines(store):
         return None
     side = execution_side(store, execution)
-    selected = tuple(name for name in SELECTIONS if execution.options.get(name))
+    selected = selections_of(execution)
     baseline = baseline_side(store, side.runs, whole=not selected)
     if baseline is None:
         return None
