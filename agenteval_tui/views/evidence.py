@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.explanation import Explanation
-from agenteval_tui.core.display import one_line
+from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.numbers import count
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.explain import Fact, Mark, explain, on_one_line
 from agenteval_tui.grading.results import CriterionResult, Evidence, Outcome
 from agenteval_tui.grading.sentences import not_made_sentence
@@ -30,6 +31,8 @@ SIGNS: dict[Mark, Span] = {
     "near": ("≈", "near"),
 }
 _LONGEST = 400  # characters of a fact beside other things
+_LONGEST_REPLY = 2000  # characters of a reply that could not be read
+_MOST_LINES = 20  # and its lines
 
 
 def fact_tree(facts: Iterable[Fact], *, longest: int | None = None, indent: int = 0) -> Tree:
@@ -61,12 +64,24 @@ def _node(fact: Fact, tokens: str, longest: int | None) -> Node:
         block = comparison_text(compared)
         if hidden := hidden_differences(fact.evidence):
             block = (*block, f"… {count(hidden, 'more difference')}")
+    elif fact.evidence is not None and longest is None:
+        block = _unread_reply(fact.evidence)
     if longest is not None and len(words) > longest:
         words = words[: longest - 1] + "…"
     children = tuple(
         _node(child, "dim code" if child.mark in ("passed", "info") else "code", longest) for child in fact.children
     )
     return Node(text((words, tokens)), children, SIGNS[fact.mark], block)
+
+
+def _unread_reply(evidence: Evidence) -> tuple[str, ...]:
+    """The lines of a judge's reply that could not be read, as it was sent; the first of a long one."""
+    reply = evidence.found
+    if evidence.code != Code.REPLIED or "error" not in evidence.fields or not isinstance(reply, str):
+        return ()
+    lines = displayable(reply[:_LONGEST_REPLY]).split("\n")
+    cut = len(reply) > _LONGEST_REPLY or len(lines) > _MOST_LINES
+    return (*lines[:_MOST_LINES], *(("…",) if cut else ()))
 
 
 def _title(evidence: Evidence) -> str:

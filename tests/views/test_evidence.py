@@ -23,6 +23,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.registry import schema
 from agenteval_tui.formats.documents.why import explanation_document
 from agenteval_tui.formats.exporters.junit import junit_xml
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.explain import Fact, explain, fact_document, flat, on_one_line
 from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
@@ -292,3 +293,20 @@ def test_what_is_known_of_the_run_stands_before_its_facts(store: Store) -> None:
         f"Test: failed  {row.id}", "no criterion was applied to this run", f"agenteval why {row.id}",
     ]  # fmt: skip
     assert "no criterion" not in as_text(missed_of(row, (), Transcript()))
+
+
+def test_a_reply_of_a_judge_that_could_not_be_read_is_shown_as_it_was() -> None:
+    reply = "I would say\n\x1b[2Jgood\u202e, 7 of 10" + "\nand more" * 900
+    line = Evidence("reply", None, found=reply, code=Code.REPLIED, fields={"error": ""})
+    metric = MetricResult(
+        "Judge", "Judge", Outcome.ERROR, None, 1.0, code=Code.UNREADABLE_REPLY, evidence=(line,),
+        fields={"problem": "it is no JSON"},
+    )  # fmt: skip
+    result = replace(failing("c", "x"), outcome=Outcome.ERROR, metrics=(metric,))
+    shown = plain_text((fact_tree(explain([result])),)).split("\n")
+    start = next(at for at, words in enumerate(shown) if words.strip() == "I would say")
+    assert shown[start + 1].strip() == "␛[2Jgood↔, 7 of 10"
+    assert shown[start + 2].strip() == "and more"
+    assert shown[-1].strip() == "…"
+    assert len(shown) < 40
+    assert "I would say" not in plain_text(results_in_short([result]))
