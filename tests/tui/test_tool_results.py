@@ -156,3 +156,25 @@ def test_offsets_of_folded_texts_go_both_ways(data: st.DataObject) -> None:
 @pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"x": [{"a": 1, "a": 1}]}', '{"a": 1e999}', "[-1e999]"])
 def test_a_result_that_a_value_would_not_hold_is_shown_as_it_came(text: str) -> None:
     assert result_body(text).text == text
+
+
+@pytest.mark.parametrize(
+    ("value", "line"),
+    [
+        (True, "force = true"),
+        (None, "force = null"),
+        (0.5, "force = 0.5"),
+        (["state", "owner"], 'force = ["state","owner"]'),
+        ({"a": 1}, 'force = {"a":1}'),
+        ("true", 'force = "true"'),
+        ("", 'force = ""'),
+    ],
+)
+def test_an_argument_of_a_run_has_quotes_only_if_it_is_a_text(value: Any, line: str) -> None:
+    ref = RunRef("RUN", "order-status", "Order", "", 0, 1, "shop")
+    part = StreamPart("tool", key=0, name="get_order", arguments=json.dumps({"force": value}), done=True)
+    view = ExecutionView()
+    for event in (Planned(1, "E", "shop", (ref,), 1, 0), RunStarted(2, "RUN", 1, 0)):
+        view.apply(event)
+    lines = [plain(line).strip() for line in RunStream().lines(view.runs["RUN"], 70, [part], margin=0)]
+    assert line in lines

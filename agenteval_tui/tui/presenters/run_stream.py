@@ -24,6 +24,7 @@ _ENDING = "ending"
 """The last part of a stored transcript: why its answer ended."""
 RESULT_LINES = 4
 PROMPT_LINES = 3
+_STYLES = {str: "json-string", bool: "json-literal", int: "json-number", float: "json-number"}
 PARTS = 50
 """Parts of a stored transcript that are shown: as many as of one that streams."""
 
@@ -130,8 +131,8 @@ def _part(part: StreamPart, width: int) -> list[Line]:
     state: Cell = ("", "") if part.done else ("  …", "running")
     head: Line = ((left(f"tool {sign}", LABEL), "role-tool"), (one_line(part.name), "bold"), state)
     lines: list[Line] = [fit(head, width)]
-    for name, value in _arguments(part.arguments):
-        lines.append(fit(((" " * LABEL, ""), (f"{name} = ", "json-key"), (value, "json-string")), width))
+    for name, value, style in _arguments(part.arguments):
+        lines.append(fit(((" " * LABEL, ""), (f"{name} = ", "json-key"), (value, style)), width))
     if part.done:
         back = "◂" if UNICODE else "<"
         lines += _result(part, back, width)
@@ -157,13 +158,21 @@ def _result(part: StreamPart, sign: str, width: int) -> list[Line]:
     return shown
 
 
-def _arguments(text: str) -> list[tuple[str, str]]:
+def _arguments(text: str) -> list[tuple[str, str, str]]:
+    """The arguments' names, their values as JSON, and the style of each: a text is in quotes, and nothing else is."""
     if not text:
         return []
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return [("arguments (not JSON)", one_line(text, 400))]
+        return [("arguments (not JSON)", one_line(text, 400), "json-string")]
     if not isinstance(value, dict):
-        return [("arguments", one_line(text, 400))]
-    return [(one_line(str(name), 60), f'"{one_line(argument_text(item), 400)}"') for name, item in value.items()]
+        return [("arguments", one_line(text, 400), "json-string")]
+    return [
+        (
+            one_line(str(name), 60),
+            f'"{one_line(item, 400)}"' if isinstance(item, str) else one_line(argument_text(item), 400),
+            _STYLES.get(type(item), ""),
+        )
+        for name, item in value.items()
+    ]
