@@ -31,14 +31,15 @@ def ask_to_set_baseline(
     """The same by the execution's id and name; `then` is called when it did."""
     words = (
         f"{one_line(name, 80)} becomes the baseline of its {count(tests, 'test')}: later executions are compared with"
-        " it automatically. It replaces their current baseline; the old runs stay."
+        " it automatically. A baseline that a test already has is replaced; a test without a verdict in this execution,"
+        " because its runs ended in errors, is left out. The old runs stay."
     )
     store = screen.agenteval.session.store
 
     def done(made: BaselineSet) -> None:
         said = f"{one_line(name, 60)} is the baseline of {count(len(made.tests), 'test')} now."
         if made.left_out:
-            said += f" {count(len(made.left_out), 'test')} without a run that has a verdict: the old baseline stays."
+            said += f" {count(len(made.left_out), 'test')} without a run that has a verdict: nothing changes for them."
         screen.agenteval.say(said)
         if then is not None:
             then()

@@ -530,7 +530,7 @@ class HistoryScreen(FrameScreen):
         def set_it() -> None:
             self.ask(lambda: set_baseline_run(session.store, row.id, who=current_user()), done, group="baseline")
 
-        words = f"This run becomes the baseline of {name} and replaces its current baseline; the old runs stay."
+        words = f"This run becomes the baseline of {name}. If there is one already, it is replaced; its runs stay."
         self._ask_yes("Set the baseline?", [words], "set it", set_it)
 
     def action_clear_baseline(self) -> None:
