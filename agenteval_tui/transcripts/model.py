@@ -254,6 +254,7 @@ class Note(Struct, frozen=True):
 _NOTES = {
     "unread": "the agent gave something that could not be read: {what}",
     "left_out": "left out: {what}",
+    "not_streamed": "run without streaming, because its model can't stream: {what}",
     "figure": "left out, because it can't be so: {what}",
     "unmatched_result": "a tool's result without its call: {what}",
     "usage": "what the agent reported as its usage can't be so, and is not counted: {what}",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -132,3 +135,66 @@ class TestKnownBefore:
         (tmp_path / "pack" / "__init__.py").touch()
         (tmp_path / "pack" / "inner.py").touch()
         assert callable_problem(parse_callable(target), tmp_path) == problem.replace("FOLDER", str(tmp_path))
+
+
+class TestFrameworks:
+    """Real packages, which are not all installed with agenteval (AGENTEVAL_FRAMEWORKS, as in test_frameworks_apart)."""
+
+    @pytest.mark.parametrize(
+        ("name", "more", "answer"),
+        [
+            ("deps", {}, "Deps(name='nobody', tags=[])"),
+            ("deps", {"context": {"name": "{{prompt}}", "tags": ["x"]}}, "Deps(name='hello', tags=['x'])"),
+            ("deps", {"context": "of_named:make_deps", "settings": {"tag": "t"}}, "Deps(name='made', tags=['t'])"),
+            ("needs", {"context": {"customer": "C1"}}, "Needs(customer='C1', limit=3)"),
+            ("number", {"context": 18}, "18"),
+            ("openai", {}, "Deps(name='nobody', tags=[])"),
+            ("make_openai", {"context": {"name": "Jo"}}, "Deps(name='Jo', tags=[])"),
+            ("graph", {}, "Deps(name='nobody', tags=[])"),
+            ("graph", {"context": {"name": "Jo"}}, "Deps(name='Jo', tags=[])"),
+            ("make_graph", {}, "Deps(name='nobody', tags=[])"),
+            ("make_later", {}, "Deps(name='nobody', tags=[])"),
+            ("opened", {"context": {"name": "Jo"}}, "Deps(name='Jo', tags=[])"),
+            ("own", {"input": {"question": "{{prompt}}"}, "output": "answer"}, "A: hello"),
+            ("own", {"input": {"question": "q"}, "output": "documents[1]"}, "2"),
+            ("own", {"input": {"question": "q"}, "output": "answer", "messages": "talk"}, "A: q"),
+            ("Bot", {}, "Hi hello"),
+            ("Bot", {"settings": {"greeting": "Ho"}}, "Ho hello"),
+            ("bot", {}, "Hi hello"),
+            ("answers", {}, '"no prompt wanted"'),
+            ("remembers", {}, "1"),
+        ],
+    )
+    async def test_it(self, run_agent: Run, tmp_path: Path, name: str, more: dict[str, Any], answer: str) -> None:
+        ran = await run_agent(named(tmp_path, name, **more))
+        assert ran.transcript.final_output == answer, ran.events[-1]
+        codes = [note.code for note in ran.transcript.notes]
+        assert codes == (["not_streamed"] if "stream" in str(codes) else [])
+        assert ("not_streamed" in codes) == (name in ("deps", "needs", "number", "openai", "make_openai", "make_later"))
+
+    @pytest.mark.parametrize(
+        ("name", "more", "said"),
+        [
+            ("needs", {}, "which needs customer; write `context: {customer: ...}`"),
+            ("needs", {"context": {"customr": "x", "customer": "y"}}, "has no customr; its fields: customer, limit"),
+            ("number", {"context": {"a": 1}}, "is of the type int, not {'a': 1}"),
+            ("own", {}, '`input: {question: "{{prompt}}"}` and `output: answer`'),
+            ("own", {"input": {"question": "q"}, "output": "anser"}, "`output: anser` finds nothing"),
+            ("Wrong", {}, "which has none of the methods run, "),
+        ],
+    )
+    async def test_what_is_wrong_is_said(
+        self, run_agent: Run, tmp_path: Path, name: str, more: dict[str, Any], said: str
+    ) -> None:
+        error = failure(await run_agent(named(tmp_path, name, **more)))
+        assert said in error.message
+
+
+def named(folder: Path, name: str, **more: Any) -> dict[str, Any]:
+    place = Path(os.environ.get("AGENTEVAL_FRAMEWORKS", "")) / "named" / "bin" / "python"
+    if "AGENTEVAL_FRAMEWORKS" in os.environ and place.is_file():
+        more["python"] = str(place)
+    elif any(importlib.util.find_spec(package) is None for package in ("agents", "langgraph", "pydantic_ai")):
+        pytest.skip("not all frameworks are installed, and AGENTEVAL_FRAMEWORKS names no folder that has them")
+    shutil.copy(Path(__file__).parent / "frameworks" / "of_named.py", folder)
+    return python(f"of_named:{name}", **more)

@@ -13,6 +13,7 @@ from agenteval_tui.agents.options import AgentOptions, OptionGroup
 from agenteval_tui.agents.process.callable_name import callable_rule, parse_callable
 from agenteval_tui.agents.recording.options import CAPTURE_RULE, Capture, CassetteOption, checked_capture
 from agenteval_tui.core.schema_rules import Rule, set_to, where
+from agenteval_tui.grading.json_paths import PathError, usable_path
 from agenteval_tui.suites.tool_files import require_inside
 
 
@@ -143,15 +144,36 @@ class PythonOptions(AgentOptions):
     env: Environment
     settings: dict[str, Any] = Field(
         default_factory=dict,
-        description="Your own settings for the function: its `config`. Variations can change them.",
+        description="Your own settings for the function or the factory: its `config`. Variations can change them.",
     )
+    context: Any = Field(
+        None,
+        description="The run context (`deps`, `context`): its fields, with templates, or package.module:factory.",
+    )
+    input: Any = Field(None, description="What the graph or chain gets: a template, or an object with templates.")
+    output: str | None = Field(None, description="JMESPath of the answer in the state that comes out.")
+    messages: str | None = Field(None, description="JMESPath of the messages in the state that comes out.")
     timeouts: Patience
     max_reply_mb: OutputLimit
     capture: Capture
     cassette: CassetteOption
 
+    @property
+    def context_factory(self) -> str:
+        """The function that makes the context; "" if it is made of fields."""
+        try:
+            name = parse_callable(self.context, "context") if isinstance(self.context, str) else None
+        except ValueError:
+            return ""
+        return self.context if name is not None else ""
+
     @model_validator(mode="after")
     def _right_callable(self) -> Self:
         parse_callable(self.callable)
+        for option, path in (("output", self.output), ("messages", self.messages)):
+            try:
+                usable_path(path)
+            except PathError as error:
+                raise ValueError(f"`{option}`: {error}") from None
         checked_capture(self.capture, self.cassette)
         return self

@@ -32,6 +32,7 @@ from agenteval_tui.agents.process.errors import (
     without_secrets,
 )
 from agenteval_tui.agents.process.health_check import check_answer, unreachable
+from agenteval_tui.agents.process.mapped_state import events_of_state, mapping_of
 from agenteval_tui.agents.process.options import PythonOptions, places_of
 from agenteval_tui.agents.process.protocol import EventError, EventReader, request_document
 from agenteval_tui.agents.process.python_host import HostError, HostProcess, PythonHost, RaisedError
@@ -159,7 +160,12 @@ class PythonAgent:
         wait_s, what = None, ""
         limit = int(options.max_reply_mb * 1_000_000)
         done = Done()
-        asking = host.events("agent", options.callable, limit=limit, request=document, last=not options.reuse)
+        try:
+            how = mapping_of(options, document)
+        except AgentevalError as error:
+            yield Failed(RunError.told("bad_request", error.what, error.mend))
+            return
+        asking = host.events("agent", options.callable, limit=limit, request=document, how=how, last=not options.reuse)
         try:
             async with aclosing(asking) as answers:
                 while True:
@@ -174,18 +180,22 @@ class PythonAgent:
                         continue
                     if reader.ended:
                         continue  # it said that it was done; its process is free once it returns
-                    for event in reader.read(answer["event"]):
-                        if isinstance(event, Done):
-                            done = event
-                            continue
-                        yield event
-                        if isinstance(event, Failed):
-                            return
+                    mapped = events_of_state(answer["state"], options, document) if "state" in answer else ()
+                    for written in [answer["event"]] if "event" in answer else mapped:
+                        for event in reader.read(written):
+                            if isinstance(event, Done):
+                                done = event
+                                continue
+                            yield event
+                            if isinstance(event, Failed):
+                                return
                     wait_s, what = options.timeouts.silence, "was silent"
             yield done
         except TimeoutError:
             said = f"{options.callable} {what} for {wait_s:g} s"
             yield Failed(silence_error(with_last_words(said, host.program.stderr, self._environment(options))))
+        except AgentevalError as error:
+            yield Failed(RunError.told("protocol", error.what, error.mend))
         except EventError as error:
             mend = "`agenteval docs agents` says what a function may return"
             said = f"{options.callable} gave something that is not an event: {error}"

@@ -20,25 +20,60 @@ else:
     answers, objects = python_answers, python_objects
 
 
-def run(found: Any, target: Any, request: Any, *, tell: Any, wait: Any, prepared: Any = None) -> Any:
+def run(
+    found: Any,
+    target: Any,
+    request: Any,
+    *,
+    tell: Any,
+    wait: Any,
+    prepared: Any = None,
+    how: Any = None,
+    state: Any = None,
+) -> Any:
     """Call what was found at `target` with a request (docs/schemas/agent-request.json), and tell what it gives.
 
     `tell` takes each event (docs/schemas/agent-event.json) as it comes; `wait` runs an awaitable to its end and gives
-    its result; `prepared` is called when the call begins. Raises what the agent raises; before that, `tell` has had
-    what was used until then.
+    its result; `prepared` is called when the call begins. `how` has the options `context` (or `factory`, which makes
+    it), `input`, `output` and `messages`; `state` takes what is to be mapped by the last two. Raises what the agent
+    raises; before that, `tell` has had what was used until then.
     """
-    runner = objects.runner(found, target)
+    how = how or {}
+    runner: Any
+    if objects.is_factory(found):
+        gave = objects.make(found, request)
+        if inspect.isawaitable(gave):
+            gave = wait(gave)
+        entered = hasattr(gave, "__aenter__") or hasattr(gave, "__enter__")
+        if entered and not objects.is_agent(gave, target, ways=False):
+            runner = _Entered(gave, target)
+        elif objects.is_agent(gave, target):
+            runner, found = objects.runner(gave, target), gave
+        elif inspect.isclass(found):
+            problem = target + " makes a " + objects.pieces.type_of(gave) + ", which has none of the methods "
+            raise objects.pieces.WrongTarget(problem + ", ".join(objects.WAYS) + ", __call__; " + objects.WANTED)
+        else:
+            runner = _Answered(gave)
+    else:
+        runner = objects.runner(found, target)
+    if how.get("factory") is not None:
+        how = dict(how, made_context=_awaited(objects.make(how["factory"], request), wait))
     if prepared is not None:
         prepared()
     reader = answers.Reader(request["messages"])
-    returned = answers.call(found, request) if runner is None else runner(request)
+    returned = answers.call(found, request) if runner is None else runner(dict(request, _how=how))
     if inspect.isawaitable(returned):
         returned = wait(returned)
+    if runner is None and inspect.isroutine(found) and objects.is_agent(returned, target, ways=False):
+        returned = objects.runner(returned, target)(dict(request, _how=how))  # a factory that takes more
+        returned = wait(returned) if inspect.isawaitable(returned) else returned
     if hasattr(returned, "stream_events") and hasattr(returned, "to_input_list"):
         returned = _and_itself(returned, returned.stream_events())  # what openai-agents streams
+    if (how.get("output") or how.get("messages")) and state is not None and not _streams(returned):
+        returned = {"agenteval_state": returned}
     streamed = inspect.isgenerator(returned) or hasattr(returned, "__anext__") or hasattr(returned, "__aiter__")
     try:
-        _follow(returned, reader, tell, wait)
+        _follow(returned, reader, tell, wait, state)
     except BaseException:
         with contextlib.suppress(Exception):
             for event in reader.end():  # what was used until then
@@ -54,16 +89,49 @@ def run(found: Any, target: Any, request: Any, *, tell: Any, wait: Any, prepared
         tell({"type": "error", "kind": "protocol", "message": said, "mend": mend})
 
 
+class _Entered:
+    """Runs what a context manager gives, in it."""
+
+    def __init__(self, context: Any, target: Any) -> None:
+        self._context = context
+        self._target = target
+
+    def __call__(self, request: Any) -> Any:
+        return objects.entered(self._context, request, self._target)
+
+
+class _Answered:
+    """What asks for nothing has answered already."""
+
+    def __init__(self, answer: Any) -> None:
+        self._answer = answer
+
+    def __call__(self, request: Any) -> Any:
+        return self._answer
+
+
+def _streams(returned: Any) -> Any:
+    return any(hasattr(returned, name) for name in ("__next__", "__anext__", "__aiter__"))
+
+
+def _awaited(given: Any, wait: Any) -> Any:
+    return wait(given) if inspect.isawaitable(given) else given
+
+
 async def _and_itself(result: Any, stream: Any) -> Any:
     async for event in stream:
         yield event
     yield result
 
 
-def _follow(returned: Any, reader: Any, tell: Any, wait: Any) -> Any:
+def _follow(returned: Any, reader: Any, tell: Any, wait: Any, state: Any) -> Any:
     """Tell what was returned, or what it yields, as it comes."""
 
     def events(piece: Any, streamed: Any) -> Any:
+        if isinstance(piece, dict) and "agenteval_state" in piece and state is not None:
+            reader.gave = True
+            state(objects.pieces.plain(piece["agenteval_state"]))
+            return
         for event in reader.take(piece, streamed):
             tell(event)
 

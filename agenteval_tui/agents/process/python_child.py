@@ -358,12 +358,22 @@ def _do_agent(asked: Any) -> Any:
     def tell(event: Any) -> Any:
         _say(asked["id"], event=event)
 
-    call.run(found, asked["target"], asked["request"], tell=tell, wait=_await, prepared=prepared)
+    def state(value: Any) -> Any:
+        _say(asked["id"], state=value)
+
+    how = dict(asked.get("how") or {})
+    if how.get("factory"):
+        how["factory"] = _find(how["factory"])
+    ways = {"tell": tell, "wait": _await, "prepared": prepared, "how": how, "state": state}
+    call.run(found, asked["target"], asked["request"], **ways)
     return None
 
 
 def _call() -> Any:
-    for name in ("errors", "usage", "pieces", "frameworks", "conversation", "objects", "answers"):
+    for name in (
+        *("errors", "usage", "pieces", "signature", "context"),
+        *("frameworks", "conversation", "answers", "objects"),
+    ):
         _sibling("python_" + name)
     return _sibling("python_call")
 

@@ -14,10 +14,13 @@ from typing import Any
 if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
     pieces: Any = sys.modules["_agenteval_python_pieces"]
     frameworks: Any = sys.modules["_agenteval_python_frameworks"]
+    contexts: Any = sys.modules["_agenteval_python_context"]
+    answers: Any = sys.modules["_agenteval_python_answers"]
 else:
-    from agenteval_tui.agents.process import python_frameworks, python_pieces
+    from agenteval_tui.agents.process import python_answers, python_context, python_frameworks, python_pieces
 
-    pieces, frameworks = python_pieces, python_frameworks
+    pieces, frameworks, contexts = python_pieces, python_frameworks, python_context
+    answers = python_answers
 WANTED = "name a function, or an agent of a framework (agenteval docs agents)"
 
 
@@ -27,9 +30,9 @@ def runner(found: Any, target: Any) -> Any:
     if inspect.isclass(found) or inspect.isroutine(found):
         return None
     if pieces.made_by(found, "pydantic_ai") and hasattr(found, "run") and hasattr(found, "iter"):
-        return lambda request: _pydantic(found, request)
+        return lambda request: _pydantic(found, request, target)
     if pieces.made_by(found, "agents") and hasattr(found, "instructions") and hasattr(found, "handoffs"):
-        return lambda request: _openai_agents(found, request)
+        return lambda request: _openai_agents(found, request, target)
     if pieces.made_by(found, "langgraph") and hasattr(found, "compile") and not hasattr(found, "astream"):
         raise pieces.WrongTarget(target + " is a LangGraph graph that is not compiled; name what its compile() gives")
     if pieces.made_by(found, "langgraph", "langchain_core", "langchain") and hasattr(found, "astream"):
@@ -50,24 +53,105 @@ def runner(found: Any, target: Any) -> Any:
     if inspect.ismodule(found):
         raise pieces.WrongTarget(target + " is a module; " + WANTED)
     if not callable(found):
+        way = next((getattr(found, name) for name in WAYS if callable(getattr(found, name, None))), None)
+        if way is not None:
+            return lambda request: answers.call(way, request)
         said = target + " is " + _article(pieces.type_of(found)) + ", not a function or an agent that agenteval knows"
-        ways = [name for name in ("run", "invoke", "kickoff", "chat", "ask") if callable(getattr(found, name, None))]
-        name = target.partition(":")[2]
-        own = "; or write a function: def answer(prompt): return " + name + "." + ways[0] + "(prompt)" if ways else ""
-        raise pieces.WrongTarget(said + "; " + WANTED + own)
+        raise pieces.WrongTarget(said + "; " + WANTED)
     return None
+
+
+def is_factory(found: Any) -> Any:
+    """Whether it can only make an agent, or answer without a prompt: it needs nothing, or only `settings`."""
+    if not (inspect.isclass(found) or inspect.isroutine(found)):
+        return False
+    parameters = answers.parameters_of(found)
+    if parameters is None:
+        return inspect.isclass(found)
+    for one in parameters:
+        if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) or one.name in SETTINGS:
+            continue
+        if one.default is one.empty or one.name in (*answers.OFFERED, "request", *answers.PROMPTS):
+            return False
+    return not inspect.isgeneratorfunction(found) and not inspect.isasyncgenfunction(found)
+
+
+def make(factory: Any, request: Any) -> Any:
+    """What the factory makes, or an awaitable of it. Its settings are its parameters by name, too."""
+    settings = dict(request.get("config") or {})
+    parameters = answers.parameters_of(factory) or ()
+    wanted = {one.name: settings for one in parameters if one.name in SETTINGS}
+    names = [one.name for one in parameters]
+    wanted.update({name: value for name, value in settings.items() if name in names and name not in wanted})
+    return factory(**wanted)
+
+
+def is_agent(given: Any, target: Any, ways: Any = True) -> Any:
+    """Whether this is something to run, and not an answer. `ways`: an object with a method to ask is, too."""
+    if given is None or isinstance(given, (str, bytes, int, float, bool, dict, list, tuple)):
+        return False
+    if inspect.isgenerator(given) or inspect.isasyncgen(given) or inspect.ismodule(given):
+        return False
+    if hasattr(given, "to_input_list") or hasattr(given, "new_messages") or hasattr(given, "model_dump_json"):
+        known = pieces.made_by(given, "crewai", "google", "autogen_agentchat", "llama_index", "langchain_core")
+        if not known:
+            return False
+    try:
+        if ways:
+            return runner(given, target) is not None or callable(given)
+        known = pieces.made_by(given, "pydantic_ai", "agents", "langgraph", "langchain_core", "langchain")
+        return (known or frameworks.of(given) is not None) and runner(given, target) is not None
+    except pieces.WrongTarget:
+        return hasattr(given, "compile") and pieces.made_by(given, "langgraph")
+
+
+async def entered(context: Any, request: Any, target: Any) -> Any:
+    """Run what a context manager gives, in it. All in one task, as the scopes of anyio want it."""
+    if hasattr(context, "__aenter__"):
+        async with context as found:
+            async for piece in _inside(found, request, target):
+                yield piece
+        return
+    with context as found:
+        async for piece in _inside(found, request, target):
+            yield piece
+
+
+async def _inside(found: Any, request: Any, target: Any) -> Any:
+    run = runner(found, target)
+    returned = answers.call(found, request) if run is None else run(request)
+    if inspect.isawaitable(returned):
+        returned = await returned
+    if hasattr(returned, "__aiter__"):
+        async for piece in returned:
+            yield piece
+    elif inspect.isgenerator(returned):
+        for piece in returned:
+            yield piece
+    else:
+        yield returned
+
+
+WAYS = ("run", "ainvoke", "invoke", "arun", "chat", "kickoff", "query", "ask")
+SETTINGS = ("settings", "config")
 
 
 def _article(name: Any) -> Any:
     return ("an " if name[:1].lower() in "aeiou" else "a ") + name
 
 
-async def _pydantic(agent: Any, request: Any) -> Any:
+def _not_streamed(what: Any) -> Any:
+    return {"type": "note", "code": "not_streamed", "what": what}
+
+
+async def _pydantic(agent: Any, request: Any, target: Any) -> Any:
     history = _pydantic_history(pieces.before(request)) or None
+    deps = contexts.made(getattr(agent, "deps_type", None), request, target, "deps")
+    more = {} if deps is None else {"deps": deps}
     if hasattr(agent, "run_stream_events"):
         began = False
         try:
-            streaming = agent.run_stream_events(request["prompt"], message_history=history)
+            streaming = agent.run_stream_events(request["prompt"], message_history=history, **more)
             if hasattr(streaming, "__aenter__"):
                 async with streaming as events:
                     async for event in events:
@@ -82,7 +166,10 @@ async def _pydantic(agent: Any, request: Any) -> Any:
             # A model that can't stream; nothing was asked of it.
             if began:
                 raise
-    yield await agent.run(request["prompt"], message_history=history)
+            yield _not_streamed(pieces.type_of(getattr(agent, "model", None)))
+            deps = contexts.made(getattr(agent, "deps_type", None), request, target, "deps")
+            more = {} if deps is None else {"deps": deps}
+    yield await agent.run(request["prompt"], message_history=history, **more)
 
 
 def _pydantic_history(messages: Any) -> Any:
@@ -115,7 +202,7 @@ def _pydantic_history(messages: Any) -> Any:
     return made
 
 
-async def _openai_agents(agent: Any, request: Any) -> Any:
+async def _openai_agents(agent: Any, request: Any, target: Any) -> Any:
     asked: Any = []
     for one in request["messages"]:
         role = one.get("role")
@@ -129,25 +216,46 @@ async def _openai_agents(agent: Any, request: Any) -> Any:
             function = call["function"]
             item = {"type": "function_call", "call_id": call["id"], "name": function["name"]}
             asked.append(dict(item, arguments=function["arguments"]))
-    running = sys.modules["agents"].Runner.run_streamed(agent, asked)
-    async for event in running.stream_events():
-        yield event
-    yield running
+    kind, runner, began = contexts.of_openai_agents(agent), sys.modules["agents"].Runner, False
+    try:
+        context = contexts.made(kind, request, target, "context")
+        running = runner.run_streamed(agent, asked, context=context)
+        async for event in running.stream_events():
+            began = began or getattr(event, "type", None) != "agent_updated_stream_event"
+            yield event
+        yield running
+        return
+    except NotImplementedError:
+        # A model that can't stream; nothing was asked of it.
+        if began:
+            raise
+    yield _not_streamed(pieces.type_of(getattr(agent, "model", None)))
+    yield await runner.run(agent, asked, context=contexts.made(kind, request, target, "context"))
 
 
 async def _runnable(found: Any, request: Any, target: Any) -> Any:
-    # A graph with a memory wants to know whose it is. Each request brings the whole conversation.
-    config = {"configurable": {"thread_id": uuid.uuid4().hex}}
+    context, config = contexts.of_graph(found, request, target)
+    more = {} if context is None else {"context": context}
+    # A graph with a memory wants to know whose it is.
+    thread = request.get("run") or uuid.uuid4().hex
+    config["configurable"] = dict({"thread_id": thread}, **config["configurable"])
+    how = request.get("_how") or {}
+    mapped = how.get("output") or how.get("messages")
     if pieces.made_by(found, "langgraph") and hasattr(found, "channels"):
-        if "messages" not in found.channels:
-            names = ", ".join(name for name in found.channels if not name.startswith(("__", "branch:")))
-            said = (
-                target + " is a graph whose state has no `messages`, but: " + names + "; write a function that calls "
-            )
-            raise pieces.WrongTarget(said + "it, and gives its answer")
-        asked: Any = {"messages": request["messages"]}
-        async for piece in found.astream(asked, config, stream_mode=["messages", "values"]):
+        asked: Any = how.get("input")
+        if asked is None:
+            if "messages" not in found.channels:
+                raise pieces.WrongTarget(_without_messages(found, target))
+            asked = {"messages": await _new_messages(found, request, config)}
+        if mapped or "messages" not in found.channels:
+            yield {"agenteval_state": await _invoked(found, asked, config, more)}
+            return
+        mode = ["messages", "values"]
+        async for piece in _streamed(found, asked, config, dict(more, stream_mode=mode)):
             yield piece
+        return
+    if how.get("input") is not None or mapped:
+        yield {"agenteval_state": await _invoked(found, how.get("input", request["prompt"]), config, more)}
         return
     asked = request["messages"]
     if not any(cls.__name__ == "BaseLanguageModel" for cls in type(found).__mro__):
@@ -155,8 +263,76 @@ async def _runnable(found: Any, request: Any, target: Any) -> Any:
         asked = request["prompt"]
         if wanted:
             asked = {name: request.get(name, request["prompt"]) for name in wanted}
-    async for piece in found.astream(asked, config):
+    async for piece in _streamed(found, asked, config, {}):
         yield piece
+
+
+async def _streamed(found: Any, asked: Any, config: Any, more: Any) -> Any:
+    """What it streams; of one that has no async ways, such as a checkpointer of SQLite, by the others."""
+    began = False
+    try:
+        async for piece in found.astream(asked, config, **more):
+            began = True
+            yield piece
+        return
+    except NotImplementedError:
+        if began:
+            raise
+    for piece in found.stream(asked, config, **more):
+        yield piece
+
+
+async def _invoked(found: Any, asked: Any, config: Any, more: Any) -> Any:
+    try:
+        return await found.ainvoke(asked, config, **more)
+    except NotImplementedError:
+        return found.invoke(asked, config, **more)
+
+
+async def _new_messages(found: Any, request: Any, config: Any) -> Any:
+    """The messages that the graph's memory does not have yet. Each request brings the whole conversation; where the
+    memory has another one, as after an attempt that failed, this one gets a new thread."""
+    messages = request["messages"]
+    if not getattr(found, "checkpointer", None):
+        return messages
+    try:
+        state = await found.aget_state(config)
+    except NotImplementedError:
+        state = found.get_state(config)
+    kept = state.values.get("messages") if isinstance(state.values, dict) else None
+    if not kept:
+        return messages
+    before = pieces.before(request)
+    have = [_said(pieces.message_of(one, lambda *note: None)) for one in kept]
+    had = [_said(pieces.message_of(one, lambda *note: None)) for one in before]
+    if [one for one in have if one[1]] == [one for one in had if one[1]]:
+        return messages[len(before) :]
+    config["configurable"]["thread_id"] = uuid.uuid4().hex
+    return messages
+
+
+def _said(message: Any) -> Any:
+    return message["role"], message["text"]
+
+
+def _without_messages(found: Any, target: Any) -> Any:
+    schema = getattr(found, "output_channels", None) or list(found.channels)
+    hidden = ("__", "branch:")
+    names = [str(name) for name in found.channels if not str(name).startswith(hidden)]
+    takes = getattr(found, "get_input_jsonschema", None)
+    try:
+        takes = list((takes() or {}).get("properties") or ()) if callable(takes) else names
+    except Exception:  # pydantic knows no schema of some states
+        takes = names
+    gives = [str(name) for name in ([schema] if isinstance(schema, str) else schema)]
+    asks = next((name for name in (*_ASKS, *takes, *names) if name in takes or not takes), "question")
+    answers = next((name for name in (*_GIVES, *gives) if name in gives and name != asks), "answer")
+    said = target + " is a graph whose state has no `messages`, but: " + ", ".join(names)
+    return said + "; write in the agent `input: {" + asks + ': "{{prompt}}"}` and `output: ' + answers + "`"
+
+
+_ASKS = ("question", "query", "input", "prompt", "user_input", "task", "topic", "text", "request")
+_GIVES = ("answer", "final_answer", "output", "response", "result", "final_output", "generation", "summary", "report")
 
 
 def _variables(found: Any) -> Any:

@@ -1,0 +1,168 @@
+"""The run context of an agent: pydantic-ai's `deps`, the `context` of openai-agents and LangGraph. Runs in the child:
+only the standard library, of Python 3.8 or later.
+
+It is made from fields, by the type that the agent declares. A type whose fields all have defaults needs none.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import sys
+import typing
+from typing import Any
+
+if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
+    pieces: Any = sys.modules["_agenteval_python_pieces"]
+    signature: Any = sys.modules["_agenteval_python_signature"]
+else:
+    from agenteval_tui.agents.process import python_pieces, python_signature
+
+    pieces, signature = python_pieces, python_signature
+_PLAIN = (object, type(None), None, Any, inspect.Parameter.empty)
+CONFIG = ("configurable", "tags", "metadata", "recursion_limit", "max_concurrency", "run_name")
+"""What of LangChain's config can be given as fields beside those of a context."""
+
+
+def of(request: Any) -> Any:
+    """What the request's `context` option gives: (fields or a value, whether an object was made by a factory)."""
+    how = request.get("_how") or {}
+    if "made_context" in how:
+        return how["made_context"], True
+    return how.get("context"), False
+
+
+def made(kind: Any, request: Any, target: Any, what: Any) -> Any:
+    """The context of this run; None where neither the agent nor the options have one. `kind` is the type that the
+    agent declares. Raises WrongTarget where its fields can't be."""
+    value, ready = of(request)
+    if ready:
+        return value
+    if kind in _PLAIN:
+        return value
+    origin = typing.get_origin(kind) or kind
+    if not isinstance(origin, type):
+        return value
+    if origin in (int, float, str, bool, dict, list, tuple, set):
+        if value is None or isinstance(value, origin) or (origin is float and isinstance(value, int)):
+            return value
+        raise _wrong(target, what, origin, "is of the type " + origin.__name__ + ", not " + repr(value))
+    if isinstance(value, origin):
+        return value
+    if value is not None and not isinstance(value, dict):
+        raise _wrong(target, what, origin, "is made of fields, not of " + repr(value))
+    return _of_fields(origin, value, target, what)
+
+
+def _of_fields(kind: Any, value: Any, target: Any, what: Any) -> Any:
+    names, needed = names_of(kind)
+    if names is None:
+        return value
+    fields = dict(value or {})
+    missing = [name for name in needed if name not in fields]
+    if missing:
+        if value is None and getattr(kind, "__total__", None) is not None:
+            return None  # a TypedDict, which nodes read with `get` as well
+        raise _wrong(target, what, kind, "needs " + ", ".join(missing), missing)
+    other = [name for name in fields if names is not True and name not in names]
+    if other:
+        raise _wrong(target, what, kind, "has no " + ", ".join(other) + "; its fields: " + ", ".join(names))
+    try:
+        if hasattr(kind, "model_validate"):
+            return kind.model_validate(fields)
+        if issubclass(kind, dict):
+            return fields
+        return kind(**signature.converted(kind, fields))
+    except (TypeError, ValueError) as error:
+        if not fields:
+            raise
+        raise _wrong(target, what, kind, "can't be made of these fields: " + str(error)) from None
+
+
+def names_of(kind: Any) -> Any:
+    """(its fields, those without a default); (None, ()) where nothing says them. True: any field."""
+    known = getattr(kind, "model_fields", None)
+    if isinstance(known, dict):
+        names: Any = []
+        for name, field in known.items():
+            names.append(name)
+            if field.alias:
+                names.append(field.alias)
+        needed = [field.alias or name for name, field in known.items() if field.is_required()]
+        return (True if (kind.model_config or {}).get("extra") == "allow" else names), needed
+    if dataclasses.is_dataclass(kind):
+        nothing = dataclasses.MISSING
+        fields = [field for field in dataclasses.fields(kind) if field.init]
+        needed = [field.name for field in fields if field.default is nothing and field.default_factory is nothing]
+        return [field.name for field in fields], needed
+    if issubclass(kind, dict) and hasattr(kind, "__annotations__"):
+        return list(signature._hints(kind)), sorted(getattr(kind, "__required_keys__", ()))
+    try:
+        parameters = list(inspect.signature(kind).parameters.values())
+    except (TypeError, ValueError):
+        return None, ()
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        names = True
+    else:
+        names = [one.name for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.POSITIONAL_ONLY)]
+    return names, [
+        one.name
+        for one in parameters
+        if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+    ]
+
+
+def _wrong(target: Any, what: Any, kind: Any, problem: Any, missing: Any = ()) -> Any:
+    name = getattr(kind, "__name__", str(kind))
+    said = "the " + what + " of " + target + " is a " + name + ", which " + problem
+    if problem.startswith("is "):
+        said = "the " + what + " of " + target + " " + problem
+    if missing:
+        lines = "{" + ", ".join(name + ": ..." for name in missing) + "}"
+        said += "; write `context: " + lines + "` in the agent, or name a function that makes it: "
+        said += "`context: package.module:function`"
+    return pieces.WrongTarget(said)
+
+
+# Which type an agent declares.
+
+
+def of_openai_agents(agent: Any) -> Any:
+    """The context's type of an openai-agents agent, or of those that it hands over to; None where none says it."""
+    waiting, seen = [agent], set()
+    while waiting:
+        one = waiting.pop(0)
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        inner = typing.get_args(getattr(one, "__orig_class__", None))
+        if inner and isinstance(inner[0], type) and inner[0] not in _PLAIN:
+            return inner[0]
+        for function in (getattr(one, "instructions", None), getattr(one, "prompt", None)):
+            if inspect.isroutine(function):
+                for hint in signature._hints(function).values():
+                    inner = typing.get_args(hint)
+                    if inner and "RunContextWrapper" in str(hint) and isinstance(inner[0], type):
+                        return inner[0]
+        for other in getattr(one, "handoffs", None) or ():
+            reference = getattr(other, "_agent_ref", None)
+            waiting.append(reference() if callable(reference) else other)
+    return None
+
+
+def of_graph(graph: Any, request: Any, target: Any) -> Any:
+    """(context, config) for a graph, or for another runnable of LangChain."""
+    value, ready = of(request)
+    schema = getattr(graph, "context_schema", None)
+    config: Any = {"configurable": {}}
+    if isinstance(value, dict) and not ready:
+        names = names_of(schema)[0] if isinstance(schema, type) else ()
+        fields = dict(value)
+        for name in CONFIG:
+            if name in fields and names is not True and name not in (names or ()):
+                config[name] = fields.pop(name)
+        if not isinstance(schema, type):
+            config["configurable"] = dict(config["configurable"], **fields)
+            return None, config
+        request = dict(request, _how=dict(request["_how"], context=fields or None))
+    return made(schema, request, target, "context"), config

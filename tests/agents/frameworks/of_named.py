@@ -1,0 +1,144 @@
+"""What may be named of pydantic-ai, openai-agents and LangGraph: run contexts, factories, models that can't stream."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
+
+from agents import Agent as OpenAIAgent
+from agents import ModelResponse, RunContextWrapper, Usage
+from agents.models.interface import Model
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import MessagesState, StateGraph
+from langgraph.runtime import Runtime
+from openai.types.responses import ResponseOutputMessage, ResponseOutputText
+from pydantic_ai import Agent, RunContext
+from pydantic_ai.messages import ModelResponse as PydanticResponse
+from pydantic_ai.messages import TextPart
+from pydantic_ai.models.function import FunctionModel
+
+
+@dataclass
+class Deps:
+    name: str = "nobody"
+    tags: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Needs:
+    customer: str
+    limit: int = 3
+
+
+def _said(messages, info):
+    return PydanticResponse(parts=[TextPart(info.instructions or "none")])
+
+
+def _pydantic(kind):
+    agent = Agent(FunctionModel(_said), deps_type=kind)
+
+    @agent.instructions
+    def instructions(ctx: RunContext[Any]) -> str:
+        return repr(ctx.deps)
+
+    return agent
+
+
+deps = _pydantic(Deps)
+needs = _pydantic(Needs)
+number = _pydantic(int)
+
+
+class Once(Model):
+    async def get_response(self, system_instructions, *positional, **named):
+        text = ResponseOutputText(text=system_instructions or "", type="output_text", annotations=[])
+        said = ResponseOutputMessage(id="m", content=[text], role="assistant", status="completed", type="message")
+        return ModelResponse(output=[said], usage=Usage(), response_id=None)
+
+    def stream_response(self, *positional, **named):
+        raise NotImplementedError("no stream")
+
+
+def _instructions(ctx: RunContextWrapper[Deps], agent: Any) -> str:
+    return repr(ctx.context)
+
+
+openai = OpenAIAgent[Deps](name="a", instructions=_instructions, model=Once())
+
+
+def make_openai():
+    return OpenAIAgent(name="a", instructions=_instructions, model=Once())
+
+
+def _node(state: MessagesState, runtime: Runtime[Deps]):
+    return {"messages": [{"role": "assistant", "content": repr(runtime.context)}]}
+
+
+def _graph(state: Any, node: Any, memory: Any = None, **more: Any) -> Any:
+    builder = StateGraph(state, **more)
+    builder.add_node("node", node)
+    builder.add_edge("__start__", "node")
+    return builder.compile(checkpointer=memory)
+
+
+graph = _graph(MessagesState, _node, context_schema=Deps)
+remembers = _graph(
+    MessagesState,
+    lambda state: {"messages": [{"role": "assistant", "content": str(len(state["messages"]))}]},
+    InMemorySaver(),
+)
+
+
+class Own(TypedDict, total=False):
+    question: str
+    documents: list
+    answer: str
+    talk: list
+
+
+own = _graph(
+    Own,
+    lambda state: {
+        "answer": "A: " + state["question"],
+        "documents": [1, 2],
+        "talk": [{"role": "assistant", "content": "I look"}],
+    },
+)
+
+
+def make_graph():
+    return graph
+
+
+async def make_later(config):
+    return _pydantic(Deps) if config is not None else None
+
+
+@contextlib.asynccontextmanager
+async def opened():
+    yield graph
+
+
+class Bot:
+    def __init__(self, greeting="Hi"):
+        self.greeting = greeting
+
+    def chat(self, message):
+        return self.greeting + " " + message
+
+
+bot = Bot()
+
+
+class Wrong:
+    pass
+
+
+def make_deps(settings):
+    return Deps("made", [settings["tag"]])
+
+
+def answers():
+    return json.dumps("no prompt wanted")
