@@ -8,6 +8,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.agents.http.own_servers import is_own
 from agenteval_tui.core.entry_points import is_local_agent
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import cut
@@ -38,6 +39,7 @@ _OWN = {
     "generativelanguage.googleapis.com": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
 }
 """By host, the variables whose values that host has given out: they go to it, by https, without a question."""
+_PORTS = {"http": 80, "https": 443}
 _KEY_HEADERS = frozenset(("authorization", "x-api-key", "api-key", "x-goog-api-key"))
 
 
@@ -45,10 +47,11 @@ def sends_keys(config: Mapping[str, Any], base_dir: Path, environ: Mapping[str, 
     """In words, what this agent would send of the user's own to servers that the file names: keys, headers, values of
     environment variables in any option. () if there is no risk.
 
-    These are not a risk: an agent that can't be built because a variable is not set; a server on this machine; a
-    server's own key at its own https address; a key or variable with the value that the project's `.env` gives (unless
-    by plain http). `config` is the configuration before `${VAR}` is expanded, `environ` the environment (None: this
-    process'). Nothing is raised: an address that can't be read counts as foreign.
+    These are not a risk: an agent that can't be built because a variable is not set; a server on this machine that this
+    process started, or that gets the file's own text only; a server's own key at its own https address; a key or
+    variable with the value that the project's `.env` gives (unless by plain http). `config` is the configuration before
+    `${VAR}` is expanded, `environ` the environment (None: this process'). Nothing is raised: an address that can't be
+    read counts as foreign.
     """
     try:
         brought = env_files(base_dir, config).variables
@@ -87,12 +90,15 @@ class _Part:
     def _to(self, address: str, written: str, env: Mapping[str, str], brought: Mapping[str, str]) -> Iterator[str]:
         url = _read_address(address)
         hidden = any(True for _ in expansions(written, env))
-        if url is not None and _is_this_machine(url):
+        local = url is not None and _is_this_machine(url)
+        if url is not None and local and is_own(url.host, url.port):
             return
         own = _own_keys(url) if url is not None else ()
         secure = url is not None and url.scheme == "https"
         # Where a value of the environment is part of the address, it may be what must not be shown.
         where = url.netloc.decode("ascii", "replace") if url is not None and not hidden else cut(written, 80)
+        if url is not None and local:  # another user of this machine may listen at any of its ports
+            where = f"{f'[{url.host}]' if ':' in url.host else url.host}:{url.port or _PORTS[url.scheme]}"
 
         def free(name: str, *, as_key: bool) -> bool:
             if as_key and name in own:
@@ -112,7 +118,7 @@ class _Part:
                 if not free(one.name, as_key=as_key):
                     yield f"sends {one.name} to {where}"
         headers = self._config.get("headers")
-        if headers and not own:
+        if headers and not own and not local:
             names = ", ".join(str(name) for name in headers) if isinstance(headers, Mapping) else "headers"
             yield f"sends headers ({cut(names, 80)}) to {where}"
 

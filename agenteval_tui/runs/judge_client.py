@@ -351,7 +351,7 @@ async def call_function(
         },
     }
     env = dict(os.environ)
-    root = Root(folder, tuple(sorted(env.items())), (("import", request.target.partition(":")[0]),))
+    root = Root(folder, tuple(sorted(env.items())), (("import own", request.target),))
     try:
         permission.require_code(folder, f"python function {request.target}")
         host = await lease.tree(root, permission).host()
@@ -374,7 +374,7 @@ async def call_function(
 
 def _call_failure(target: str, error: Exception, program: HostProcess | None, env: Mapping[str, str]) -> str:
     if isinstance(error, RaisedError):
-        return f"{target} raised {error}"
+        return str(error) if error.wrong else f"{target} raised {error}"
     said = "" if program is None else stderr_tail(program.stderr, env)
     return f"{target} {error}" + (f": {said}" if said else "")
 

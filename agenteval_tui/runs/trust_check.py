@@ -156,6 +156,13 @@ def files_of(folder: Path) -> tuple[Path, ...]:
     return tuple(found)
 
 
+def adds_code(before: CriterionSpec, after: CriterionSpec) -> bool:
+    """Whether a criterion calls a function that it did not call before, or calls it with something else. Who trusted
+    the folder did not trust that, unless it is the user who wrote it."""
+    called = [metric for kind, metric in _remote(before) if kind == "call"]
+    return any(metric not in called for kind, metric in _remote(after) if kind == "call")
+
+
 def asks_judge(spec: CriterionSpec) -> bool:
     """Whether a judge is asked for this criterion."""
     return any(kind == "chat" for kind, _ in _remote(spec))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agenteval_tui.agents.demo_server import start
 from agenteval_tui.agents.key_destinations import sends_keys
 
 TOOLS = [{"name": "t", "mcp": {"url": "https://m.test", "api_key_env": "K"}}]
@@ -28,9 +29,20 @@ TOOLS = [{"name": "t", "mcp": {"url": "https://m.test", "api_key_env": "K"}}]
          "sends OPENAI_API_KEY to generativelanguage.googleapis.com"),
         ({"kind": "gemini", "base_url": "https://evil.test", "api_key_env": "GEMINI_API_KEY"},
          "sends GEMINI_API_KEY to evil.test"),
-        ({"base_url": "http://127.0.0.1:8000/v1", "api_key_env": "OPENAI_API_KEY"}, ""),
-        ({"base_url": "http://[::1]:8000/v1", "api_key_env": "OPENAI_API_KEY"}, ""),
-        ({"base_url": "${NOT_SET:-http://127.0.0.1:1/v1}", "api_key_env": "OPENAI_API_KEY"}, ""),
+        ({"base_url": "http://127.0.0.1:8000/v1", "api_key_env": "OPENAI_API_KEY"},
+         "sends OPENAI_API_KEY to 127.0.0.1:8000"),
+        ({"base_url": "http://[::1]:8000/v1", "api_key_env": "OPENAI_API_KEY"}, "sends OPENAI_API_KEY to [::1]:8000"),
+        ({"base_url": "${NOT_SET:-http://127.0.0.1:1/v1}", "api_key_env": "K"}, "sends K to 127.0.0.1:1"),
+        ({"base_url": "https://localhost/v1", "api_key_env": "K"}, "sends K to localhost:443"),
+        ({"base_url": "http://localhost:8000/${AWS_SECRET}/v1"}, "sends AWS_SECRET to localhost:8000"),
+        ({"kind": "http", "url": "http://127.0.0.1:9/x", "body": {"q": [{"deep": "a ${AWS_SECRET}"}]}},
+         "sends AWS_SECRET to 127.0.0.1:9"),
+        ({"kind": "http", "url": "http://127.0.0.1:9/x", "headers": {"X-A": "${AWS_SECRET}"}},
+         "sends AWS_SECRET to 127.0.0.1:9"),
+        ({"kind": "http", "url": "http://127.0.0.1:9/x", "headers": {"X-A": "the file's own"}}, ""),
+        ({"base_url": "http://127.0.0.1:8000/v1", "tools": [{"name": "t", "mcp": {"url": "http://127.0.0.1:7/mcp",
+          "api_key_env": "K"}}]}, "sends K to 127.0.0.1:7"),
+        ({"base_url": "http://127.0.0.1:8000/v1", "model": "m"}, ""),
         ({"base_url": "https://evil.test/v1", "model": "${MODEL}"}, "sends MODEL to evil.test"),
         ({"base_url": "https://evil.test/v1", "model": "${NOT_SET:-m}"}, ""),
         ({"base_url": "https://evil.test/v1", "model": "${NOT_SET}", "api_key_env": "K"}, ""),
@@ -45,3 +57,17 @@ def test_which_keys_would_go_where(config: dict[str, Any], said: str, tmp_path: 
         {"kind": "openai", **config}, tmp_path, dict.fromkeys(("GITHUB_TOKEN", "AWS_SECRET", "HOST", "MODEL"), "value")
     )
     assert found[:1] == ((said,) if said else ())
+
+
+@pytest.mark.parametrize("kind", ["openai", "anthropic", "gemini"])
+async def test_a_key_to_this_machine_is_free_only_where_this_process_listens(tmp_path: Path, kind: str) -> None:
+    async with await start() as server:
+        at = {"kind": kind, "base_url": server.address, "api_key_env": "K"}
+        assert sends_keys(at, tmp_path, {"K": "x"}) == ()
+        # By name it may be another address of this machine, where somebody else has this port.
+        named = {**at, "base_url": server.address.replace("127.0.0.1", "localhost")}
+        assert sends_keys(named, tmp_path, {"K": "x"}) == (f"sends K to localhost:{server.port}",)
+        beside = {**at, "base_url": f"http://127.0.0.1:{server.port ^ 1}/v1"}
+        assert sends_keys(beside, tmp_path, {"K": "x"}) == (f"sends K to 127.0.0.1:{server.port ^ 1}",)
+        port = server.port
+    assert sends_keys(at, tmp_path, {"K": "x"}) == (f"sends K to 127.0.0.1:{port}",)

@@ -258,3 +258,58 @@ def test_without_the_extra_one_sentence_says_what_to_install(cli: Any, monkeypat
     assert done.code == 2
     assert "pip install 'agenteval-tui[mcp]'" in done.err
     assert cli("mcp", "--max-cost", "1").code == 2
+
+
+CHECKS = """
+def good(value, least=1):
+    open("../ran", "a").write("x")
+    return True
+
+
+def also(value):
+    open("../ran", "a").write("x")
+    return True
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "more"),
+    [("timeit:timeit", {"setup": "open('../ran', 'w')"}), ("checks:also", {}), ("checks:good", {"least": 2})],
+)
+def test_a_function_that_an_assistant_names_is_not_covered_by_trust(
+    folder: Path, function: str, more: dict[str, Any]
+) -> None:
+    shop, ran = folder / "shop", folder / "ran"
+    shop.mkdir()
+    (folder / "little.suite.yaml").unlink()
+    (shop / "checks.py").write_text(CHECKS)
+    calls = {"type": "Python", "function": "checks:good"}
+    text = SUITE.replace(
+        '{"metrics": [{"type": "TextMatch", "contains": "tomorrow"}]}', json.dumps({"metrics": [calls]})
+    )
+    (shop / "little.suite.yaml").write_text(text)
+    agenteval.run(shop, db=folder / "h.db", trust=True)
+    ran.unlink()
+    Trust.load().trust(shop)
+
+    async def asking(client: Client) -> None:
+        async def saves(*metrics: dict[str, Any]) -> str:
+            config = json.dumps({"metrics": metrics})
+            return await said(client, "save_edit", run="where", criterion="1", config=config)
+
+        # What is no new code needs no question.
+        assert "trust" not in await saves(calls, {"type": "TextMatch", "min_words": 1, "not_contains": "zebra"})
+        assert "needs your trust" not in await said(client, "run", path="shop")
+        assert ran.exists()
+        ran.unlink()
+        assert "the user must trust the folder again" in await saves({"type": "Python", "function": function, **more})
+        refused = await said(client, "run", path="shop")
+        assert "needs your trust" in refused
+        assert function in refused
+        assert not ran.exists()
+        # Nor is it covered when something else is edited later.
+        await saves({"type": "Python", "function": function, **more}, {"type": "TextMatch", "contains": "a"})
+        assert "needs your trust" in await said(client, "run", path="shop")
+        assert not ran.exists()
+
+    ask(folder, Allowed(edit=True, run=True), asking)

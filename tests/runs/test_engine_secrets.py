@@ -91,7 +91,7 @@ async def test_a_key_of_the_keyring(execution: Execute) -> None:
 
     async with ScriptedServer(answer) as server:
         agent = {"kind": "openai", "base_url": server.url, "model": "m-1", "api_key_env": "OPENAI_API_KEY"}
-        one = execution(suite(agent))
+        one = execution(suite(agent), trust=True)
         await one.run()
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
     assert one.statuses() == {"hello#1": "passed"}

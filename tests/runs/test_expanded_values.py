@@ -14,6 +14,7 @@ from scripted import Answer, Request
 from threaded import serving
 
 from agenteval_tui.agents.base import Done, Failed, TextDelta, TurnEnded
+from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.agents.redaction import EventRedactor
 from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.runs.agent_factory import Configured, check_configured
@@ -139,7 +140,9 @@ async def test_it_comes_back_neither_in_a_chat_nor_in_a_check(
     one = Configured("a", config, tmp_path / "s.suite.yaml", 1, "S")
     from agenteval_tui.runs.trust_check import check_agents
 
-    permission = check_agents([one])  # this machine: nothing to ask
+    with pytest.raises(NotTrustedError, match=r"sends QKEY to 127\.0\.0\.1:\d+"):
+        check_agents([one])  # a port of this machine is anybody's
+    permission = check_agents([one], trusted=True)
     chat = Conversation(one, permission)
     said = await chat.say(prompt, lambda: None)
     await chat.close()

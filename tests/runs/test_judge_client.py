@@ -461,6 +461,83 @@ async def test_functions_of_the_suite_are_called_where_that_is_trusted(execution
     assert "too short" in criterion_sentence(failed)
 
 
+ELSEWHERE = """
+import functools
+import os
+import subprocess
+from os import system
+from subprocess import run as renamed
+
+part = functools.partial(system)
+environment = os.environ
+
+
+def mine(value, most=3):
+    return len(value) < most * 100
+
+
+bound = functools.partial(mine, most=9)
+
+
+class Checks:
+    def method(self, value):
+        return True
+
+
+checks = Checks()
+
+
+@functools.lru_cache
+def remembered(value):
+    return True
+"""
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["timeit:timeit", "os:system", "subprocess:run", "builtins:exec", "msgspec.json:decode", "json.tool:main",
+     "agenteval_tui.core.ids:new_id", "elsewhere:os.system", "elsewhere:subprocess.run", "elsewhere:system",
+     "elsewhere:renamed", "elsewhere:part", "elsewhere:environment.update", "elsewhere:mine.__globals__.update",
+     "elsewhere:__loader__.load_module", "elsewhere:Checks.__subclasses__", "lent:run"],
+)  # fmt: skip
+async def test_a_metric_calls_no_code_from_outside_of_the_project(
+    execution: Made, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, target: str
+) -> None:
+    (tmp_path / "elsewhere.py").write_text(ELSEWHERE)
+    lent = tmp_path_factory.mktemp("lent") / "lent.py"
+    lent.write_text(f"open({str(tmp_path / 'was_here')!r}, 'w')\ndef run(value): return True\n")
+    (tmp_path / "lent.py").symlink_to(lent)
+    metric = {"type": "Python", "function": target, "setup": f"open({str(tmp_path / 'was_here')!r}, 'w')", "number": 1}
+    row, result = await call(execution, tmp_path, metric)
+    said = criterion_sentence(result)
+    assert row.status == "error"
+    assert f"{target} can't be a metric" in said
+    assert f"is not in the project {tmp_path}" in said
+    assert "write a function in a module of the project" in said
+    assert not (tmp_path / "was_here").exists()
+
+
+@pytest.mark.parametrize("name", ["mine", "bound", "checks.method", "remembered"])
+async def test_a_metric_calls_what_the_project_has(execution: Made, tmp_path: Path, name: str) -> None:
+    (tmp_path / "elsewhere.py").write_text(ELSEWHERE)
+    assert (await call(execution, tmp_path, {"type": "Python", "function": f"elsewhere:{name}"}))[0].status == "passed"
+
+
+async def test_a_metric_calls_what_a_plug_in_has(
+    execution: Made, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path_factory.mktemp("installed")
+    (place / "metricpack.py").write_text("def good(value):\n    return True\n")
+    info = place / "metricpack-1.0.dist-info"
+    monkeypatch.setenv("PYTHONPATH", str(place))
+    metric = {"type": "Python", "function": "metricpack:good"}
+    assert (await call(execution, tmp_path, metric))[0].status == "error"
+    info.mkdir()
+    (info / "METADATA").write_text("Name: metricpack\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[agenteval.metrics]\nPack = metricpack:Pack\n")
+    assert (await call(execution, tmp_path, metric))[0].status == "passed"
+
+
 @pytest.mark.parametrize("negate", [False, True])
 async def test_functions_are_not_called_without_trust(execution: Made, tmp_path: Path, negate: bool) -> None:
     (tmp_path / "checks.py").write_text("open('was_here', 'w')\ndef later(value): return True\n")

@@ -105,7 +105,9 @@ async def test_the_bill_is_never_over_the_limit_by_more_than_one_request(
             "anthropic": {"kind": "anthropic", "base_url": messages.url, "model": "m", "price": PRICE, **key},
             "gemini": {"kind": "gemini", "base_url": contents.url, "model": "m", "price": PRICE, **key},
         }
-        one = execution(suite(**agents), env={"KEY": "x"}, repeat=12, concurrency=concurrency, max_cost=limit)
+        one = execution(
+            suite(**agents), env={"KEY": "x"}, repeat=12, concurrency=concurrency, max_cost=limit, trust=True
+        )
         ended = await one.run()
     one.store.flush()
     row = one.store.execution("last")

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import h11
 from msgspec import Struct
 
+from agenteval_tui.agents.http.own_servers import closed, opened
 from agenteval_tui.agents.http.proxies import is_local
 
 log = logging.getLogger(__name__)
@@ -90,6 +91,7 @@ class LoopbackServer:
         self._unread = unread
         self._clients: set[asyncio.Task[Any]] = set()
         self._server: asyncio.Server | None = None
+        self._own: list[tuple[str, int]] = []
 
     async def start(self, host: str, port: int) -> None:
         """Listen from now on; port 0 takes a free one. Raises OSError when the port can't be had."""
@@ -97,6 +99,9 @@ class LoopbackServer:
             self._server = await asyncio.start_server(self._connected, require_host(host), port)
         except (OSError, UnicodeError) as error:
             raise OSError(getattr(error, "errno", None), why_not_listening(error)) from None
+        self._own = [one.getsockname()[:2] for one in self._server.sockets]
+        for name, number in self._own:
+            opened(name, number)
 
     @property
     def port(self) -> int:
@@ -111,6 +116,9 @@ class LoopbackServer:
 
     async def close(self) -> None:
         """Stop listening, and end what is in flight."""
+        for name, number in self._own:
+            closed(name, number)
+        self._own = []
         if self._server is not None:
             self._server.close()
         for task in self._clients:

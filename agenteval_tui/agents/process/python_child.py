@@ -13,6 +13,7 @@ do: "fork"      comes with a socket and the end of a pipe: a process that goes o
     "outside"   import what the modules of `targets` import from outside of the project: level 1 of the tree
     "prepare"   `steps`, each [what is to be done, target]: level 2; says what forks would share (`python_fork`)
     "import"    the module is imported
+    "import own"    the same, of a metric: only if it is the project's or a plug-in's
     "find"      the callable is there: its name
     "find agent"    the same, or an agent of a framework
     "agent"     `request`: call it with what its parameters ask for, or run it; {"prepared"} once it is there, events
@@ -324,6 +325,10 @@ def _do_import(asked: Any) -> Any:
     _sibling("python_target").load(asked["target"], _folder)
 
 
+def _do_import_own(asked: Any) -> Any:
+    _sibling("python_project").module_of(asked["target"], _sibling("python_effects").is_installed)
+
+
 def _do_find(asked: Any) -> Any:
     found = _find(asked["target"])
     if not callable(found):
@@ -379,7 +384,7 @@ def _call() -> Any:
 
 
 def _do_metric(asked: Any) -> Any:
-    found = _find(asked["target"])
+    found = _sibling("python_project").function_of(asked["target"], _sibling("python_effects").is_installed)
     arguments = dict(asked["arguments"])
     try:
         wanted = set(inspect.signature(found).parameters)
@@ -478,6 +483,7 @@ _DO = {
     "outside": _do_outside,
     "prepare": _do_prepare,
     "import": _do_import,
+    "import own": _do_import_own,
     "find": _do_find,
     "find agent": _do_find_agent,
     "describe": _do_describe,

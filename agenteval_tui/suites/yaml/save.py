@@ -29,12 +29,15 @@ class SaveFailed(AgentevalError):  # noqa: N818  (part of the API)
     """Nothing was written, and nothing is lost: the edited text is still with the caller."""
 
 
-def save_config(loaded: LoadedSuite, test_id: str, criterion: int, new_text: str) -> LoadedSuite:
+def save_config(
+    loaded: LoadedSuite, test_id: str, criterion: int, new_text: str, *, stay_trusted: bool = True
+) -> LoadedSuite:
     """Write `new_text` as the config of a test's criterion (0-based), and return the suite as it then is.
 
     Every byte outside of the value stays, with encoding, byte order mark, line ends and the file's mode. See
     `splice.splice` for how the value is written. Raises `FileChanged` when the file is not the one that was read,
-    and `SaveFailed` when it can't be written so or at all; then the file is as it was.
+    and `SaveFailed` when it can't be written so or at all; then the file is as it was. `stay_trusted`: see
+    `write_over`.
     """
     where = str(loaded.path)
     try:
@@ -65,7 +68,7 @@ def save_config(loaded: LoadedSuite, test_id: str, criterion: int, new_text: str
     )
     if lost or (saved.suite is None and loaded.suite is not None):
         raise SaveFailed("the saved suite would differ from the one on the screen", where=where)
-    write_over(loaded, data)
+    write_over(loaded, data, stay_trusted=stay_trusted)
     return saved
 
 
@@ -94,8 +97,9 @@ def check_unchanged(loaded: LoadedSuite, data: bytes) -> None:
     raise FileChanged(str(loaded.path), "".join(lines))
 
 
-def write_over(loaded: LoadedSuite, data: bytes) -> None:
-    """Replace the file as one step: all of it or nothing, also when the machine stops midway."""
+def write_over(loaded: LoadedSuite, data: bytes, *, stay_trusted: bool = True) -> None:
+    """Replace the file as one step: all of it or nothing, also when the machine stops midway. `stay_trusted`: the user
+    wrote what is new in it, so that a trusted folder stays trusted."""
     path = loaded.path.resolve()  # a link stays a link
     where = str(loaded.path)
     try:
@@ -107,7 +111,8 @@ def write_over(loaded: LoadedSuite, data: bytes) -> None:
             check_unchanged(loaded, read_again(loaded))  # once more, just before: others write as well
 
         write_whole(path, (data,), like=before, check=check)
-        _stay_trusted(loaded)
+        if stay_trusted:
+            _stay_trusted(loaded)
     except OSError as error:
         reason = error.strerror or str(error)
         raise SaveFailed(

@@ -1,0 +1,122 @@
+"""Part of `python_child`: whether code that a metric names belongs to the project. A module is looked at before it is
+imported: importing it runs it."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import os
+import sys
+import types
+from typing import Any
+
+_MARKS = ("pyproject.toml", "setup.py", "setup.cfg")
+_GROUPS = "agenteval."
+_OWN = "agenteval_tui"  # its own functions are not metrics, although it offers entry points as plug-ins do
+_IN_C = (
+    types.BuiltinFunctionType,
+    types.MethodWrapperType,
+    types.WrapperDescriptorType,
+    types.MethodDescriptorType,
+    types.ClassMethodDescriptorType,
+)
+
+
+class WrongTarget(Exception):  # noqa: N818 - the parent knows it by this name
+    """The code is not the project's. The text is the whole message."""
+
+
+def module_of(target: Any, is_installed: Any) -> Any:
+    """Import the module of `package.module:name`. Raises `WrongTarget` if it, or a package around it, lies outside of
+    the project and is not a plug-in's; then nothing of it ran."""
+    parts = target.partition(":")[0].split(".")
+    for depth in range(1, len(parts) + 1):
+        name = ".".join(parts[:depth])
+        spec = importlib.util.find_spec(name)  # the packages around it were looked at, and are imported for this
+        if spec is None:
+            break  # the import says it
+        _check(target, name, _places(spec), is_installed)
+    return importlib.import_module(".".join(parts))
+
+
+def function_of(target: Any, is_installed: Any) -> Any:
+    """What `package.module:name` names. Raises `WrongTarget` as `module_of`, and for code that a module of the project
+    has imported from elsewhere (`checks:os.system`)."""
+    found = module_of(target, is_installed)
+    for part in target.partition(":")[2].split("."):
+        found = getattr(found, part)
+        if isinstance(found, types.ModuleType):
+            _check_module(target, found.__name__, is_installed)
+    code = found
+    while hasattr(code, "func") and type(code).__module__ == "functools":
+        code = code.func  # partial
+    code = getattr(code, "__func__", code)
+    if isinstance(code, (types.FunctionType, type)):
+        _check_module(target, code.__module__, is_installed)
+    elif isinstance(code, _IN_C):
+        owner = getattr(code, "__module__", None) or type(getattr(code, "__self__", None)).__module__
+        _check_module(target, owner, is_installed)
+    return found
+
+
+def _check_module(target: Any, name: Any, is_installed: Any) -> None:
+    module = sys.modules.get(name or "")
+    spec = getattr(module, "__spec__", None)
+    if spec is not None:
+        _check(target, name, _places(spec), is_installed)
+    else:
+        file = getattr(module, "__file__", None)
+        _check(target, str(name), [file] if file else [], is_installed)
+
+
+def _check(target: Any, name: Any, places: Any, is_installed: Any) -> None:
+    root = _root()
+    if places and all(_is_within(place, root) and not is_installed(place) for place in places):
+        return
+    if name.partition(".")[0] in _plugins():
+        return
+    where = places[0] if places else "Python itself"
+    raise WrongTarget(
+        f"{target} can't be a metric: {name} is not in the project {root} (it is in {where}); write a function in a "
+        "module of the project that calls it, and name that one"
+    )
+
+
+def _places(spec: Any) -> Any:
+    """The files, real ones, of a module; of a package without `__init__.py`, a file that each of its folders would
+    have."""
+    if spec.origin and spec.has_location:
+        return [os.path.realpath(spec.origin)]
+    folders = list(spec.submodule_search_locations or ())
+    return [os.path.join(os.path.realpath(one), "__init__.py") for one in folders]  # noqa: PTH118
+
+
+def _is_within(place: Any, root: Any) -> Any:
+    return place.startswith(root.rstrip(os.sep) + os.sep)
+
+
+def _root() -> Any:
+    """The project's folder: the repository's; without one, the nearest above the suite's that is a Python project's."""
+    here = os.path.realpath(os.getcwd())  # noqa: PTH109
+    above = [here]
+    while os.path.dirname(above[-1]) != above[-1]:  # noqa: PTH120
+        above.append(os.path.dirname(above[-1]))  # noqa: PTH120
+    for marks in ((".git",), _MARKS):
+        for folder in above:
+            if any(os.path.exists(os.path.join(folder, mark)) for mark in marks):  # noqa: PTH110, PTH118
+                return folder
+    return here
+
+
+def _plugins() -> Any:
+    """The packages that offer agenteval something. Asked for only where something is about to be refused."""
+    from importlib import metadata
+
+    found: set[str] = set()
+    for distribution in metadata.distributions():
+        offered: Any = ()
+        with contextlib.suppress(Exception):  # what is installed may be broken
+            offered = distribution.entry_points
+        found.update(one.value.partition(":")[0].partition(".")[0] for one in offered if one.group.startswith(_GROUPS))
+    return found - {_OWN}
