@@ -16,6 +16,7 @@ from scripted import Answer, Request, ScriptedServer
 from agenteval_tui.agents.base import Failed
 from agenteval_tui.agents.embedders import minilm
 from agenteval_tui.agents.embedders.base import Embedding
+from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.registry import make_embedder
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.entry_points import EMBEDDERS, LOCAL_EMBEDDERS
@@ -25,7 +26,7 @@ from agenteval_tui.runs.judge_resolution import Respondents
 
 
 async def embed(config: Mapping[str, Any], text: str = "hello", **env: str) -> Embedding | Failed:
-    made = make_embedder("vectors", config, base_dir=Path(), env=env)
+    made = make_embedder("vectors", config, base_dir=Path(), env=env, permission=permission_for((), everything=True))
     try:
         return await made.embed(text)
     finally:

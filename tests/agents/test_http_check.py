@@ -51,7 +51,11 @@ async def check(
 ) -> tuple[CheckReport, list[Request]]:
     async with ScriptedServer(handler) as server:
         agent = make_agent(
-            "a", dialect.config(server.url, api_key_env="MY_KEY", **options), base_dir=folder, env={"MY_KEY": KEY}
+            "a",
+            dialect.config(server.url, api_key_env="MY_KEY", **options),
+            base_dir=folder,
+            env={"MY_KEY": KEY},
+            permission=ALLOWED,
         )
         report = await agent.check(thorough)
         await agent.close()
