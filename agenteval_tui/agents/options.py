@@ -75,6 +75,12 @@ class AgentOptions(BaseModel):
         default_factory=list,
         description="Files with variables, relative to the suite's folder, in place of the nearest .env.",
     )
+    revision: str | None = Field(
+        None,
+        min_length=1,
+        description="Which version of its program answers: a commit, say. Change it with the program, and `--cache` "
+        "works also where agenteval can't see the program's code.",
+    )
     price: PriceOption | None = Field(
         None, description="What its tokens cost, in US dollars per million. Wins over every prices.yaml."
     )

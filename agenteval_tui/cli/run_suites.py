@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -33,9 +34,10 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.live_registry import ExecutionRequest
 from agenteval_tui.runs.plan.model import Plan, PlanOptions
 from agenteval_tui.runs.plan.preview import preview_plan
+from agenteval_tui.runs.program_code import agents_without_cache
 from agenteval_tui.runs.resume import ResumePlan, resume_plan
 from agenteval_tui.suites.load import LoadedSuite
-from agenteval_tui.views.plan import plan_heading, plan_view
+from agenteval_tui.views.plan import plan_heading, plan_view, without_cache
 
 
 def run_suites(
@@ -64,6 +66,7 @@ def run_suites(
         plan = text_with_permission(plan) if STDIN in paths else plan_with_permission(invocation, plan)
         if invocation.out.is_terminal and not reports.on_stdout and not invocation.quiet:
             invocation.out.line((plan_heading(preview_plan(plan, store)), "dim"))
+        _note_cache(invocation, plan)
         if STDIN in paths:
             return _execute_here(invocation, store, plan, limits, reports)
         # Its process can't ask: the request carries what was permitted here, for this once.
@@ -86,8 +89,15 @@ def resume(
         if not reports.on_stdout and not invocation.quiet:
             left, total = len(plan.runs), len(plan.runs) + len(plan.earlier)
             invocation.out.line((f"{one_line(plan.title)}: {left} of {total} runs are missing", "dim"))
+        _note_cache(invocation, plan)
         request = ExecutionRequest((), options, *_places(invocation), resume=plan.execution_id, errors=errors)
         return _execute(invocation, store, plan, request, limits, reports)
+
+
+def _note_cache(invocation: Invocation, plan: Plan) -> None:
+    if plan.cache:
+        for line in without_cache(agents_without_cache(plan, os.environ)):
+            invocation.note(line)
 
 
 def _places(invocation: Invocation) -> tuple[str, str]:

@@ -21,6 +21,7 @@ from agenteval_tui.runs.executors.base import Executor
 from agenteval_tui.runs.plan.agents import AgentPlan, expanded
 from agenteval_tui.runs.plan.model import Plan, RunPlan
 from agenteval_tui.runs.pricing import Price, fresh_prices, price_for
+from agenteval_tui.runs.program_code import ProgramCode, code_in_plan
 from agenteval_tui.runs.response_cache import fingerprint, request_hash, uses_environment
 from agenteval_tui.runs.retries import MAX_ATTEMPTS, Retries
 from agenteval_tui.suites.environment import environment_for
@@ -112,6 +113,10 @@ def _prepared(
         agent = executor.agent(one, agent, permission=plan.permission)
     assert agent is not None
     price = price_for(config, config_dir())
+    # Without `cache` nothing is looked up, but a later execution may look up what this one is told.
+    code = code_in_plan(plan, one, config)
+    if away and code.hash:
+        code = ProgramCode(unknown="server")  # the workers' files are their own
     if plan.limits.cost is not None:
         _check_price(one.name, config, price)
     return Prepared(
@@ -125,7 +130,7 @@ def _prepared(
         # A variable's value elsewhere is not known here: such an answer is never treated as equal.
         fingerprint=""
         if away and "${" in str(one.config)
-        else fingerprint(config, one.base_dir, trusted=plan.permission.trusted),
+        else fingerprint(config, one.base_dir, trusted=plan.permission.trusted, code=code),
         release=agent.release if isinstance(agent, Closable) else None,
         reads_variables=uses_environment(config),
         withheld=TranscriptRedactor(secrets_of(one.config, variables, one.base_dir, trusted=plan.permission.trusted)),

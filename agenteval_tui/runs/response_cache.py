@@ -1,9 +1,9 @@
 """Equal requests have equal answers, if that is asked for (`--cache`): which requests are equal.
 
-Everything that reaches the agent counts: its configuration, the files that it names, the conversation, the testing
-context, the seed. The seed differs between tests and repetitions, so each repetition has an answer of its own, and two
-runs of one execution hardly ever ask the same: no run waits for another's answer. Runs of agents that
-stay in our process (`replay`) are not looked up: they cost nothing and always do the same.
+Everything that reaches the agent counts: its configuration, the files that it names, the code of its programs, the
+conversation, the testing context, the seed. The seed differs between tests and repetitions, so each repetition has an
+answer of its own, and two runs of one execution hardly ever ask the same: no run waits for another's answer. Runs of
+agents that stay in our process (`replay`) are not looked up: they cost nothing and always do the same.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from agenteval_tui.agents.registry import is_model
 from agenteval_tui.core.entry_points import is_local_agent
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import canonical_json, content_hash
+from agenteval_tui.runs.program_code import ProgramCode
 from agenteval_tui.suites.tool_files import load_tools
 from agenteval_tui.transcripts.model import known_by
 
@@ -26,17 +27,21 @@ _WITHOUT = ("concurrency", "max_attempts", "timeouts", "description", "price", "
 _LARGEST = 10_000_000  # bytes of a file that is looked into
 
 
-def fingerprint(config: Mapping[str, Any], base_dir: Path, *, trusted: bool = False) -> str:
+def fingerprint(
+    config: Mapping[str, Any], base_dir: Path, *, trusted: bool = False, code: ProgramCode | None = None
+) -> str:
     """The identity of an agent (its expanded configuration), apart from what it is asked; "" when answers are not kept.
-    If a configuration names a file of its folder, a tools file or a program, the file's content counts: an agent whose
-    code was edited is a different one.
+    If a configuration names a file of its folder, a tools file or a program, the file's content counts, and so does the
+    `code` of its programs: an agent whose code was edited is a different one. Where nobody can tell whether it was, no
+    answers are kept, unless the configuration says the `revision`.
     """
-    if is_local_agent(config.get("kind")):
+    code = code or ProgramCode()
+    if is_local_agent(config.get("kind")) or (code.unknown and not config.get("revision")):
         return ""
     asked = {key: value for key, value in config.items() if key not in _WITHOUT}
     tools = _tools(config.get("tools"), base_dir, trusted)
     files = dict(sorted(_files([asked, tools], base_dir)))
-    return content_hash([_plain(asked), _plain(tools), files])
+    return content_hash([_plain(asked), _plain(tools), files, code.hash])
 
 
 def uses_environment(config: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 _MAX_FILES = 20_000
 _ALWAYS = 2_000  # files whose state is looked at before each start
 _LARGEST = 100_000_000  # bytes of a file whose content is compared; of a larger one only the state is
-_PASSED_OVER = frozenset((".git", "__pycache__", "node_modules", "site-packages"))
+PASSED_OVER = frozenset((".git", "__pycache__", "node_modules", "site-packages"))
 # What programs write all the time. Whatever may be executed by its mode counts all the same.
 _DATA = frozenset(
     (
@@ -71,7 +71,7 @@ def code_of(folder: Path) -> Iterator[Path]:
         for entry in entries:
             try:
                 if entry.is_dir(follow_symlinks=False):
-                    if entry.name not in _PASSED_OVER:
+                    if entry.name not in PASSED_OVER:
                         waiting.append(Path(entry.path))
                     continue
                 seen += 1

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.phrasing import listed
 from agenteval_tui.runs.estimate import Estimate, Range, ReplyEstimate
 from agenteval_tui.runs.plan.preview import Preview
 from agenteval_tui.views.model import List, Paragraph, Text, View, paragraphs, text
@@ -158,6 +159,27 @@ def _limits(plan: Preview) -> Iterator[Text]:
     if plan.cache:
         which = "first repetitions" if plan.cache == "first" else "all repetitions"
         yield text(f"{which} reuse stored answers from the history")
+    yield from (text((line, "warn")) for line in without_cache(plan.without_cache))
+
+
+_UNKNOWN = {
+    "server": "it runs elsewhere",
+    "installed": "its program is not in the suite's project",
+    "size": "its project has too many files",
+    "path": "its code decides where modules are",
+}
+
+
+def without_cache(agents: Mapping[str, str]) -> list[str]:
+    """What `--cache` can't do: a sentence for each reason (`ProgramCode.unknown`) with the names of its agents."""
+    lines = []
+    for reason in dict.fromkeys(agents.values()):
+        names = listed([one_line(name, 100) for name, why in agents.items() if why == reason])
+        lines.append(
+            f"--cache can't tell whether the program of {names} changed ({_UNKNOWN.get(reason, reason)}), so its "
+            "answers are not reused; give the agent a `revision` to allow that"
+        )
+    return lines
 
 
 def _needs(plan: Preview) -> Iterator[Text]:

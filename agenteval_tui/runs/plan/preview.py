@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.estimate import Estimate, estimate
 from agenteval_tui.runs.plan.model import Limits, Plan, PlanOptions
 from agenteval_tui.runs.plan.planner import make_untrusted_plan
+from agenteval_tui.runs.program_code import agents_without_cache
 from agenteval_tui.runs.trust_check import needs_of
 from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.suites.load import LoadedSuite, load_suites
@@ -70,6 +72,8 @@ class Preview(Struct, frozen=True):
     cache: str
     needs: tuple[NeedsTrust, ...]
     users: tuple[PlannedUser, ...] = ()
+    without_cache: Mapping[str, str] = {}
+    """With `cache`, the agents that are asked all the same, with the reason (`program_code.ProgramCode.unknown`)."""
 
     @property
     def trusted(self) -> bool:
@@ -130,6 +134,7 @@ def preview_plan(plan: Plan, store: Store | None) -> Preview:
         cache=plan.cache,
         needs=_needs(plan),
         users=tuple(_users(plan)),
+        without_cache=agents_without_cache(plan, os.environ) if plan.cache else {},
     )
 
 

@@ -1,0 +1,346 @@
+"""What code answers where an agent, or a tool of it, is a program: the content of its project, or why nobody can tell.
+
+An answer may be used again only when the same code would give it. Which files a program will load is known only once
+it has run, so all code of its project counts: an agent is asked once too often rather than once too seldom.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from agenteval_tui.agents.process.launchers import launched
+from agenteval_tui.agents.process.named_files import files_of_agent
+from agenteval_tui.agents.process.trust_description import program_words
+from agenteval_tui.core.entry_points import is_local_agent
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import content_hash
+from agenteval_tui.runs.plan.agents import AgentPlan, expanded
+from agenteval_tui.runs.plan.model import Plan
+from agenteval_tui.suites.environment import environment_for
+from agenteval_tui.suites.tool_files import declared_tools
+from agenteval_tui.suites.watched_files import PASSED_OVER, looks_like_data, looks_like_log
+
+_MOST = 5_000  # files of a project that are looked at
+_MOST_BYTES = 200_000_000  # of their code
+_LARGEST = 4_000_000  # bytes of a file that is searched for names of others
+_MARKS = ("pyproject.toml", "setup.py", "setup.cfg", "package.json", "go.mod", "Cargo.toml", "Gemfile", "deno.json")
+_MODULE_PLACES = ("NODE_PATH", "PERL5LIB", "RUBYLIB", "CLASSPATH")
+_ELSEWHERE = frozenset(("docker", "podman", "nerdctl", "kubectl", "ssh", "curl", "wget", "nc", "socat"))
+"""Programs that pass a question on to where nobody here can look."""
+_CODE_SUFFIXES = frozenset(
+    (".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".tsx", ".jsx", ".sh", ".bash", ".zsh", ".rb", ".pl", ".php", ".lua")
+)
+_INLINE = re.compile(r"(?:python|pypy|perl|ruby|php|node|deno|bun|(?:ba|da|z|k)?sh)[\d.]*")
+_IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+(\w+)[\w.]*[ \t]+import\b|import[ \t]+([^#;\n]+))", re.MULTILINE)
+_SEARCHED = re.compile(rb"\bsys\.path\b|\baddsitedir\b")
+_QUOTED = re.compile(rb"[\"'`]([^\"'`\n]{1,300})[\"'`]")
+_NAME = re.compile(rb"[\w.-]*\w\.\w+")
+_WRITES = re.compile(rb"[\"'][wax][bt+]{0,2}[\"']|\bwrite|\bappend|\bdump\b|>")
+
+
+class ProgramCode(Struct, frozen=True):
+    """`hash`: of all code that may answer; "" where the agent starts no program of its own, and where nobody can tell.
+    `unknown`: why nobody can tell: server (it is elsewhere), installed (its code is not in a project), size (the
+    project is too big), path (its code says at run time where modules are); "" if it can be told.
+    """
+
+    hash: str = ""
+    unknown: str = ""
+
+
+def program_code(config: Mapping[str, Any], base_dir: Path, contexts: Iterable[Mapping[str, Any]] = ()) -> ProgramCode:
+    """The code behind an agent's expanded configuration: its program, and the programs of its tools, those of the
+    testing `contexts` among them. Reads files; starts nothing and raises nothing.
+    """
+    if config.get("kind") == "function":
+        return ProgramCode(unknown="installed")  # it is in the process that asks, and can't be asked from another
+    programs: list[Mapping[str, Any]] = []
+    for entry in (config, *_tools(config, base_dir), *(tool for one in contexts for tool in _sample_tools(one))):
+        if entry.get("kind") == "http" or (entry is not config and entry.get("url")):
+            return ProgramCode(unknown="server")
+        if entry.get("command") or entry.get("callable") or (entry is not config and entry.get("python")):
+            programs.append(entry)
+    if not programs:
+        return ProgramCode()
+    found: dict[str, str] = {}
+    for entry in programs:
+        unknown = _add(found, entry, base_dir)
+        if unknown:
+            return ProgramCode(unknown=unknown)
+    return ProgramCode(content_hash(sorted(found.items())))
+
+
+def code_in_plan(plan: Plan, agent: AgentPlan, config: Mapping[str, Any]) -> ProgramCode:
+    """The code behind an agent of a plan, whose expanded configuration is `config`."""
+    contexts = {id(run.context): run.context for run in plan.runs if run.agent.hash == agent.hash and run.context}
+    return program_code(config, agent.base_dir, contexts.values())
+
+
+def agents_without_cache(plan: Plan, env: Mapping[str, str]) -> dict[str, str]:
+    """The agents of a plan, by name, whose answers are not used again because nobody can tell whether their program
+    changed, with the reason (`ProgramCode.unknown`). An agent that can't be made is not among them."""
+    found: dict[str, str] = {}
+    seen = set[str]()
+    for run in plan.runs:
+        for agent in (run.agent, *((run.user.agent,) if run.user is not None else ())):
+            if agent.hash in seen or agent.config.get("revision") or is_local_agent(agent.config.get("kind")):
+                continue
+            seen.add(agent.hash)
+            try:
+                config = expanded(agent, environment_for(agent.base_dir, env, agent.config))
+            except AgentevalError:
+                continue
+            if unknown := code_in_plan(plan, agent, config).unknown:
+                found[agent.name] = unknown
+    return found
+
+
+def _tools(config: Mapping[str, Any], base_dir: Path) -> Iterator[Mapping[str, Any]]:
+    for entry in declared_tools(config, base_dir):
+        server = entry.get("mcp")
+        yield server if isinstance(server, Mapping) else {"url": server} if isinstance(server, str) else entry
+
+
+def _sample_tools(context: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    tools = context.get("sample_tools")
+    for entry in tools.values() if isinstance(tools, Mapping) else tools or ():
+        inner = entry.get("function", entry) if isinstance(entry, Mapping) else None
+        if isinstance(inner, Mapping):
+            yield inner
+
+
+def _add(found: dict[str, str], entry: Mapping[str, Any], base_dir: Path) -> str:
+    """Add the hashes of a program's files to `found`; gives why they can't be known, "" if they can."""
+    cwd = _folder(base_dir / str(entry.get("cwd") or "."))
+    words = program_words(entry.get("command") or "").split()
+    if any(Path(word).name in _ELSEWHERE for word in words):
+        return "server"
+    named = files_of_agent(entry, base_dir)
+    files = [file for file in named.files if file not in named.written and not looks_like_log(file)]
+    home = project_of(_folder(base_dir))
+    roots = dict.fromkeys((home, project_of(cwd), *_listed(entry, base_dir), *_places(entry, cwd, _MODULE_PLACES)))
+    command = " ".join(words)
+    for file in files:
+        # What a bare name means by PATH is installed, even where that is a script.
+        own = file.suffix.lower() in _CODE_SUFFIXES and file.name in command and not _is_installed(file)
+        if own and not any(file.is_relative_to(root) for root in roots):
+            roots.setdefault(project_of(file.parent))
+    code: dict[Path, None] = {}
+    data: dict[Path, None] = {}
+    for root in roots:
+        for file in _below(root):
+            (data if looks_like_data(file) else code)[file] = None
+            if len(code) + len(data) > _MOST:
+                return "size"
+    if sum(map(_size, code)) > _MOST_BYTES:
+        return "size"
+    if not _is_own(entry, words, files, code):
+        return "installed"
+    texts = {file: _text(file) for file in code}
+    outside = _imported_elsewhere(texts, _places(entry, cwd, ("PYTHONPATH",)))
+    if outside is None:
+        return "path"
+    for file in dict.fromkeys((*files, *code, *outside, *_read_by(texts, data, roots))):
+        found[_key(file, home)] = _digest(file)
+    return ""
+
+
+def project_of(folder: Path) -> Path:
+    """The project that a folder belongs to: its Git work tree, or the nearest folder above with the file of a package;
+    itself where there is neither. Never the home folder or the root as a whole."""
+    above = [one for one in (folder, *folder.parents) if one != Path(one.anchor) and one != _folder(Path.home())]
+    tree = next((one for one in above if (one / ".git").exists()), None)
+    if tree is not None:
+        return tree
+    return next((one for one in above if any((one / mark).is_file() for mark in _MARKS)), folder)
+
+
+def _folder(path: Path) -> Path:
+    try:
+        return path.expanduser().resolve()
+    except (OSError, RuntimeError, ValueError):
+        return path
+
+
+def _listed(entry: Mapping[str, Any], base_dir: Path) -> Iterator[Path]:
+    """The folders of the option `path`."""
+    listed = entry.get("path")
+    for one in listed if isinstance(listed, list | tuple) else ():
+        yield _folder(base_dir / str(one))
+
+
+def _places(entry: Mapping[str, Any], cwd: Path, names: Iterable[str]) -> Iterator[Path]:
+    """The folders in which a program looks for modules by variables of these names."""
+    own = entry.get("env")
+    variables = {**os.environ, **(own if isinstance(own, Mapping) else {})}
+    for name in names:
+        for word in str(variables.get(name) or "").split(os.pathsep):
+            if word and (place := _folder(cwd / word)).is_dir():
+                yield place
+
+
+def _below(root: Path) -> Iterator[Path]:
+    """The files of a project; linked folders once, environments and installed packages left out."""
+    waiting, seen = [root], set[tuple[int, int]]()
+    while waiting:
+        here = waiting.pop()
+        try:
+            status = here.stat()
+            with os.scandir(here) as scan:
+                entries = sorted(scan, key=lambda entry: entry.name)
+        except OSError:
+            continue
+        if (status.st_dev, status.st_ino) in seen or any(entry.name == "pyvenv.cfg" for entry in entries):
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        for entry in entries:
+            try:
+                mode = entry.stat().st_mode
+            except OSError:
+                continue
+            if stat.S_ISDIR(mode) and entry.name not in PASSED_OVER:
+                waiting.append(Path(entry.path))
+            elif stat.S_ISREG(mode):
+                yield Path(entry.path)
+
+
+def _is_own(entry: Mapping[str, Any], words: list[str], files: list[Path], code: Mapping[Path, None]) -> bool:
+    """Whether the program's code is in its project: it is named, or stands in the command itself."""
+    modules = [
+        str(entry.get(option)).partition(":")[0] for option in ("callable", "python") if ":" in str(entry.get(option))
+    ]
+    modules += [after for word, after in pairwise(words) if word == "-m"]
+    for module in modules:
+        path = module.replace(".", "/")
+        ends = tuple([f"/{path}{end}" for end in (".py", "/__init__.py", "/__main__.py")])
+        if any(file.as_posix().endswith(ends) for file in code):
+            return True
+    if modules:
+        return False
+    own = {_folder(file) for file in code}
+    if any(file in own for file in files):
+        return True
+    inline = any(word in ("-c", "-e") for word in words) and any(
+        _INLINE.fullmatch(Path(word).name) for word in words[:3]
+    )
+    return inline and launched(words) is not None
+
+
+def _is_installed(file: Path) -> bool:
+    return not (PASSED_OVER | {"dist-packages"}).isdisjoint(file.parts)
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
+def _text(file: Path) -> bytes:
+    try:
+        return file.read_bytes() if file.stat().st_size <= _LARGEST else b""
+    except OSError:
+        return b""
+
+
+def _imported_elsewhere(texts: Mapping[Path, bytes], places: Iterable[Path]) -> list[Path] | None:
+    """The files of modules that Python code imports, and those import, that are neither in the project nor installed:
+    they are in one of the `places` of PYTHONPATH, or in a package that is installed as a link. None: the code looks for
+    modules in places that only it knows."""
+    python = {file: text for file, text in texts.items() if file.suffix == ".py"}
+    looked_at = {part.removesuffix(".py") for file in python for part in file.parts[-4:]} | sys.stdlib_module_names
+    searched = any(_SEARCHED.search(text) for text in python.values())
+    outside: dict[Path, None] = {}
+    waiting = [name for text in python.values() for name in _imports(text)]
+    places = list(places)
+    while waiting and len(outside) <= _MOST:
+        name = waiting.pop()
+        if name in looked_at or name == __name__.partition(".")[0]:
+            continue
+        looked_at.add(name)
+        found = _module(name, places)
+        if found is None:
+            if searched:
+                return None
+            continue
+        for file in found:
+            if file not in outside:
+                outside[file] = None
+                waiting += _imports(_text(file)) if file.suffix == ".py" else ()
+    return list(outside)
+
+
+def _module(name: str, places: Iterable[Path]) -> list[Path] | None:
+    """The files of a module; of an installed one none. None: there is no such module here."""
+    for place in places:
+        if (place / f"{name}.py").is_file():
+            return [place / f"{name}.py"]
+        if (place / name).is_dir():
+            return [file for file in _below(place / name) if not looks_like_data(file)]
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError, AttributeError):
+        return None
+    if spec is None:
+        return None
+    files: list[Path] = []
+    for found in spec.submodule_search_locations or ([spec.origin] if spec.origin else ()):
+        path = Path(found)
+        if not _is_installed(path):
+            files += [file for file in _below(path) if not looks_like_data(file)] if path.is_dir() else [path]
+    return files
+
+
+def _imports(text: bytes) -> Iterator[str]:
+    for origin, names in _IMPORT.findall(text):
+        for name in (origin,) if origin else names.split(b","):
+            word = name.strip().partition(b" ")[0].partition(b".")[0].decode("utf-8", "replace")
+            if word.isidentifier():
+                yield word
+
+
+def _read_by(texts: Mapping[Path, bytes], data: Iterable[Path], roots: Iterable[Path]) -> Iterator[Path]:
+    """The data that code names: a prompt, a template, settings. By name, or by the name of its folder. What it is only
+    named for to be written (on the same line) is what it says, not what it is made of."""
+    names, folders = set[bytes](), set[bytes]()
+    for text in texts.values():
+        for line in text.splitlines():
+            if b"." in line and not _WRITES.search(line):
+                names.update(_NAME.findall(line))
+            for quoted in _QUOTED.findall(line):
+                folders.update(quoted.strip(b"/").split(b"/"))
+    within = list(roots)
+    for file in data:
+        if looks_like_log(file):
+            continue
+        if os.fsencode(file.name) in names:
+            yield file
+            continue
+        root = next((root for root in within if file.is_relative_to(root)), file.parent)
+        if any(os.fsencode(part) in folders for part in file.relative_to(root).parts[:-1]):
+            yield file
+
+
+def _key(file: Path, home: Path) -> str:
+    """A file's name in the hash: the same in two checkouts of one project."""
+    return file.relative_to(home).as_posix() if file.is_relative_to(home) else str(file)
+
+
+def _digest(file: Path) -> str:
+    try:
+        with file.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError:
+        return ""
