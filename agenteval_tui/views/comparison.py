@@ -447,11 +447,13 @@ def _labels(labels: Sequence[str]) -> str:
 
 
 def datasets_text(tests: Iterable[TestChange]) -> str:
-    """`dataset rows changed: t (1 added, 6 moved), u (2 removed)`: the tests that have other rows; "" for none."""
+    """`dataset rows changed: t (1 added, 1 of the added failing, 6 moved), u (2 removed)`: the tests that have other
+    rows; "" for none. An added row is in no figure of the comparison, so its failure is said here."""
     changed = []
     for test in tests:
         counts = (
             (sum(row.state == "added" for row in test.rows), "added"),
+            (sum(row.state == "added" and _fails(row.now) for row in test.rows), "of the added failing"),
             (sum(row.state == "removed" for row in test.rows), "removed"),
             (sum(row.moved for row in test.rows), "moved"),
             (sum(bool(row.content) for row in test.rows), "with changed content"),
@@ -460,6 +462,10 @@ def datasets_text(tests: Iterable[TestChange]) -> str:
             changed.append(f"{test.label} ({words})")
     more = f" and {len(changed) - _NAMED:,} more tests" if len(changed) > _NAMED else ""
     return f"dataset rows changed: {', '.join(changed[:_NAMED])}{more}" if changed else ""
+
+
+def _fails(tally: Tally | None) -> bool:
+    return tally is not None and tally.passed < tally.n
 
 
 # A test

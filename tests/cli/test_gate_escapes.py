@@ -371,6 +371,15 @@ def test_a_baseline_keeps_the_rows_that_did_not_run(cli: Any, tmp_path: Path, ag
     assert execute(cli, tmp_path, agent, back, "--no-regressions").code == 1
 
 
+def test_compare_says_that_an_added_row_fails(cli: Any, tmp_path: Path, agent: Agent) -> None:
+    """An edited row without an id is another row: in no figure of the comparison, which would look as if all passed."""
+    execute(cli, tmp_path, agent, state(ROW_TEST, rows=ROWS))
+    cli("baseline", "set", "last")
+    edited = state(ROW_TEST, rows=ROWS.replace("r2,row 2\n", "r2b,row 2b\n"), answers={"row 2b": "n"})
+    execute(cli, tmp_path, agent, edited, "--no-regressions")
+    assert "t (1 added, 1 of the added failing, 1 removed)" in " ".join(cli("compare").out.split())
+
+
 def test_quarantine_excuses_its_own_test_alone(cli: Any, tmp_path: Path, agent: Agent) -> None:
     execute(cli, tmp_path, agent, state())
     cli("baseline", "set", "last")
