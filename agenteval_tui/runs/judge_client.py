@@ -18,6 +18,8 @@ from msgspec.structs import replace
 from agenteval_tui.agents.base import AgentRequest, Failed, TranscriptSource
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.process.errors import stderr_tail
+from agenteval_tui.agents.process.project_environment import ProjectEnvironment, project_environment
+from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.process.python_host import HostError, HostProcess, RaisedError
 from agenteval_tui.agents.process.python_tree import Lease, Root
 from agenteval_tui.agents.registry import make_agent, make_embedder
@@ -351,15 +353,18 @@ async def call_function(
         },
     }
     env = dict(os.environ)
-    root = Root(folder, tuple(sorted(env.items())), (("import own", request.target),))
+    project: ProjectEnvironment | None = None
     try:
         permission.require_code(folder, f"python function {request.target}")
+        env = environment_for(folder)
+        project = project_environment(folder, targets=(request.target,))
+        root = Root.of(project, env, (("import own", request.target),))
         host = await lease.tree(root, permission).host()
     except AgentevalError as error:
         mend = f" ({error.mend})" if error.mend else ""
         return _failed(f"{request.target} can't be started: {error.what}{mend}")
     except (RaisedError, HostError) as error:
-        return _failed(_call_failure(request.target, error, getattr(error, "program", None), env))
+        return _failed(_call_failure(request.target, error, getattr(error, "program", None), env, project))
     async with host:
         try:
             async with asyncio.timeout(float(payload["timeout"])):
@@ -368,13 +373,22 @@ async def call_function(
             await host.end()
             return _failed(f"{request.target} did not return within {payload['timeout']:g} s")
         except (RaisedError, HostError) as error:
-            return _failed(_call_failure(request.target, error, host.program, env))
+            return _failed(_call_failure(request.target, error, host.program, env, project))
     return Reply(json.dumps(returned), at_ms=now_ms())
 
 
-def _call_failure(target: str, error: Exception, program: HostProcess | None, env: Mapping[str, str]) -> str:
+def _call_failure(
+    target: str,
+    error: Exception,
+    program: HostProcess | None,
+    env: Mapping[str, str],
+    project: ProjectEnvironment | None,
+) -> str:
     if isinstance(error, RaisedError):
-        return str(error) if error.wrong else f"{target} raised {error}"
+        if error.wrong:
+            return str(error)
+        mend = "" if project is None else remedy(error.clues, project, env)
+        return f"{target} raised {error}" + (f" ({mend})" if mend else "")
     said = "" if program is None else stderr_tail(program.stderr, env)
     return f"{target} {error}" + (f": {said}" if said else "")
 

@@ -34,6 +34,8 @@ from agenteval_tui.agents.process.errors import (
 from agenteval_tui.agents.process.health_check import check_answer, unreachable
 from agenteval_tui.agents.process.mapped_state import events_of_state, mapping_of
 from agenteval_tui.agents.process.options import PythonOptions, places_of
+from agenteval_tui.agents.process.project_environment import ProjectEnvironment, project_environment
+from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.process.protocol import EventError, EventReader, request_document
 from agenteval_tui.agents.process.python_host import HostError, HostProcess, PythonHost, RaisedError
 from agenteval_tui.agents.process.python_tree import Lease, Root, Tree
@@ -134,16 +136,20 @@ class PythonAgent:
         sort = (options.callable, options.python, tuple(options.path))
         root = self._roots.get(sort)
         if root is None:
-            root = self._roots[sort] = Root(
-                self._setup.base_dir.resolve(),
-                tuple(sorted(self._env.items())),
-                (("find agent", options.callable),),
-                options.python,
-                tuple(self._places(options)),
-            )
+            steps = (("find agent", options.callable),)
+            root = self._roots[sort] = Root.of(self._project(options), self._env, steps)
         if self._lease is None:
             self._lease = Lease()
         return self._lease.tree(root, self._setup.permission)
+
+    def _project(self, options: PythonOptions) -> ProjectEnvironment:
+        return project_environment(
+            self._setup.base_dir,
+            targets=(options.callable,),
+            interpreter=options.python,
+            path=self._places(options),
+            config=self._setup.config,
+        )
 
     def _places(self, options: PythonOptions) -> list[Path]:
         return places_of(options.callable, options.path, self._setup.base_dir, self._setup.trusted)
@@ -219,12 +225,8 @@ class PythonAgent:
                 return without_secrets(
                     str(error), env
                 ), "`agenteval docs agents` says what may be named, and what it may give"
-            said, mend = f"{options.callable} raised {error}", ""
-            if "ImportError" in error.kinds:
-                mend = (
-                    "install the package, or name an interpreter that has it in `python`; "
-                    "for your own module, put it beside the suite or name its folder in `path`"
-                )
+            said = f"{options.callable} raised {error}"
+            mend = self._remedy(error, options)
             if BREAKPOINTS.intersection(error.kinds):
                 mend = BREAKPOINT_REMEDY
             if "ImportTimeout" in error.kinds:
@@ -234,6 +236,12 @@ class PythonAgent:
         ended = str(error) if code is None else f"{error}, its process {exit_description(code)}"
         mend = remedy_for(code, "look at what ends its process: `os._exit`, a crash of a native library")
         return with_last_words(f"{options.callable} {ended}", "" if program is None else program.stderr, env), mend
+
+    def _remedy(self, error: RaisedError, options: PythonOptions) -> str:
+        try:
+            return remedy(error.clues, self._project(options), self._environment(options))
+        except AgentevalError as problem:  # it changed meanwhile
+            return problem.mend
 
 
 def _raised(told: Sequence[Mapping[str, Any]]) -> RaisedError | None:

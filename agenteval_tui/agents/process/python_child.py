@@ -67,14 +67,16 @@ def main() -> Any:
     """Answer requests until there are no more."""
     global _requests, _folder
     _folder = os.getcwd()  # noqa: PTH109
-    places = [_folder, *sys.argv[1:]]
+    end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    places, last = [_folder, *sys.argv[1:end]], sys.argv[end + 1 :]
     requests = socket.socket(fileno=os.dup(0))
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)  # a function must not read our requests
     os.close(nothing)
     os.dup2(2, 1)
-    _use_sources(places)
+    _use_sources([*places, *last])
     sys.path[:0] = places
+    sys.path += last
     _requests = _sibling("python_fork").Requests(requests)
     asked: Any = None
     while True:
@@ -189,6 +191,7 @@ def _said_of(error: Any) -> Any:
     errors = _sibling("python_errors")
     kinds = [one.__name__ for one in type(error).__mro__]
     answer = {"raised": errors.words_of(error), "kinds": kinds}
+    answer["clues"] = _sibling("python_clues").clues_of(error, errors.is_own)
     try:
         answer["reduced"], answer["traceback"] = errors.reduced(error), errors.traceback_of(error)
     except Exception:  # an object of the user's that can't be looked at

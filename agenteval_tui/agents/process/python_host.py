@@ -38,7 +38,8 @@ class HostError(Exception):
 class RaisedError(Exception):
     """The function raised; the text is the exception's type, message and place. `wrong`: the target is not a function
     or an agent, or its result can't be read; then the text is the whole message. `kinds`: the names of the
-    exception's classes. `reduced`: the text without the values of variables."""
+    exception's classes. `reduced`: the text without the values of variables. `clues`: what
+    its environment may lack (`python_clues.clues_of`)."""
 
     def __init__(
         self,
@@ -47,23 +48,26 @@ class RaisedError(Exception):
         kinds: Sequence[str] = (),
         reduced: str = "",
         traceback: Traceback | None = None,
+        clues: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(said)
         self.wrong = wrong
         self.kinds = tuple(kinds)
         self.reduced = reduced or said
         self.traceback = traceback
+        self.clues = clues or {}
 
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> RaisedError:
         """As the process says it."""
-        kinds = answer.get("kinds")
+        kinds, clues = answer.get("kinds"), answer.get("clues")
         return cls(
             str(answer["raised"]),
             bool(answer.get("wrong")),
             kinds if isinstance(kinds, list) else (),
             str(answer.get("reduced") or ""),
             traceback_from(answer.get("traceback")),
+            clues if isinstance(clues, dict) else None,
         )
 
 
@@ -475,13 +479,15 @@ async def start_host(
     permission: Permission,
     interpreter: str | None = None,
     path: Sequence[Path] = (),
+    last: Sequence[Path] = (),
 ) -> PythonHost:
-    """A process with `folder` as its working directory and first place for modules, then the places of `path`.
+    """A process with `folder` as its working directory and first place for modules, then the places of `path`;
+    those of `last` come after installed packages.
 
     `interpreter` is a program as in a command (this process' own Python if None). Raises `AgentevalError` when it
     can't be started.
     """
-    argv = host_argv(interpreter, path)
+    argv = host_argv(interpreter, path, last)
     own, its = socket.socketpair()
     try:
         program = await start(argv, cwd=folder, env=env, permission=permission, stdin=its)
@@ -493,9 +499,9 @@ async def start_host(
     return PythonHost(own, program)
 
 
-def host_argv(interpreter: str | None, path: Sequence[Path]) -> list[str]:
+def host_argv(interpreter: str | None, path: Sequence[Path], last: Sequence[Path] = ()) -> list[str]:
     """The command of a process, as `Permission.require_start` knows it."""
     # Another interpreter may be older than 3.11, which has no -P: the child takes its own folder out of sys.path before
     # it imports anything, and puts the suite's in by itself.
     python = [interpreter] if interpreter else [sys.executable, "-P"]
-    return [*python, str(_CHILD), *(str(one) for one in path)]
+    return [*python, str(_CHILD), *(str(one) for one in path), "--", *(str(one) for one in last)]

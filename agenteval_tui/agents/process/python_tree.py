@@ -27,6 +27,7 @@ from msgspec import Struct, field
 
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.child_process import GRACE_S
+from agenteval_tui.agents.process.project_environment import ProjectEnvironment
 from agenteval_tui.agents.process.python_host import HostError, PythonHost, RaisedError, host_argv, start_host
 
 START_S = 120.0
@@ -55,6 +56,19 @@ class Root(Struct, frozen=True):
     steps: tuple[Step, ...]
     interpreter: str | None = None
     path: tuple[Path, ...] = ()
+    last: tuple[Path, ...] = ()
+
+    @classmethod
+    def of(cls, environment: ProjectEnvironment, env: Mapping[str, str], steps: tuple[Step, ...]) -> Root:
+        """The root in the environment of a project, with the variables of `env`."""
+        return cls(
+            environment.folder,
+            tuple(sorted(environment.variables(env).items())),
+            steps,
+            environment.program,
+            environment.path,
+            environment.last,
+        )
 
 
 class Level(Struct, eq=False):
@@ -181,7 +195,7 @@ class Tree:
         Raises `AgentevalError` when it can't be started, `RaisedError` for what a step raised, `HostError` when the
         process ended.
         """
-        self._permission.require_start(host_argv(self.root.interpreter, self.root.path))
+        self._permission.require_start(host_argv(self.root.interpreter, self.root.path, self.root.last))
         self._in_use += 1
         self.used = time.monotonic()
         try:
@@ -300,6 +314,7 @@ class Tree:
             permission=self._permission,
             interpreter=root.interpreter,
             path=root.path,
+            last=root.last,
         )
 
     async def _prepared(self, first: Level, env: Mapping[str, str] | None = None) -> Level:

@@ -11,6 +11,8 @@ from typing import Any
 from agenteval_tui.agents.base import ToolOutcome, ToolSpec
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.errors import stderr_tail, truncate_for_store
+from agenteval_tui.agents.process.project_environment import ProjectEnvironment, project_environment
+from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.process.python_host import HostError, HostProcess, PythonHost, RaisedError
 from agenteval_tui.agents.process.python_tree import Lease, Root, Tree
 from agenteval_tui.agents.tools.command import LONGEST
@@ -84,7 +86,8 @@ class PythonTools:
 
     def _tool(self, entry: PythonEntry, told: Mapping[str, Any]) -> PythonTool:
         if "raised" in told:
-            raise AgentevalError(f"tool {entry.name!r}: {entry.python}: {RaisedError.of(told)}", mend=_MEND)
+            error = RaisedError.of(told)
+            raise AgentevalError(f"tool {entry.name!r}: {entry.python}: {error}", mend=self._remedy(error))
         if entry.parameters is not None:
             spec = ToolSpec(entry.name, entry.said, entry.parameters)
         else:
@@ -92,11 +95,15 @@ class PythonTools:
             spec = ToolSpec(entry.name, entry.description or described["description"], described["parameters"])
         return PythonTool(spec, self, entry.python, entry.timeout)
 
+    def _project(self) -> ProjectEnvironment:
+        targets = [one.python for one in self.entries]
+        return project_environment(self._folder, targets=targets, interpreter=self._interpreter, path=self._path)
+
     def _tree(self) -> Tree:
         if self._lease is None:
             self._lease = Lease()
         steps = tuple(("find" if one.parameters is not None else "describe", one.python) for one in self.entries)
-        root = Root(self._folder.resolve(), tuple(sorted(self._env.items())), steps, self._interpreter, self._path)
+        root = Root.of(self._project(), self._env, steps)
         return self._lease.tree(root, self._permission)
 
     async def _running(self) -> PythonHost:
@@ -107,6 +114,9 @@ class PythonTools:
             if self._host is None:
                 self._host = await self._tree().host()
             return self._host
+
+    def _remedy(self, error: RaisedError) -> str:
+        return remedy(error.clues, self._project(), self._env) or _MEND
 
     def _words(self, error: HostError, program: HostProcess | None) -> str:
         words = stderr_tail(program.stderr, self._env) if program is not None else ""

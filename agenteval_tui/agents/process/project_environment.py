@@ -1,0 +1,195 @@
+"""The environment that Python code of a suite runs in: which Python, where its modules are found, which `.env`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from agenteval_tui.agents.process.project_interpreter import (
+    Interpreter,
+    Tool,
+    find_interpreter,
+    named_interpreter,
+    tables_of,
+    tool_of,
+)
+from agenteval_tui.suites.env_files import PROJECT_FILES, EnvFiles, env_files, search_folders
+
+_MOST_FOLDERS = 2_000  # of a repository in which the project of a module is looked for
+_DEPTH = 3
+_PASSED_OVER = frozenset(("node_modules", "__pycache__", "site-packages", "build", "dist", "venv", "env"))
+
+
+class ProjectEnvironment(Struct, frozen=True):
+    """What Python code of a suite in `folder` runs in. `path` are folders that modules are found in before installed
+    packages, after the suite's own; `last` those that are found after them."""
+
+    folder: Path
+    interpreter: Interpreter
+    path: tuple[Path, ...] = ()
+    last: tuple[Path, ...] = ()
+    env_files: EnvFiles = EnvFiles()
+    tool: Tool | None = None
+    around: tuple[Path, ...] = ()
+    """The folders of the project, that of the suite first."""
+
+    @property
+    def program(self) -> str | None:
+        """The interpreter to start; None: the Python that runs agenteval, whose environment this is."""
+        return None if self.interpreter.is_own and self.interpreter.source != "option" else self.interpreter.program
+
+    def variables(self, env: Mapping[str, str]) -> dict[str, str]:
+        """`env` with what the activation of the environment sets: its programs are found first."""
+        prefix = self.interpreter.prefix
+        if prefix is None:
+            return dict(env)
+        kept = {name: value for name, value in env.items() if name != "PYTHONHOME"}
+        name = "CONDA_PREFIX" if (prefix / "conda-meta").is_dir() else "VIRTUAL_ENV"
+        path = env.get("PATH", os.defpath)
+        return {**kept, name: str(prefix), "PATH": f"{prefix / 'bin'}{os.pathsep}{path}"}
+
+
+def project_environment(
+    folder: Path,
+    *,
+    targets: Iterable[str] = (),
+    interpreter: str | None = None,
+    path: Sequence[Path] = (),
+    config: Mapping[str, Any] | None = None,
+) -> ProjectEnvironment:
+    """The environment for the modules of `targets` ("package.module:name"), in a suite in `folder`.
+
+    `interpreter` and `path` are what the options say; `config` is the agent's, for `env_file`. Only files and exported
+    variables are read. Raises `AgentevalError` where the environment that the project names can't be used.
+    """
+    folder = folder.resolve()
+    around = search_folders(folder)
+    holder: Path | None = None
+    for module in dict.fromkeys(target.partition(":")[0] for target in targets):
+        is_name = all(part.isidentifier() for part in module.split("."))  # it may be a file, which `path` has
+        if is_name and not any(_has(place, module) for place in (folder, *path)):
+            holder = holder or _holder(module, around)
+    folders = _project_folders(around, holder)
+    if interpreter:
+        chosen = named_interpreter(interpreter, folder)
+    else:
+        chosen = find_interpreter(folders, os.environ)
+    sources = [place for one in folders for place in _sources(one)]
+    roots = [one for one in folders if any((one / name).is_file() for name in PROJECT_FILES)]
+    first = _unique([*path, *([holder] if holder is not None else ()), *sources, *chosen.packages])
+    last = [one for one in _unique([*roots, *_members(folders, around[-1])]) if one not in first and one != folder]
+    return ProjectEnvironment(
+        folder, chosen, tuple(first), tuple(last), env_files(folder, config), tool_of(folders), around
+    )
+
+
+def _project_folders(around: Sequence[Path], holder: Path | None) -> list[Path]:
+    """The folders that the project's files may lie in: around the suite, then around its module."""
+    if holder is None:
+        return list(around)
+    above = [holder, *holder.parents]
+    return _unique([*around, *above[: above.index(around[-1]) + 1]])
+
+
+def _unique(places: Iterable[Path]) -> list[Path]:
+    return list(dict.fromkeys(places))
+
+
+def _has(place: Path, module: str) -> bool:
+    base = place.joinpath(*module.split("."))
+    return (
+        base.with_name(base.name + ".py").is_file() or (base / "__init__.py").is_file() or _has_package(place, module)
+    )
+
+
+def _has_package(place: Path, module: str) -> bool:
+    """Whether it has the package that the module is in, which makes the module itself, or has it in a library."""
+    first, dot, _ = module.partition(".")
+    return bool(dot) and (place / first / "__init__.py").is_file()
+
+
+def _holder(module: str, around: Sequence[Path]) -> Path | None:
+    """The folder from which a module is imported: of the nearest project that has it."""
+    for folder in around:
+        for place in (*_sources(folder), folder):
+            if _has(place, module):
+                return place
+    inside = sorted(_projects_below(around[-1]), key=lambda one: _distance(one, around[0]))
+    return next((place for one in inside for place in (*_sources(one), one) if _has(place, module)), None)
+
+
+def _distance(folder: Path, start: Path) -> tuple[int, str]:
+    shared = len(Path(os.path.commonpath([folder, start])).parts)
+    return len(folder.parts) + len(start.parts) - 2 * shared, str(folder)
+
+
+def _projects_below(root: Path) -> Iterator[Path]:
+    """The projects in a repository."""
+    waiting, looked = [(root, 0)], 0
+    while waiting and looked < _MOST_FOLDERS:
+        folder, depth = waiting.pop(0)
+        looked += 1
+        try:
+            below = [one for one in os.scandir(folder) if one.is_dir(follow_symlinks=False)]
+        except OSError:
+            continue
+        if depth and any((folder / name).is_file() for name in PROJECT_FILES):
+            yield folder
+        if depth < _DEPTH:
+            names = sorted(one.name for one in below if one.name not in _PASSED_OVER and not one.name.startswith("."))
+            waiting += [(folder / name, depth + 1) for name in names]
+
+
+def _members(folders: Sequence[Path], root: Path) -> Iterator[Path]:
+    """Where the other packages of a workspace are imported from (uv's, and Poetry's dependencies with a path)."""
+    for folder in folders:
+        tables = tables_of(folder)
+        members = _get(tables, "uv", "workspace", "members")
+        for pattern in members if isinstance(members, list) else ():
+            if isinstance(pattern, str) and pattern and not Path(pattern).is_absolute() and ".." not in pattern:
+                for one in islice(sorted(folder.glob(pattern)), _MOST_FOLDERS):
+                    if (one / "pyproject.toml").is_file():
+                        yield from (*_sources(one), one)
+        for table in (_get(tables, "poetry", "dependencies"), _get(tables, "uv", "sources")):
+            for entry in table.values() if isinstance(table, dict) else ():
+                named = entry.get("path") if isinstance(entry, dict) else None
+                if isinstance(named, str) and _is_inside(place := (folder / named).resolve(), root):
+                    yield from (*_sources(place), place)
+
+
+def _is_inside(place: Path, root: Path) -> bool:
+    return place.is_dir() and place.is_relative_to(root)
+
+
+def _sources(folder: Path) -> list[Path]:
+    """The folders of a project that hold its packages, besides its own: `src`, and what its settings name."""
+    names: list[Any] = ["src"]
+    if (folder / "pyproject.toml").is_file():
+        tables = tables_of(folder)
+        packages = _get(tables, "setuptools", "package-dir")
+        names += [packages.get("")] if isinstance(packages, dict) else []
+        names += _list(_get(tables, "setuptools", "packages", "find", "where"))
+        names += [one.get("from") for one in _list(_get(tables, "poetry", "packages")) if isinstance(one, dict)]
+        wheel = _list(_get(tables, "hatch", "build", "targets", "wheel", "packages"))
+        names += [str(Path(one).parent) for one in wheel if isinstance(one, str)]
+        names += [_get(tables, "pdm", "build", "package-dir"), _get(tables, "maturin", "python-source")]
+        names += [_get(tables, "uv", "build-backend", "module-root")]
+        names += _list(_get(tables, "pytest", "ini_options", "pythonpath"))
+    places = [(folder / one).resolve() for one in names if isinstance(one, str) and one not in ("", ".")]
+    return _unique(one for one in places if one.is_dir() and one.is_relative_to(folder))
+
+
+def _get(tables: Mapping[str, Any], *keys: str) -> Any:
+    value: Any = tables
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value] if isinstance(value, str) else []

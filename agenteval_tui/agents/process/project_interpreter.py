@@ -1,0 +1,501 @@
+"""Which Python a project runs with: its virtual environment, wherever the project's tool keeps that.
+
+Only files and exported variables are read; no tool is started. The rules are those of uv (UV_PROJECT_ENVIRONMENT),
+Poetry (`EnvManager.generate_env_name`), Pipenv (`venv_locator`), PDM (`commands.venv.utils`), Hatch (`env.virtual`) and
+conda (`envs_dirs`).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import platform
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from agenteval_tui.core.errors import AgentevalError
+
+OLDEST = (3, 8)
+"""The oldest Python that can run our part of the process."""
+_FOLDERS = (".venv", "venv", "env")
+_MAX_BYTES = 4_000_000
+_PYTHONS = ("python", "python3")
+
+
+class Interpreter(Struct, frozen=True):
+    """A Python, and why this one is used.
+
+    `source`: option, VIRTUAL_ENV, folder (`.venv` and its like), uv, poetry, pipenv, pdm, hatch, conda, pixi, or own
+    (the Python that runs agenteval). `place`: the variable, folder or file that says so.
+    """
+
+    program: str
+    source: str
+    place: str = ""
+    version: str = ""
+    """"3.12.1" or "3.12"; "": not known."""
+    prefix: Path | None = None
+    """The root of its virtual environment, if it has one."""
+    packages: tuple[Path, ...] = ()
+    """Folders of installed packages that are not its own (`__pypackages__`)."""
+
+    @property
+    def is_own(self) -> bool:
+        """Whether agenteval runs in the same environment."""
+        return self.source == "own" or (self.prefix is not None and _same(self.prefix, Path(sys.prefix)))
+
+
+class Tool(Struct, frozen=True):
+    """What manages the environment of a project in `folder`. `install`: the command that makes it."""
+
+    name: str
+    folder: Path
+    install: str
+
+
+OWN = Interpreter(sys.executable, "own", version=platform.python_version())
+
+
+def find_interpreter(folders: Sequence[Path], environ: Mapping[str, str]) -> Interpreter:
+    """The Python of the project whose files lie in `folders`, the nearest first.
+
+    Raises `AgentevalError` where the environment that it names can't be used.
+    """
+    active = environ.get("VIRTUAL_ENV")
+    if active:
+        return _of_prefix(Path(active), "VIRTUAL_ENV", "VIRTUAL_ENV", folders)
+    for folder in folders:
+        for name in _FOLDERS:
+            if _is_environment(folder / name):
+                return _of_prefix(folder / name, "folder", str(folder / name), folders)
+    for folder in folders:
+        for find in _TOOLS:
+            for found in find(folder, environ):
+                return found
+    prefix = environ.get("CONDA_PREFIX")
+    if prefix:
+        return _of_prefix(Path(prefix), "conda", "CONDA_PREFIX", folders)
+    return OWN
+
+
+def named_interpreter(named: str, folder: Path) -> Interpreter:
+    """The Python that an option names: a path from `folder`, or a name that is looked up in PATH when it is started.
+    Raises `AgentevalError` where it can't be used."""
+    if os.sep not in named:
+        return Interpreter(named, "option", "`python`")
+    program = folder / Path(named).expanduser()
+    if program.is_dir() and _is_environment(program):
+        return _of_prefix(program, "option", "`python`", (folder,))
+    prefix = program.parent.parent
+    version = _version(prefix, program)
+    if (program.is_symlink() or program.exists()) and not program.is_dir():
+        _check(program, prefix, version, "`python`", (folder,))
+    return Interpreter(named, "option", "`python`", version, prefix if _is_environment(prefix) else None)
+
+
+def tool_of(folders: Sequence[Path]) -> Tool | None:
+    """What manages the environment of the project, as its files say; None: none does."""
+    for folder in folders:
+        project = toml_of(folder / "pyproject.toml")
+        tables = project.get("tool")
+        tables = tables if isinstance(tables, dict) else {}
+        has = {path for path in _MARKS if (folder / path).exists()}
+        if "uv.lock" in has:
+            return Tool("uv", folder, "uv sync")
+        if "poetry.lock" in has or "poetry" in tables:
+            return Tool("poetry", folder, "poetry install")
+        if "Pipfile" in has:
+            return Tool("pipenv", folder, "pipenv install")
+        if "pdm.lock" in has or "pdm" in tables:
+            return Tool("pdm", folder, "pdm install")
+        if "pixi.toml" in has or "pixi" in tables:
+            return Tool("pixi", folder, "pixi install")
+        if "environment.yml" in has or "environment.yaml" in has:
+            file = "environment.yml" if "environment.yml" in has else "environment.yaml"
+            return Tool("conda", folder, f"conda env create -f {file}")
+        if "uv" in tables:
+            return Tool("uv", folder, "uv sync")
+        if "hatch.toml" in has or (isinstance(tables.get("hatch"), dict) and "envs" in tables["hatch"]):
+            return Tool("hatch", folder, "hatch env create")
+        if "requirements.txt" in has:
+            return Tool("pip", folder, "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt")
+        if project or "setup.py" in has:
+            return Tool("pip", folder, "python3 -m venv .venv && .venv/bin/pip install -e .")
+    return None
+
+
+_MARKS = (
+    *("uv.lock", "poetry.lock", "Pipfile", "pdm.lock", "pixi.toml", "environment.yml", "environment.yaml"),
+    *("hatch.toml", "requirements.txt", "setup.py"),
+)
+
+
+# Environments
+
+
+def _is_environment(prefix: Path) -> bool:
+    return (prefix / "pyvenv.cfg").is_file() or (prefix / "conda-meta").is_dir()
+
+
+def _of_prefix(prefix: Path, source: str, place: str, folders: Sequence[Path]) -> Interpreter:
+    if not prefix.is_dir():
+        raise AgentevalError(
+            f"{place} names the environment {prefix}, which does not exist",
+            mend=f"activate another one, or unset {place}" if place in _VARIABLES else _remedy(folders),
+        )
+    programs = [prefix / "bin" / name for name in _PYTHONS]
+    program = next((one for one in programs if one.is_symlink() or one.exists()), None)
+    if program is None:
+        windows = (prefix / "Scripts").is_dir() or (prefix / "python.exe").is_file()
+        what = "was made on Windows" if windows else "has no bin/python"
+        raise AgentevalError(f"the environment {prefix} {what}", mend=_remedy(folders))
+    version = _version(prefix, program)
+    _check(program, prefix, version, place, folders)
+    return Interpreter(str(program), source, place, version, prefix)
+
+
+_VARIABLES = ("VIRTUAL_ENV", "CONDA_PREFIX", "UV_PROJECT_ENVIRONMENT")
+
+
+def _remedy(folders: Sequence[Path]) -> str:
+    tool = tool_of(folders)
+    make = "create it again"
+    if tool is not None:
+        make += f" in {tool.folder} ({tool.install})"
+    return f"{make}, or name another Python in the agent: `python: PATH`"
+
+
+def _check(program: Path, prefix: Path, version: str, place: str, folders: Sequence[Path]) -> None:
+    """Raises `AgentevalError` where this Python can't run here."""
+    if not program.exists():
+        raise AgentevalError(
+            f"the Python of {prefix} is gone: {program} leads to {os.path.realpath(program)}, which does not exist",
+            mend=_remedy(folders),
+        )
+    theirs = _system_of(program)
+    if theirs is not None:
+        ours = f"{platform.system()} ({platform.machine()})"
+        raise AgentevalError(f"{program} is a program for {theirs}, and this is {ours}", mend=_remedy(folders))
+    numbers = tuple(int(one) for one in re.findall(r"\d+", version)[:2])
+    if len(numbers) == 2 and numbers < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise AgentevalError(
+            f"{program} is Python {version}; agenteval runs code with Python {oldest} or later",
+            mend=f"use a newer Python for the project, or name one in the agent: `python: PATH` (found by {place})",
+        )
+
+
+def _version(prefix: Path, program: Path) -> str:
+    """As its files say it."""
+    configured = _text(prefix / "pyvenv.cfg")
+    match = re.search(r"(?im)^\s*version(?:_info)?\s*=\s*(\d+(?:\.\d+)*)", configured)
+    if match:
+        return ".".join(match[1].split(".")[:3])
+    if (prefix / "conda-meta").is_dir():
+        for file in sorted((prefix / "conda-meta").glob("python-[0-9]*.json")):
+            if named := re.match(r"python-(\d+\.\d+(?:\.\d+)?)", file.name):
+                return named[1]
+    # An interpreter's real name has its version, and pyenv's folder.
+    real = os.path.realpath(program)
+    named = re.search(r"/(?:python|cpython|pypy)?-?(\d\.\d+\.\d+)[^/]*/bin/[^/]*\Z", real)
+    named = named or re.search(r"/(?:python|pypy)(\d\.\d+)\Z", real)
+    return named[1] if named else ""
+
+
+_ELF = {
+    3: "x86",
+    40: "arm",
+    62: "x86_64",
+    183: "aarch64",
+    243: "riscv64",
+    21: "ppc64le",
+    22: "s390x",
+    258: "loongarch64",
+}
+_SAME_MACHINE = {"amd64": "x86_64", "arm64": "aarch64", "i386": "x86", "i686": "x86", "armv7l": "arm", "armv6l": "arm"}
+_MACH = (b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa\xcf")
+
+
+def _system_of(program: Path) -> str | None:
+    """The system that a program is for, if it is not this one."""
+    try:
+        with program.open("rb") as stream:
+            head = stream.read(20)
+    except OSError:
+        return None
+    if head.startswith(b"\x7fELF") and len(head) == 20:
+        if sys.platform == "darwin":
+            return "Linux"
+        machine = int.from_bytes(head[18:20], "little" if head[5] == 1 else "big")
+        here = platform.machine().lower()
+        here = _SAME_MACHINE.get(here, here)
+        theirs = _ELF.get(machine, "another processor")
+        runs_too = {"x86_64": ("x86",), "aarch64": ("arm",)}
+        return None if theirs == here or theirs in runs_too.get(here, ()) else f"Linux ({theirs})"
+    if head.startswith(_MACH) and sys.platform != "darwin":
+        return "macOS"
+    return "Windows" if head.startswith(b"MZ") else None
+
+
+def _same(first: Path, second: Path) -> bool:
+    return os.path.realpath(first) == os.path.realpath(second)
+
+
+# What the tools say
+
+
+def _existing(
+    prefixes: Iterator[Path] | Sequence[Path], source: str, place: str, folder: Path
+) -> Iterator[Interpreter]:
+    for prefix in prefixes:
+        if _is_environment(prefix):
+            yield _of_prefix(prefix, source, place, [folder])
+
+
+def _of_uv(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
+    named = environ.get("UV_PROJECT_ENVIRONMENT")
+    if named and ((folder / "uv.lock").is_file() or "uv" in tables_of(folder)):
+        yield from _existing([folder / Path(named).expanduser()], "uv", "UV_PROJECT_ENVIRONMENT", folder)
+
+
+def _of_poetry(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
+    tables = tables_of(folder)
+    backend = str(_table(toml_of(folder / "pyproject.toml"), "build-system").get("build-backend", ""))
+    if not ((folder / "poetry.lock").is_file() or "poetry" in tables or backend.startswith("poetry")):
+        return
+    name = str(
+        _table(toml_of(folder / "pyproject.toml"), "project").get("name") or _table(tables, "poetry").get("name")
+    )
+    base = re.sub(r'[ $`!*@"\\\r\n\t]', "_", name.lower())[:42] + "-" + _hash(os.path.realpath(folder))
+    for parent in _poetry_places(folder, environ):
+        active = _table(toml_of(parent / "envs.toml"), base).get("minor")
+        listed = sorted(parent.glob(f"{_escaped(base)}-py*"), key=_by_version, reverse=True)
+        chosen = [one for one in listed if one.name == f"{base}-py{active}"]
+        yield from _existing([*chosen, *listed], "poetry", str(parent), folder)
+
+
+def _poetry_places(folder: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    """Where Poetry keeps environments: a variable, the project's settings, the user's, by default its cache folder."""
+    cache = environ.get("POETRY_CACHE_DIR")
+    path = environ.get("POETRY_VIRTUALENVS_PATH")
+    config = Path(environ.get("POETRY_CONFIG_DIR") or _config_home(environ) / "pypoetry")
+    for file in (folder / "poetry.toml", config / "config.toml"):
+        settings = toml_of(file)
+        cache = cache or _word(settings.get("cache-dir"))
+        path = path or _word(_table(settings, "virtualenvs").get("path"))
+    caches = [_expanded(cache)] if cache else [_cache_home(environ) / "pypoetry"]
+    for one in caches:
+        yield _expanded(path.replace("{cache-dir}", str(one))) if path else one / "virtualenvs"
+
+
+def _of_pipenv(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
+    file = folder / "Pipfile"
+    if not file.is_file():
+        return
+    home = _expanded(environ["WORKON_HOME"]) if environ.get("WORKON_HOME") else _data_home(environ) / "virtualenvs"
+    pointed = _text(folder / ".venv").strip() if (folder / ".venv").is_file() else ""
+    name = re.sub(r'[ &$`!*@"()\[\]\\\r\n\t]', "_", folder.name)[:42] + "-" + _hash(str(file))
+    python = environ.get("PIPENV_PYTHON", "")
+    names = [pointed, environ.get("PIPENV_CUSTOM_VENV_NAME", "")]
+    names += [f"{name}-{Path(python).name if Path(python).is_absolute() else python}"] if python else []
+    prefixes = [home / one if os.sep not in one else folder / one for one in (*names, name) if one]
+    yield from _existing(prefixes, "pipenv", str(home), folder)
+
+
+def _of_pdm(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
+    saved = folder / ".pdm-python"
+    named = _text(saved).strip()
+    local = folder / "__pypackages__"
+    if named:
+        program = Path(named)
+        prefix = program.parent.parent
+        version = _version(prefix, program)
+        _check(program, prefix, version, str(saved), [folder])
+        minor = ".".join(version.split(".")[:2])
+        packages = [one / "lib" for one in sorted(local.glob("*")) if not minor or one.name.startswith(minor)]
+        if _is_environment(prefix):
+            packages = []
+        yield Interpreter(
+            named, "pdm", str(saved), version, prefix if _is_environment(prefix) else None, tuple(packages)
+        )
+    if (folder / "pdm.lock").is_file() or "pdm" in tables_of(folder):
+        config = _config_home(environ) / "pdm" / "config.toml"
+        home = _word(_table(toml_of(config), "venv").get("location"))
+        parent = _expanded(home) if home else _data_home(environ) / "pdm" / "venvs"
+        digest = base64.urlsafe_b64encode(hashlib.md5(str(folder).encode(), usedforsecurity=False).digest())
+        start = f"{folder.name}-{digest.decode()[:8]}-"
+        listed = sorted(parent.glob(f"{_escaped(start)}*"), key=_by_version, reverse=True)
+        yield from _existing(listed, "pdm", str(parent), folder)
+    if local.is_dir() and not named:
+        own = f"{sys.version_info.major}.{sys.version_info.minor}"
+        if (local / own / "lib").is_dir():
+            yield Interpreter(sys.executable, "pdm", str(local), OWN.version, None, (local / own / "lib",))
+
+
+def _of_hatch(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
+    project = toml_of(folder / "pyproject.toml")
+    settings = {**_table(_table(project, "tool"), "hatch"), **toml_of(folder / "hatch.toml")}
+    backend = str(_table(project, "build-system").get("build-backend", ""))
+    if not settings and not backend.startswith("hatchling"):
+        return
+    name = _normalized(str(_table(project, "project").get("name") or ""))
+    identity = base64.urlsafe_b64encode(hashlib.sha256(_cased(os.path.realpath(folder)).encode()).digest()).decode()[:8]
+    default = _table(_table(settings, "envs"), "default")
+    path = environ.get("HATCH_ENV_TYPE_VIRTUAL_PATH") or _word(default.get("path"))
+    user = toml_of(Path(environ.get("HATCH_CONFIG") or _config_home(environ) / "hatch" / "config.toml"))
+    dirs = _table(user, "dirs")
+    data = environ.get("HATCH_DATA_DIR") or _word(dirs.get("data"))
+    virtual = _word(_table(dirs, "env").get("virtual"))
+    parent = _expanded(data) / "env" / "virtual" if data else _data_home(environ) / "hatch" / "env" / "virtual"
+    if virtual:
+        parent = folder / _expanded(virtual)
+    prefixes = [folder / _expanded(path)] if path else [parent / name / identity / name, parent / name]
+    yield from _existing(prefixes, "hatch", str(parent), folder)
+
+
+def _of_pixi(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
+    named = environ.get("PIXI_ENVIRONMENT_NAME", "default")
+    yield from _existing([folder / ".pixi" / "envs" / named], "pixi", str(folder / ".pixi"), folder)
+
+
+def _of_conda(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
+    file = next((folder / one for one in ("environment.yml", "environment.yaml") if (folder / one).is_file()), None)
+    if file is None:
+        return
+    text = _text(file)
+    prefix = _entry(text, "prefix")
+    name = _entry(text, "name")
+    prefixes = [_expanded(prefix)] if prefix else []
+    if name:
+        active = environ.get("CONDA_PREFIX", "")
+        prefixes += [Path(active)] if Path(active).name == name else []
+        prefixes += [parent / name for parent in _conda_places(environ)]
+        listed = _text(_home() / ".conda" / "environments.txt").splitlines()
+        prefixes += [Path(one.strip()) for one in listed if Path(one.strip()).name == name]
+    yield from _existing(prefixes, "conda", str(file), folder)
+
+
+def _conda_places(environ: Mapping[str, str]) -> Iterator[Path]:
+    """The folders of named environments."""
+    for variable in ("CONDA_ENVS_PATH", "CONDA_ENVS_DIRS"):
+        for one in filter(None, environ.get(variable, "").split(os.pathsep)):
+            yield _expanded(one)
+    configured = _text(_home() / ".condarc")
+    match = re.search(r"(?m)^envs_dirs:[ \t]*\n((?:[ \t]*-[^\n]*\n?)+)", configured)
+    for one in re.findall(r"-[ \t]*([^\n#]+)", match[1]) if match else ():
+        yield _expanded(one.strip().strip("'\""))
+    roots = [environ.get("MAMBA_ROOT_PREFIX", "")]
+    program = environ.get("CONDA_EXE", "")
+    roots += [str(Path(program).parent.parent)] if program else []
+    prefix = environ.get("CONDA_PREFIX", "")
+    if prefix:
+        roots += [str(Path(prefix).parent.parent) if Path(prefix).parent.name == "envs" else prefix]
+    for root in filter(None, roots):
+        yield Path(root) / "envs"
+    for name in ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba", ".conda", "opt/miniconda3"):
+        yield _home() / name / "envs"
+
+
+_TOOLS: tuple[Callable[[Path, Mapping[str, str]], Iterator[Interpreter]], ...] = (
+    *(_of_uv, _of_poetry, _of_pipenv, _of_pdm, _of_hatch, _of_pixi, _of_conda),
+)
+
+
+# Reading
+
+
+def tables_of(folder: Path) -> Mapping[str, Any]:
+    """The tables below `tool` in the folder's pyproject.toml."""
+    return _table(toml_of(folder / "pyproject.toml"), "tool")
+
+
+def toml_of(path: Path) -> dict[str, Any]:
+    """A file of settings; {} if there is none, or it can't be read."""
+    text = _text(path)
+    if not text:
+        return {}
+    import tomllib  # here: it takes 10 ms, and most suites have no project with settings
+
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _text(path: Path) -> str:
+    try:
+        if not path.is_file() or path.stat().st_size > _MAX_BYTES:
+            return ""
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _table(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    table = data.get(name)
+    return table if isinstance(table, dict) else {}
+
+
+def _entry(text: str, key: str) -> str:
+    """The text at the top of a YAML file, as conda writes it."""
+    match = re.search(rf"(?m)^{key}:[ \t]*([^\n#]+)", text)
+    return match[1].strip().strip("'\"") if match else ""
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _hash(text: str) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode()[:8]
+
+
+def _cased(path: str) -> str:
+    return path.casefold() if sys.platform in ("darwin", "win32") else path
+
+
+def _normalized(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([*?[])", r"[\1]", text)
+
+
+def _by_version(path: Path) -> tuple[int, ...]:
+    return tuple(int(one) for one in re.findall(r"\d+", path.name.rpartition("-")[2]))
+
+
+def _expanded(path: str) -> Path:
+    return Path(os.path.expandvars(path)).expanduser()
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path("/")
+
+
+def _cache_home(environ: Mapping[str, str]) -> Path:
+    if sys.platform == "darwin":
+        return _home() / "Library" / "Caches"
+    return Path(environ.get("XDG_CACHE_HOME") or _home() / ".cache")
+
+
+def _config_home(environ: Mapping[str, str]) -> Path:
+    if sys.platform == "darwin":
+        return _home() / "Library" / "Application Support"
+    return Path(environ.get("XDG_CONFIG_HOME") or _home() / ".config")
+
+
+def _data_home(environ: Mapping[str, str]) -> Path:
+    if sys.platform == "darwin":
+        return _home() / "Library" / "Application Support"
+    return Path(environ.get("XDG_DATA_HOME") or _home() / ".local" / "share")

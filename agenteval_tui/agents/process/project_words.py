@@ -1,0 +1,108 @@
+"""The environment of Python code in words: which Python, which `.env`, and what to do where one lacks something."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from agenteval_tui.agents.process.project_environment import ProjectEnvironment
+from agenteval_tui.agents.process.project_interpreter import Interpreter
+from agenteval_tui.core.numbers import count
+from agenteval_tui.suites.env_files import EnvFiles
+
+_NAMES = {
+    **{"uv": "uv", "poetry": "Poetry", "pipenv": "Pipenv", "pdm": "PDM", "hatch": "Hatch", "conda": "conda"},
+    "pixi": "Pixi",
+}
+_ADDS = {
+    **{"uv": "uv add", "poetry": "poetry add", "pipenv": "pipenv install", "pdm": "pdm add", "pixi": "pixi add"},
+}
+
+
+def python_in_words(environment: ProjectEnvironment) -> str:
+    """Which Python is used, and why."""
+    used = environment.interpreter
+    version = f" ({used.version})" if used.version else ""
+    return f"{used.program}{version}, {_reason(used, environment)}"
+
+
+def _reason(used: Interpreter, environment: ProjectEnvironment) -> str:
+    match used.source:
+        case "option":
+            return "which the option names"
+        case "VIRTUAL_ENV":
+            return "of the active environment (VIRTUAL_ENV)"
+        case "folder":
+            return f"of {used.place}"
+        case "own":
+            tool = "" if environment.tool is None else _NAMES.get(environment.tool.name, "")
+            missing = f"; {tool} has made none" if tool else ""
+            return f"the one of agenteval: no virtual environment {_where(environment)}{missing}"
+        case _:
+            return f"of the environment that {_NAMES[used.source]} keeps ({used.place})"
+
+
+def _where(environment: ProjectEnvironment) -> str:
+    first, last = environment.folder, environment.around[-1] if environment.around else environment.folder
+    return f"in {first}" if first == last else f"from {first} up to {last}"
+
+
+def env_files_in_words(files: EnvFiles) -> str:
+    """Which files gave variables, and which variables were not taken."""
+    if not files.files:
+        first, last = files.searched[0], files.searched[-1]
+        return f"none in {first}" if first == last else f"none from {first} up to {last}"
+    words = f"{_listed(files.files)} ({count(len(files.variables), 'variable')})"
+    if files.refused:
+        words += f"; not taken, because it could load other code: {', '.join(files.refused)}"
+    return words
+
+
+def remedy(clues: Mapping[str, Any], environment: ProjectEnvironment, env: Mapping[str, str]) -> str:
+    """What to do about an exception for which something that the environment lacks may be the cause; "" if nothing is.
+
+    `clues` is what `python_clues.clues_of` found, `env` the variables that the code had.
+    """
+    module, variables = clues.get("module"), clues.get("variables")
+    if isinstance(module, str) and module:
+        return _install(module, environment)
+    if isinstance(variables, list) and variables:
+        return _set([str(one) for one in variables], environment.env_files)
+    if clues.get("refused"):
+        return (
+            f"the server refused the key: correct it where it is set; .env: {env_files_in_words(environment.env_files)}"
+        )
+    return ""
+
+
+def _install(module: str, environment: ProjectEnvironment) -> str:
+    used, tool = environment.interpreter, environment.tool
+    package = module.partition(".")[0]
+    ran = f"it ran with {python_in_words(environment)}"
+    if used.source == "own" and tool is not None:
+        how = f"make the project's environment (in {tool.folder}: {tool.install})"
+    elif used.source == "own":
+        how = "install it into the project's environment, .venv"
+    elif tool is not None and tool.name in _ADDS and used.source not in ("option", "VIRTUAL_ENV"):
+        how = f"install it there (in {tool.folder}: {tool.install}, or {_ADDS[tool.name]} {package})"
+    else:
+        how = f"install it there ({shlex.quote(used.program)} -m pip install {package})"
+    return (
+        f"{ran}; {how}, or name the Python that has it: `python: PATH`; "
+        f"if {package} is your own module, name its folder in `path`"
+    )
+
+
+def _set(variables: Sequence[str], files: EnvFiles) -> str:
+    named = " or ".join(variables)
+    read = f".env: {env_files_in_words(files)}"
+    return (
+        f"{named} is not set ({read}); write {variables[0]}=... into {files.write_to}, "
+        "or name another file in the agent: `env_file: PATH`"
+    )
+
+
+def _listed(files: Sequence[Path]) -> str:
+    return ", ".join(map(str, files))

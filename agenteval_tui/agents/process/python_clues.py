@@ -1,0 +1,122 @@
+"""What an exception tells about an environment that lacks something. Runs in the child: only the standard library, of
+Python 3.8 or later."""
+
+from __future__ import annotations
+
+import os
+import re
+import traceback
+from typing import Any
+
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\Z")
+_SECRET = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS|ENDPOINT)\Z")
+_READERS = {"environ", "getenv", "get_from_env", "get_from_dict_or_env", "get_secret_from_env", "secret_from_env"}
+# Modules that raise where a client lacks its key, which they looked for in another function.
+_CLIENTS = {
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "google.genai": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    "google.auth": ("GOOGLE_APPLICATION_CREDENTIALS",),
+    "langchain_google_genai": ("GOOGLE_API_KEY",),
+    "langchain_anthropic": ("ANTHROPIC_API_KEY",),
+    "langchain_openai": ("OPENAI_API_KEY",),
+    "openai": ("OPENAI_API_KEY",),
+    "agents": ("OPENAI_API_KEY",),
+    "botocore": ("AWS_ACCESS_KEY_ID",),
+    "crewai": ("OPENAI_API_KEY",),
+    "groq": ("GROQ_API_KEY",),
+    "mistralai": ("MISTRAL_API_KEY",),
+    "cohere": ("CO_API_KEY",),
+}
+_BY_TYPE = {"OpenAIError", "GroqError", "UserError", "NoCredentialsError", "DefaultCredentialsError"}
+_CHECKS = {"_validate_headers", "__init__", "_validate_auth", "auth_headers", "validate_environment"}
+_MOST = 10  # exceptions of a chain
+
+
+def clues_of(error: Any, is_own: Any) -> Any:
+    """What an exception lacks in the environment, as far as its type, its fields and the code that raised it tell:
+    {"module": name of a module that is not installed}, {"variables": [names that are not set]}, {"refused": True}
+    where a server answered 401; {} if nothing. `is_own` tells whether a file is the project's.
+    """
+    try:
+        return next(filter(None, (_clues(one, error, is_own) for one in _chain(error))), {})
+    except Exception:  # an exception's own fields may raise
+        return {}
+
+
+def _chain(error: Any) -> Any:
+    seen: list[Any] = []
+    while error is not None and error not in seen and len(seen) < _MOST:
+        seen.append(error)
+        error = error.__cause__ or error.__context__
+    return seen
+
+
+def _clues(error: Any, outermost: Any, is_own: Any) -> Any:
+    if isinstance(error, ImportError):
+        # A fallback for a package that is not there is no cause of what went wrong then.
+        if isinstance(error, ModuleNotFoundError) and error.name and isinstance(outermost, ImportError):
+            return {"module": error.name}
+        return {}
+    frames = _frames(error)
+    if isinstance(error, KeyError) and frames and frames[-1].f_locals.get("self") is os.environ:
+        return {"variables": [str(error.args[0])]}
+    missing = _settings(error, frames) or _looked_for(error, frames, is_own)
+    if missing:
+        return {"variables": missing}
+    response = getattr(error, "response", None)
+    status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
+    return {"refused": True} if status == 401 else {}
+
+
+def _frames(error: Any) -> Any:
+    return [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+
+
+def _settings(error: Any, frames: Any) -> Any:
+    """The variables that a settings class of pydantic lacks."""
+    model: Any = None
+    for frame in frames:
+        if _module(frame).startswith("pydantic_settings"):
+            model = frame.f_locals.get("__pydantic_self__") or frame.f_locals.get("self") or model
+    config = getattr(model, "model_config", None)
+    if config is None or not hasattr(error, "errors"):
+        return []
+    prefix = str(config.get("env_prefix") or "")
+    names = [str(one["loc"][0]) for one in error.errors() if one.get("type") == "missing" and one.get("loc")]
+    return [(prefix + name).upper() for name in names]
+
+
+def _looked_for(error: Any, frames: Any, is_own: Any) -> Any:
+    """The variables for keys that are not set, and that the code which raised looks for."""
+    if not frames:
+        return []
+    raiser = frames[-1]
+    package = _module(raiser).partition(".")[0]
+    around = [frame for frame in frames[-4:] if _module(frame).partition(".")[0] == package]
+    if is_own(raiser.f_code.co_filename):
+        around = [raiser]
+    for frame in reversed(around):
+        code = frame.f_code
+        if _READERS.isdisjoint(code.co_names):
+            continue
+        names = [one for one in _texts(code.co_consts) if _VARIABLE.match(one) and _SECRET.search(one)]
+        missing = [one for one in dict.fromkeys(names) if not os.environ.get(one)]
+        if missing and len(missing) == len(set(names)):
+            return missing
+    for start, usual in _CLIENTS.items():
+        is_client = (_module(raiser) + ".").startswith(start + ".")
+        if is_client and (type(error).__name__ in _BY_TYPE or raiser.f_code.co_name in _CHECKS):
+            return [] if any(os.environ.get(one) for one in usual) else list(usual)
+    return []
+
+
+def _module(frame: Any) -> Any:
+    return str(frame.f_globals.get("__name__", ""))
+
+
+def _texts(constants: Any) -> Any:
+    for one in constants:
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, (tuple, frozenset)):
+            yield from _texts(one)
