@@ -20,6 +20,7 @@ from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.private_files import read_small
 from agenteval_tui.history.store import Store
+from agenteval_tui.runs.agent_surroundings import Surrounding, surroundings_of
 from agenteval_tui.suites.agents_file import agents_path, read_agents_file
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.suites.load import LoadedSuite
@@ -92,6 +93,10 @@ class Configured(Struct, frozen=True):
         names += re.findall(r"\$\{([A-Za-z_]\w*)", repr(dict(self.config)))
         return [(name, bool(env.get(name))) for name in dict.fromkeys(names)]
 
+    def surroundings(self) -> tuple[Surrounding, ...]:
+        """The Python and the `.env` that it uses."""
+        return surroundings_of(self.config, self.base_dir)
+
     def executes(self) -> tuple[str, ...]:
         """What asking it would execute on this machine, and which keys it would send to a server of the suite's."""
         return needs_of_agent(self.config, self.base_dir)
@@ -147,7 +152,10 @@ async def check_configured(one: Configured, permission: Permission, *, thorough:
         return CheckReport(False, error.what, mend=error.mend)
     limit = THOROUGH_S if thorough else CHECK_S
     try:
-        return _without_secrets(await asyncio.wait_for(agent.check(thorough), limit), redactor_of(one))
+        report = await asyncio.wait_for(agent.check(thorough), limit)
+        around = await asyncio.to_thread(one.surroundings)
+        report = replace(report, steps=(*(each.step for each in around), *report.steps))
+        return _without_secrets(report, redactor_of(one))
     except TimeoutError:
         return CheckReport(False, f"no answer within {limit:.0f} s", mend="is the server running?")
     except AgentevalError as error:

@@ -8,6 +8,7 @@ from agenteval_tui.agents.base import CheckReport
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
 from agenteval_tui.runs.agent_factory import Configured, options_of
+from agenteval_tui.runs.agent_surroundings import Surrounding
 from agenteval_tui.views.model import Fact, Facts, Heading, Paragraph, Span, Text, View, paragraphs, text
 
 _SIGNS: dict[bool | None, Span] = {True: ("✓", "good"), False: ("!", "broken"), None: ("·", "dim")}
@@ -31,13 +32,21 @@ def agents_view(agents: Sequence[Configured], reports: Mapping[int, CheckReport]
     return view
 
 
-def agent_in_full(agent: Configured, keys: Sequence[tuple[str, bool]], trusting: Sequence[str]) -> View:
-    """An agent: where it is configured, how, whether its keys are set (by name), what must be trusted before it is
-    asked (`trusting`)."""
+def agent_in_full(
+    agent: Configured,
+    keys: Sequence[tuple[str, bool]],
+    trusting: Sequence[str],
+    around: Sequence[Surrounding] = (),
+) -> View:
+    """An agent: where it is configured, how, which Python and which `.env` it uses (`around`), whether its keys are set
+    (by name), what must be trusted before it is asked (`trusting`)."""
     owner = f"suite {one_line(agent.suite, 60)}" if agent.suite else "your own"
     facts = [Fact("from", text(f"{agent.file.name}:{agent.line}, {owner}"))]
     # A key is said below, with whether it is set.
     facts += [Fact(name, text(said)) for name, said in options_of(agent.config) if said not in {key for key, _ in keys}]
+    for each in around:
+        remedy: Text = text((f"; {each.mend}", "broken")) if each.mend else ()
+        facts.append(Fact("runs with" if each.name == "python" else each.name, (*text(each.said), *remedy)))
     for name, is_set in keys:
         state: Span = ("is set", "good") if is_set else ("is not set", "broken")
         facts.append(Fact("key from", text(f"${one_line(name, 60)} ", state)))

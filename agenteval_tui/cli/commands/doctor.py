@@ -396,5 +396,8 @@ def _agents(paths: Sequence[Path]) -> Iterator[DoctorCheck]:
         took = f" ({duration(report.latency_ms)})" if report.latency_ms is not None else ""
         state: State = "ok" if report.ok else "error"
         yield DoctorCheck("agent", state, f"{agent.name} ({agent.kind}): {report.message}{took}", report.mend)
+        for around in agent.surroundings():
+            state = "error" if around.mend else "ok"
+            yield DoctorCheck(around.name, state, f"of {agent.name}: {around.said}", around.mend)
     if not agents:
         yield DoctorCheck("agents", "ok", "none configured, except in suites")

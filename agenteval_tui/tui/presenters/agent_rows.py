@@ -10,6 +10,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.numbers import count, short_dollars, short_duration, token_count
 from agenteval_tui.runs.agent_factory import Configured
+from agenteval_tui.runs.agent_surroundings import Surrounding
 from agenteval_tui.runs.chat_session import Conversation
 from agenteval_tui.tui.presenters.status_style import glyph, mark
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
@@ -89,9 +90,10 @@ def agent_lines(
     keys: Sequence[tuple[str, bool]],
     width: int,
     check_key: str,
+    around: Sequence[Surrounding] = (),
 ) -> list[Line]:
     """An agent in full, with its last check or the one that is going on. `check_key` checks it."""
-    lines = [*view_lines(agent_in_full(one, keys, trusting), width), ()]
+    lines = [*view_lines(agent_in_full(one, keys, trusting, around), width), ()]
     if one.key not in reports:
         said = f"Not checked. Press {check_key} to check that it responds, accepts the key, streams and calls tools."
         return [*lines, *paragraph(said, width, "dim")]

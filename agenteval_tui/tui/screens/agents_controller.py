@@ -20,6 +20,7 @@ from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.numbers import count
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_factory import Configured, check_configured
+from agenteval_tui.runs.agent_surroundings import Surrounding
 from agenteval_tui.runs.chat_session import Conversation
 from agenteval_tui.runs.trust_check import check_agents
 from agenteval_tui.suites.environment import environment_for
@@ -35,8 +36,14 @@ from agenteval_tui.tui.workspace import Workspace
 AT_ONCE = 8
 """Agents that are checked at the same time."""
 
-About = tuple[tuple[str, ...], list[tuple[str, bool]]]
-"""What of an agent needs to be trusted, and its keys: their names, and whether each is there."""
+
+class About(Struct, frozen=True):
+    """What is known of an agent without asking it: what of it needs to be trusted, the names of its keys and whether
+    each is set, and which Python and `.env` it uses."""
+
+    needs: tuple[str, ...] = ()
+    keys: tuple[tuple[str, bool], ...] = ()
+    around: tuple[Surrounding, ...] = ()
 
 
 class FoundAgents(Struct, frozen=True):
@@ -61,7 +68,8 @@ def read_agents(workspace: Workspace) -> FoundAgents:
                 environments[place] = os.environ
                 file = re.sub(r":\d+:\d+\Z", "", error.where) or str(agent.base_dir / ".env")
                 problems.append(unreadable(Path(file), error))
-        about[agent.key] = (agent.executes(), agent.keys(environments[place]))
+        keys = tuple(agent.keys(environments[place]))
+        about[agent.key] = About(agent.executes(), keys, agent.surroundings())
     return FoundAgents(agents, problems, about)
 
 
@@ -123,7 +131,7 @@ class AgentsController:
 
     def needs_reading(self, agents: Iterable[Configured]) -> bool:
         """Whether files must be read to know if programs of these agents may run."""
-        return any(agent.suite and self.found.about.get(agent.key, (("unknown",), []))[0] for agent in agents)
+        return any(agent.suite and self.found.about.get(agent.key, About(("unknown",))).needs for agent in agents)
 
     def permission(self, agents: Sequence[Configured], workspace: Workspace) -> Permission | list[TrustQuestion]:
         """The permission to run programs of these agents, or what a person is to be asked first."""
@@ -224,9 +232,10 @@ class AgentsController:
         """The agent in full, with what its check found."""
         if agent is None:
             return []
-        what, keys = self.found.about.get(agent.key, ((), []))
+        about = self.found.about.get(agent.key, About())
         check = key_of("agents.check", keymap)
-        return [((" ", ""), *line) for line in agent_lines(agent, self.reports, what, keys, width - 1, check)]
+        lines = agent_lines(agent, self.reports, about.needs, about.keys, width - 1, check, about.around)
+        return [((" ", ""), *line) for line in lines]
 
     def chat_heading(self, agent: Configured | None) -> tuple[str, Much]:
         """The title of the conversation: at which address, how long."""
