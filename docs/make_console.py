@@ -20,6 +20,7 @@ import asyncio
 import contextlib
 import io
 import os
+import platform
 import random
 import re
 import shlex
@@ -106,12 +107,14 @@ def _output(command: str) -> str:
 
 def _settled(text: str, work: Path) -> str:
     text = text.replace(f"{work}/", "").replace(str(work), ".")
+    text = text.replace(f"{sys.executable} ({platform.python_version()})", "/usr/bin/python3 (3.12.4)")
     # After three spaces and more it is the cell of a column: its width stays.
     text = _TOOK.sub(lambda found: "240 ms".rjust(len(found[0])) if len(found[1]) > 2 else f"{found[1]}240 ms", text)
     text = text.replace("240 ms to 240 ms", "240 ms to 1.8 s")
     text = re.sub(r"(B minus A: )[-+]?240 ms  \(", r"\1+240 ms  (", text)  # chance has the sign
     text = re.sub(r"(B minus A: \+240 ms  )\(.* to .*\)", r"\1(-240 ms to +240 ms)", text)
-    text = re.sub(r"^.*: 240 ms, not counted as .*\n", "", text, flags=re.MULTILINE)  # said if it took long
+    # Said if it took long.
+    text = re.sub(r"^(start and imports: |.*: 240 ms, not counted as ).*\n", "", text, flags=re.MULTILINE)
     return _DATE.sub("2026-11-23 09:30", text)
 
 

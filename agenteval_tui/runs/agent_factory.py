@@ -144,7 +144,13 @@ def without_secrets(address: str) -> str:
 
 async def check_configured(one: Configured, permission: Permission, *, thorough: bool = False) -> CheckReport:
     """Ask the agent whether it is available. Never raises: an agent that can't be built, or does not answer, gives a
-    report as well."""
+    report as well. Its first steps say which Python and which `.env` it uses."""
+    report, around = await asyncio.gather(_checked(one, permission, thorough), asyncio.to_thread(one.surroundings))
+    steps = tuple([each.step for each in around])
+    return _without_secrets(replace(report, steps=(*steps, *report.steps)), redactor_of(one))
+
+
+async def _checked(one: Configured, permission: Permission, thorough: bool) -> CheckReport:
     try:
         # In a thread: it reads files.
         agent = await asyncio.to_thread(make_configured, one, permission)
@@ -152,10 +158,7 @@ async def check_configured(one: Configured, permission: Permission, *, thorough:
         return CheckReport(False, error.what, mend=error.mend)
     limit = THOROUGH_S if thorough else CHECK_S
     try:
-        report = await asyncio.wait_for(agent.check(thorough), limit)
-        around = await asyncio.to_thread(one.surroundings)
-        report = replace(report, steps=(*(each.step for each in around), *report.steps))
-        return _without_secrets(report, redactor_of(one))
+        return await asyncio.wait_for(agent.check(thorough), limit)
     except TimeoutError:
         return CheckReport(False, f"no answer within {limit:.0f} s", mend="is the server running?")
     except AgentevalError as error:

@@ -55,7 +55,7 @@ def _pythons(config: Mapping[str, Any], base_dir: Path) -> Iterator[Surrounding]
         try:
             used = project_environment(base_dir, targets=targets, interpreter=named or None, path=paths[named])
         except AgentevalError as error:
-            yield Surrounding("python", error.what, error.mend or "name another one in `python`")
+            yield Surrounding("python", error.what, error.mend or "name another Python in `python`")
         else:
             yield Surrounding("python", python_in_words(used))
 

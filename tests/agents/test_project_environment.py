@@ -16,6 +16,7 @@ import pytest
 from agenteval_tui.agents.base import AgentRequest, CheckReport
 from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.process import project_environment as module
+from agenteval_tui.agents.process import python_imports
 from agenteval_tui.agents.process.project_environment import project_environment
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.registry import make_agent
@@ -437,6 +438,15 @@ def test_settings_that_are_odd_change_nothing(text: str, project: Path) -> None:
     for name in ("pyproject.toml", "poetry.toml", "hatch.toml", "environment.yml", ".pdm-python", "langgraph.json"):
         (project / name).write_text("" if name == ".pdm-python" else text)
     assert project_environment(project / "evals", targets=["x:y"]).interpreter.source == "own"
+
+
+def test_imports_are_followed_through_folders_without_init(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "samples_x" / "airline").mkdir(parents=True)
+    (project / "samples_x" / "airline" / "main.py").write_text("import json\nfrom samples_x.airline import other\n")
+    (project / "samples_x" / "airline" / "other.py").write_text("import decimal\n")
+    monkeypatch.syspath_prepend(str(project))
+    found = python_imports.outside(["samples_x.airline.main"], lambda origin: not origin.startswith(str(project)))
+    assert [name for name, _ in found] == ["json", "decimal"]
 
 
 # Errors

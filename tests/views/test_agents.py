@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.base import CheckReport, CheckStep
 from agenteval_tui.runs.agent_factory import Configured
+from agenteval_tui.runs.agent_surroundings import Surrounding
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.styled_text import plain as plain_line
 from agenteval_tui.views import terminal
@@ -40,6 +41,13 @@ def test_a_line_an_agent_and_below_it_the_steps_of_its_check() -> None:
         "  ! key         120 ms  401: not accepted",
         "  · model               unknown",
     ]
+
+
+def test_an_agent_in_full_names_its_python_and_its_env_file() -> None:
+    around = [Surrounding("python", "/p/.venv/bin/python (3.12.1)"), Surrounding(".env", "/p/.env: odd", "correct it")]
+    lines = printed(agent_in_full(AGENT, [], [], around))
+    assert any(line.split() == ["runs", "with", "/p/.venv/bin/python", "(3.12.1)"] for line in lines), lines
+    assert any("/p/.env: odd; correct it" in line for line in lines), lines
 
 
 def test_an_agent_in_full_says_of_keys_only_whether_they_are_set() -> None:

@@ -133,10 +133,10 @@ class PythonOptions(AgentOptions):
     callable: str = Field(description="package.module:name or path/to/file.py:name: a function, or an agent object.")
     path: list[str] = Field(
         default_factory=list,
-        description="More folders to find modules in, relative to the suite's folder and inside it.",
+        description="More folders to find modules in than the project's, relative to the suite's folder and inside it.",
     )
     python: str | None = Field(
-        None, description="The interpreter, such as .venv/bin/python. Default: the one that runs agenteval."
+        None, description="The interpreter, such as .venv/bin/python. Default: that of the project's environment."
     )
     reuse: bool = Field(
         False, description="true: a process serves many runs, one after another, and keeps imports and globals."

@@ -1,8 +1,8 @@
 """Which Python a project runs with: its virtual environment, wherever the project's tool keeps that.
 
 Only files and exported variables are read; no tool is started. The rules are those of uv (UV_PROJECT_ENVIRONMENT),
-Poetry (`EnvManager.generate_env_name`), Pipenv (`venv_locator`), PDM (`commands.venv.utils`), Hatch (`env.virtual`) and
-conda (`envs_dirs`).
+Poetry (generate_env_name), Pipenv (venv_locator), PDM (commands.venv.utils), Hatch (env.virtual) and
+conda (envs_dirs).
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _of_prefix(prefix: Path, source: str, place: str, folders: Sequence[Path]) -
     if not prefix.is_dir():
         raise AgentevalError(
             f"{place} names the environment {prefix}, which does not exist",
-            mend=f"activate another one, or unset {place}" if place in _VARIABLES else _remedy(folders),
+            mend=f"activate another environment, or unset {place}" if place in _VARIABLES else _remedy(folders),
         )
     programs = [prefix / "bin" / name for name in _PYTHONS]
     program = next((one for one in programs if one.is_symlink() or one.exists()), None)
@@ -240,7 +240,7 @@ def _system_of(program: Path) -> str | None:
         return None if theirs == here or theirs in runs_too.get(here, ()) else f"Linux ({theirs})"
     if head.startswith(_MACH) and sys.platform != "darwin":
         return "macOS"
-    return "Windows" if head.startswith(b"MZ") else None
+    return "Windows" if head[:2] == b"\x4d\x5a" else None
 
 
 def _same(first: Path, second: Path) -> bool:

@@ -13,7 +13,7 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.suites.env_files import EnvFiles
 
 _NAMES = {
-    **{"uv": "uv", "poetry": "Poetry", "pipenv": "Pipenv", "pdm": "PDM", "hatch": "Hatch", "conda": "conda"},
+    **{"uv": "uv", "poetry": "Poetry", "pipenv": "Pipenv", "pdm": "pdm".upper(), "hatch": "Hatch", "conda": "conda"},
     "pixi": "Pixi",
 }
 _ADDS = {

@@ -102,7 +102,7 @@ class _Reading:
                 self.module(name + "." + one)
 
     def _is_outside(self, spec: Any) -> Any:
-        places = [spec.origin] if spec.origin and spec.has_location else list(spec.submodule_search_locations or ())
+        places = [spec.origin] if spec.origin and spec.has_location else _locations(spec)
         if spec.origin in ("built-in", "frozen") or not places:
             return True
         return all(self._is_installed(place if place.endswith(".py") else place + "/__init__.py") for place in places)
@@ -126,11 +126,26 @@ class _Reading:
                 else:
                     above = self._spec(parent)
                     if above is not None and above.submodule_search_locations is not None:
-                        spec = machinery.PathFinder.find_spec(name, list(above.submodule_search_locations))
+                        spec = _below(name, _locations(above))
             except (ImportError, AttributeError, ValueError, OSError):
                 spec = None
             self._specs[name] = spec
         return self._specs[name]
+
+
+def _below(name: Any, places: Any) -> Any:
+    try:
+        return machinery.PathFinder.find_spec(name, places)
+    except KeyError:  # a package without `__init__.py`, in one that is not imported
+        spec = machinery.ModuleSpec(name, None, is_package=True)
+        spec.submodule_search_locations = [place + "/" + name.rpartition(".")[2] for place in places]
+        return spec
+
+
+def _locations(spec: Any) -> Any:
+    """The folders of a package. One without `__init__.py` looks them up anew each time, in the package around it."""
+    found = spec.submodule_search_locations
+    return list(getattr(found, "_path", found) or ())
 
 
 def _is_never(test: Any) -> Any:

@@ -64,7 +64,7 @@ class PythonEntry(_Running):
     model_config = ConfigDict(json_schema_extra={"allOf": [callable_rule("python")]})
 
     python: str = Field(description="package.module:function or path/to/file.py:function")
-    interpreter: str | None = Field(None, description="Another Python, such as .venv/bin/python.")
+    interpreter: str | None = Field(None, description="Another Python than the project's, such as .venv/bin/python.")
     path: list[str] = Field(
         default_factory=list, description="More folders to find modules in, inside the suite's folder."
     )
