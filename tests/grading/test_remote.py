@@ -461,3 +461,10 @@ def test_any_property_of_python_is_no_mistake_and_of_judge_it_is() -> None:
     assert not [one for one in diagnose(fine, "TextResponse") if one.severity == "error"]
     wrong = json.dumps({"metrics": [judge(anything=[1, 2])]})
     assert [one.code for one in diagnose(wrong, "TextResponse") if one.severity == "error"] == ["unknown-property"]
+
+
+@pytest.mark.parametrize("scores", ["[0, 0]", '[{"name": "a", "score": 0}, {"name": "b", "score": 0.1}]'])
+def test_a_list_of_dimensions_that_all_fail_contradicts_a_score_that_passes(scores: str) -> None:
+    for name in ("scores", "dimensions"):
+        with pytest.raises(UnreadableError, match="contradict each other"):
+            read_judgment(f'{{"score": 0.9, "{name}": {scores}}}', SCALES["zero_to_one"])

@@ -570,7 +570,8 @@ def _other_dimensions(given: Mapping[str, Any], scale: Scale) -> list[float]:
     """The scores of dimensions that nobody asked for, as far as they are on the scale."""
     scores: list[float] = []
     for held in (given.get(name) for name in _BY_DIMENSION):
-        for value in held.values() if isinstance(held, Mapping) else ():
+        values = held.values() if isinstance(held, Mapping) else held if isinstance(held, list) else ()
+        for value in values:
             try:
                 scores.append(scale.read(value.get("score") if isinstance(value, Mapping) else value))
             except (NoScoreError, OffScaleError):
