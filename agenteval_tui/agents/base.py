@@ -209,6 +209,16 @@ class LogLine(Struct, frozen=True):
     text: str
 
 
+class Printed(Struct, frozen=True):
+    """What the agent's code printed or logged, as it came. `source`: stdout, stderr or log, which has a `level` and the
+    name of its `logger`."""
+
+    source: str
+    text: str
+    level: str = ""
+    logger: str = ""
+
+
 class Recorded(Struct, frozen=True):
     """A whole transcript at once: what `replay` yields. Replaces all that came before."""
 
@@ -262,6 +272,7 @@ AgentEvent = (
     | TextWasReasoning
     | Noted
     | LogLine
+    | Printed
     | Recorded
     | Captured
     | Seen

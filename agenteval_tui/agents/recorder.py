@@ -18,6 +18,7 @@ from agenteval_tui.agents.base import (
     LogLine,
     Noted,
     Prepared,
+    Printed,
     PromptSent,
     ReasoningDelta,
     Recorded,
@@ -37,6 +38,7 @@ from agenteval_tui.transcripts.model import (
     CallStatus,
     Message,
     Note,
+    Output,
     RunError,
     Step,
     Timing,
@@ -48,6 +50,8 @@ from agenteval_tui.transcripts.possible_figures import with_possible_figures
 
 _PROMPTS = ("system", "developer")
 NOTES_KEPT = 50
+OUTPUT_KEPT = 64 * 1024
+"""Characters of what code printed and logged: the end of it."""
 LOG_KEPT = 64 * 1024
 """Characters of what programs wrote to their standard error: the end of it."""
 
@@ -115,6 +119,8 @@ class Recorder:
         self._captured: Transcript | None = None
         self._captured_answers = False
         self._log = ""
+        self._output: list[Output] = []
+        self._output_size = 0
         self._setup: list[Step] = []
         self._notes: list[Note] = []
         self._answers_from = 0  # of the turns, the first that answers what the user said last
@@ -123,7 +129,7 @@ class Recorder:
     def apply(self, event: AgentEvent) -> None:
         """Take one event. Its time is now."""
         self._now = max(self._now, (self._clock() - self._began) * 1000)
-        if not isinstance(event, Prepared):
+        if not isinstance(event, Prepared | Printed):
             self._worked = self._now
         match event:
             case TextDelta(text):
@@ -166,6 +172,8 @@ class Recorder:
                 self._usage.add(usage)
             case PromptSent(messages):
                 self._prompted(messages)
+            case Printed():
+                self._print(event)
             case LogLine(text):
                 self._log = f"{self._log}{text}"[-LOG_KEPT:]
             case Recorded(transcript):
@@ -275,8 +283,27 @@ class Recorder:
             final_output=last_answer(done[answers_from:]),
             error=self._error,
             log=self._log,
+            output=tuple(self._output),
             notes=(*self._notes, *self._usage.notes),
         )
+
+    def _print(self, event: Printed) -> None:
+        """A line that is still open goes on; of more than `OUTPUT_KEPT` characters the first are let go."""
+        last = self._output[-1] if self._output else None
+        self._output_size += len(event.text)
+        if last is not None and last.source == event.source != "log" and not last.text.endswith("\n"):
+            self._output[-1] = replace(last, text=last.text + event.text)
+        else:
+            self._output.append(Output(self._now, event.source, event.text, event.level, event.logger))
+        while self._output_size > OUTPUT_KEPT:
+            first = self._output[0]
+            surplus = self._output_size - OUTPUT_KEPT
+            if surplus >= len(first.text) and len(self._output) > 1:
+                del self._output[0]
+                self._output_size -= len(first.text)
+            else:
+                self._output[0] = replace(first, text=first.text[surplus:])
+                self._output_size -= surplus
 
     def _prepared(self, name: str, duration_ms: float) -> None:
         """The clock stood still meanwhile: at most since the agent itself last said something."""

@@ -13,6 +13,7 @@ from agenteval_tui.agents.base import (
     Done,
     Failed,
     LogLine,
+    Printed,
     PromptSent,
     ReasoningDelta,
     Recorded,
@@ -53,7 +54,7 @@ class EventRedactor:
         if isinstance(event, ToolArgumentsDelta):
             text = self._piece(event.key, event.text)
             return [replace(event, text=text)] if text else []
-        if isinstance(event, ToolCallStarted):
+        if isinstance(event, ToolCallStarted | Printed):
             return [self.whole(event)]
         return [*self._rest(), self.whole(event)]
 
@@ -71,6 +72,8 @@ class EventRedactor:
                 return replace(event, error=self._redactor.error(event.error))
             case LogLine(text):
                 return LogLine(clean(text))
+            case Printed(_, text):
+                return replace(event, text=self._redactor.cut(clean(text)))
             case PromptSent(messages):
                 return PromptSent(self._redactor.transcript(Transcript(messages)).messages)
             case Attached(attachment):

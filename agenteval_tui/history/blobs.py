@@ -22,6 +22,7 @@ from agenteval_tui.transcripts.model import (
     Attachment,
     Message,
     Note,
+    Output,
     RunError,
     Step,
     Timing,
@@ -183,11 +184,12 @@ def _usage(usage: Usage) -> tuple[object, ...]:
 def _rest(transcript: Transcript) -> tuple[object, ...]:
     """What few transcripts have, as far as the last of it that this one has."""
     simulated = transcript.user_usage != Usage()
-    if not (transcript.log or transcript.notes or simulated):
+    if not (transcript.log or transcript.notes or simulated or transcript.output):
         return ()
     notes = [(note.code, note.what, note.place) if note.place else (note.code, note.what) for note in transcript.notes]
-    rest = (transcript.log, notes, _usage(transcript.user_usage))
-    return rest[: 3 if simulated else 2 if notes else 1]
+    output = [(one.at_ms, one.source, one.text, one.level, one.logger) for one in transcript.output]
+    rest = (transcript.log, notes, _usage(transcript.user_usage), output)
+    return rest[: 4 if output else 3 if simulated else 2 if notes else 1]
 
 
 def _message_with_attachments(m: Message) -> tuple[object, ...]:
@@ -244,6 +246,7 @@ def unpack_transcript(data: bytes) -> Transcript:
             log=more[0] if more else "",
             notes=tuple([Note(*note) for note in more[1]]) if len(more) > 1 else (),
             user_usage=Usage(*more[2]) if len(more) > 2 else Usage(),
+            output=tuple([Output(*one) for one in more[3]]) if len(more) > 3 else (),
         )
     except (zlib.error, TypeError, LookupError, RecursionError) as wrong:
         raise ValueError(f"these bytes are not a transcript: {wrong}") from wrong

@@ -18,6 +18,7 @@ from agenteval_tui.transcripts.model import (
     Attachment,
     Message,
     Note,
+    Output,
     RunError,
     Step,
     Timing,
@@ -171,6 +172,16 @@ class StoredNote(Document, frozen=True, kw_only=True):
     place: str | UnsetType = UNSET
 
 
+class StoredOutput(Document, frozen=True, kw_only=True):
+    """What the agent's code printed or logged."""
+
+    at_ms: Annotated[float, Meta(description="since the start of the run")]
+    source: Annotated[str, one_of("stdout", "stderr", "log")]
+    text: str
+    level: str | UnsetType = UNSET
+    logger: str | UnsetType = UNSET
+
+
 class StoredTranscript(Document, frozen=True, kw_only=True):
     """A transcript in this project's JSON form. Files that people write may leave out all but the messages."""
 
@@ -187,6 +198,10 @@ class StoredTranscript(Document, frozen=True, kw_only=True):
     notes: tuple[StoredNote, ...] | UnsetType = UNSET
     user_usage: Annotated[
         StoredUsage | UnsetType, Meta(description="what the simulated user used; `usage` is the agent's alone")
+    ] = UNSET
+    output: Annotated[
+        tuple[StoredOutput, ...] | UnsetType,
+        Meta(description="what the agent's code printed and logged: the last 64 KB"),
     ] = UNSET
 
 
@@ -210,6 +225,13 @@ def stored_transcript(transcript: Transcript) -> StoredTranscript:
         log=transcript.log or UNSET,
         notes=tuple(map(stored_note, transcript.notes)) or UNSET,
         user_usage=UNSET if transcript.user_usage == Usage() else stored_usage(transcript.user_usage),
+        output=tuple(
+            StoredOutput(
+                at_ms=one.at_ms, source=one.source, text=one.text, level=one.level or UNSET, logger=one.logger or UNSET
+            )
+            for one in transcript.output
+        )
+        or UNSET,
     )
 
 
@@ -637,6 +659,7 @@ def _read(data: Mapping[str, Any]) -> Transcript:
         final_output=final if isinstance(final, str) else last_answer(messages),
         error=_error(error) if error else None,
         log=str(data.get("log") or ""),
+        output=convert(data.get("output") or (), tuple[Output, ...]),
         user_usage=Usage(**figures(data, "user_usage", (dict,))),
         notes=(
             *(

@@ -272,10 +272,22 @@ _NOTES = {
 }
 
 
+class Output(Struct, frozen=True):
+    """What the agent's code printed or logged at a time, in milliseconds since the run's start. `source`: stdout,
+    stderr, or log, which has a `level` and the name of its `logger`."""
+
+    at_ms: float
+    source: str
+    text: str
+    level: str = ""
+    logger: str = ""
+
+
 class Transcript(Struct, frozen=True):
     """Everything that one run of an agent left behind. `final_output` is the final answer's text; `log` what a program
     wrote to its standard error (the end of it), which nothing is judged by. `user_usage` is what the simulated user
-    used: `usage` is the agent's alone."""
+    used: `usage` is the agent's alone. `output` is what its code printed and logged, at most 64 KB: the end of it;
+    nothing is judged by it."""
 
     messages: tuple[Message, ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
@@ -288,6 +300,7 @@ class Transcript(Struct, frozen=True):
     log: str = ""
     notes: tuple[Note, ...] = ()
     user_usage: Usage = Usage()
+    output: tuple[Output, ...] = ()
 
     @property
     def final_message(self) -> int | None:

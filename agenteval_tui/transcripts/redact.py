@@ -71,6 +71,9 @@ class TranscriptRedactor(Redactor):
         notes = tuple([replace(note, what=self.text(note.what)) for note in transcript.notes])
         if notes != transcript.notes:
             changed["notes"] = notes
+        output = tuple([replace(one, text=self.cut(self.text(one.text))) for one in transcript.output])
+        if output != transcript.output:
+            changed["output"] = output
         error = transcript.error
         if error is not None:
             said = self.error(error)
@@ -91,6 +94,7 @@ class TranscriptRedactor(Redactor):
             parts.append(transcript.final_output)
         parts += [step.name for step in transcript.timing.steps]
         parts += [note.what for note in transcript.notes]
+        parts += [piece.text for piece in transcript.output]
         if error is not None:
             parts += (error.message, error.mend)
             if self.error(error) is not error:

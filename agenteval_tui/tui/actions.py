@@ -211,6 +211,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action("inspect.branches", "branches", "v", "divergence", "Show where repetitions diverge", "inspect"),
     Action("inspect.error", "error", "E", "error", "Show why the agent did not finish", "inspect"),
+    Action("inspect.output", "output", "P", "output", "Show what the agent's code printed and logged", "inspect"),
     Action("inspect.fork", "fork", "F", "fork", "Fork: change something here, and continue the run", "inspect"),
     Action("inspect.replay", "replay", "alt+t", "replay…", "Replay a recorded run with changed code", "inspect"),
     Action("inspect.versions", "versions", "V", "versions", "List the criterion's versions; restore one", "inspect"),

@@ -33,6 +33,7 @@ def load(order_id):
     return json.loads("{" + order_id)
 
 def answer(prompt):
+    print("looking for", prompt)
     try:
         return load(prompt)
     except ValueError as error:
@@ -68,7 +69,7 @@ async def test_small_the_evidence_shows_the_reason_and_the_frames(recorded: Any)
         await opened(pilot)
         shown = text_of(app)
         assert "RuntimeError: no order" in shown
-        assert "broken_shop.py:11 in answer" in shown
+        assert "broken_shop.py:12 in answer" in shown
         assert "raise RuntimeError" in shown
         assert "caused by json.decoder.JSONDecodeError" in shown
 
@@ -87,7 +88,7 @@ async def test_stepping_folding_and_the_editor(recorded: Any, size: tuple[int, i
         await pilot.press("o", "n", "o", "n", "o", "n", "o", "p", "o")
         await settle(pilot)
         assert lines == [
-            ("broken_shop.py", 11), ("broken_shop.py", 5), ("broken_shop.py", 9), ("broken_shop.py", 9),
+            ("broken_shop.py", 12), ("broken_shop.py", 5), ("broken_shop.py", 10), ("broken_shop.py", 10),
             ("broken_shop.py", 5),
         ]  # fmt: skip
         await pilot.press("f")
@@ -96,3 +97,7 @@ async def test_stepping_folding_and_the_editor(recorded: Any, size: tuple[int, i
         await pilot.press("escape")
         await settle(pilot)
         assert screen.view == "transcript"
+        await pilot.press("P")
+        await settle(pilot)
+        assert screen.view == "output"
+        assert "looking for W1" in text_of(app)

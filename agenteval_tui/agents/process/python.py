@@ -18,6 +18,7 @@ from agenteval_tui.agents.base import (
     Failed,
     Prepared,
     Preparing,
+    Printed,
 )
 from agenteval_tui.agents.options import options_for, read_options
 from agenteval_tui.agents.process.child_pool import ReusedHosts
@@ -28,6 +29,7 @@ from agenteval_tui.agents.process.errors import (
     remedy_for,
     silence_error,
     traceback_without_secrets,
+    truncate_for_store,
     with_last_words,
     without_secrets,
 )
@@ -162,6 +164,7 @@ class PythonAgent:
     ) -> AsyncGenerator[AgentEvent, None]:
         reader = EventReader()
         document = request_document(request, options.settings)
+        printed_before = host.program.stderr if options.reuse else ""
         # Its start takes its time; the run's own limit holds for what comes then.
         wait_s, what = None, ""
         limit = int(options.max_reply_mb * 1_000_000)
@@ -177,6 +180,10 @@ class PythonAgent:
                 while True:
                     async with asyncio.timeout(wait_s):
                         answer = await anext(answers)
+                        while "output" in answer:  # no sign of the agent itself
+                            for event in self._printed(answer["output"], options):
+                                yield event
+                            answer = await anext(answers)
                     if "returned" in answer:
                         self._read = self._read.union(answer.get("files", ()))
                         break
@@ -196,8 +203,12 @@ class PythonAgent:
                             if isinstance(event, Failed):
                                 return
                     wait_s, what = options.timeouts.silence, "was silent"
+            async for event in self._rest_of_output(host, printed_before, options):
+                yield event
             yield done
         except TimeoutError:
+            async for event in self._rest_of_output(host, printed_before, options):
+                yield event
             said = f"{options.callable} {what} for {wait_s:g} s"
             yield Failed(silence_error(with_last_words(said, host.program.stderr, self._environment(options))))
         except AgentevalError as error:
@@ -207,7 +218,28 @@ class PythonAgent:
             said = f"{options.callable} gave something that is not an event: {error}"
             yield Failed(RunError.told("protocol", said, mend))
         except (HostError, RaisedError) as error:
+            async for event in self._rest_of_output(host, printed_before, options):
+                yield event
             yield self._failed(error, host.program, options)
+
+    def _printed(self, told: Any, options: PythonOptions) -> list[AgentEvent]:
+        """What the process says that the code printed or logged."""
+        if not isinstance(told, Mapping) or told.get("source") not in ("stdout", "stderr", "log"):
+            return []
+        text, level, logger = (truncate_for_store(str(told.get(name) or "")) for name in ("text", "level", "logger"))
+        return (
+            [Printed(told["source"], without_secrets(text, self._environment(options)), level, logger)] if text else []
+        )
+
+    async def _rest_of_output(
+        self, host: PythonHost, before: str, options: PythonOptions
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """What was written behind Python's back, by libraries and other programs. `before`: of runs before."""
+        await asyncio.sleep(0)  # what was written before its last word is there to be read
+        text = host.program.stderr
+        text = text[len(before) :] if text.startswith(before) else text
+        if text.strip():
+            yield Printed("stderr", without_secrets(text, self._environment(options)))
 
     def _failed(self, error: Exception, program: HostProcess | None, options: PythonOptions) -> Failed:
         said, mend = self._said(error, program, options)

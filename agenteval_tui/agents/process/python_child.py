@@ -4,7 +4,8 @@ interpreter may be a different one (3.8 or later).
 Standard input is a socket. It takes one JSON object a line, {"id", "do", "target": "module:name", ...}, and answers
 with one a line: {"id", "event": {...}} as often as it likes, then {"id", "returned": ...} or {"id", "raised":
 "KeyError: 'x' (checks.py, line 3)", "reduced": the same without values, "kinds": [names of its classes], "traceback":
-as `transcripts.traceback` reads it}. What functions print goes to standard error.
+as `transcripts.traceback` reads it}. What functions print goes to standard error; while an agent is called, it comes as
+{"id", "output": {"source", "text", "level", "logger"}} between its events, as far as Python wrote it.
 
 do: "fork"      comes with a socket and the end of a pipe: a process that goes on from here, with these as its requests
                 and its standard error; `first` is its first request. {"forked": its number}, and {"exited": its exit
@@ -74,6 +75,7 @@ def main() -> Any:
     os.dup2(nothing, 0)  # a function must not read our requests
     os.close(nothing)
     os.dup2(2, 1)
+    _sibling("python_output").replace_streams()
     _use_sources([*places, *last])
     sys.path[:0] = places
     sys.path += last
@@ -373,7 +375,13 @@ def _do_agent(asked: Any) -> Any:
     if how.get("factory"):
         how["factory"] = _find(how["factory"])
     ways = {"tell": tell, "wait": _await, "prepared": prepared, "how": how, "state": state}
-    call.run(found, asked["target"], asked["request"], **ways)
+    output = _sibling("python_output")
+    output.flush()
+    output.begin(lambda piece: _say(asked["id"], output=piece))
+    try:
+        call.run(found, asked["target"], asked["request"], **ways)
+    finally:
+        output.end()
     return None
 
 

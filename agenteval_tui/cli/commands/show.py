@@ -28,6 +28,7 @@ from agenteval_tui.views.evidence import results_in_short
 from agenteval_tui.views.execution import execution_view, run_head
 from agenteval_tui.views.gates import gates_view
 from agenteval_tui.views.label import label_text
+from agenteval_tui.views.run_output import NO_OUTPUT, output_lines
 from agenteval_tui.views.traceback import traceback_view
 
 _LONGEST_RESULT = 600
@@ -37,12 +38,15 @@ _SHORTEST_SETUP_MS = 10  # what was started sooner is not worth a line
 @click.command("show")
 @click.argument("reference", default="last")
 @click.option("--transcript", "only_transcript", is_flag=True, help="Only the transcript of the run.")
+@click.option("--output", "only_output", is_flag=True, help="Only what the agent's code printed and logged.")
 @click.option("--diff", "other", metavar="RUN", default="", help="What RUN did differently, step by step.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @all_projects("--all")
 @common_options
 @pass_invocation
-def command(invocation: Invocation, reference: str, only_transcript: bool, other: str, as_json: bool) -> int:
+def command(
+    invocation: Invocation, reference: str, only_transcript: bool, only_output: bool, other: str, as_json: bool
+) -> int:
     """Show REFERENCE: an execution or a run, by its id or a part of it, or the newest run of a test, by the test's id
     (FILE::ID if several suites have it); `last` is the newest execution (the default).
     """
@@ -54,6 +58,9 @@ def command(invocation: Invocation, reference: str, only_transcript: bool, other
             return show_difference(
                 invocation.out, store, references.run(reference), references.run(other), as_json=as_json
             )
+        if only_output and not as_json:
+            print_output(invocation.out, store.transcript(references.run(reference).id))
+            return 0
         row = references.either(reference)
         if isinstance(row, ExecutionRow):
             if only_transcript:
@@ -122,8 +129,7 @@ def print_transcript(out: Output, transcript: Transcript) -> None:
             call = transcript.tool_calls[index]
             failed = "  (failed)" if call.status == "error" else ""
             out.line(f"   → {one_line(call.name)} {one_line(arguments_text(call))}", (failed, "bad"))
-    for line in transcript.log.splitlines():
-        out.line(("log  ", "dim"), (line, "dim"))
+    print_output(out, transcript, quiet=True)
     if transcript.error is not None:
         mend = f" ({transcript.error.mend})" if transcript.error.mend else ""
         out.line((f"{transcript.error.kind}: {transcript.error.message}{mend}", "broken"))
@@ -133,6 +139,19 @@ def print_transcript(out: Output, transcript: Transcript) -> None:
     reason = f", finish reason {one_line(transcript.finish_reason)}" if transcript.finish_reason else ""
     out.line((f"{count(len(transcript.messages), 'message')}, {calls}{reason}", "dim"))
     out.view(usage_view(transcript))
+
+
+def print_output(out: Output, transcript: Transcript, *, quiet: bool = False) -> None:
+    """What the agent's code printed and logged, with its time; `quiet`: nothing where it is nothing."""
+    if not (transcript.output or transcript.log):
+        if not quiet:
+            out.line((NO_OUTPUT, "dim"))
+        return
+    for each in output_lines(transcript):
+        if each.step:
+            out.line((one_line(each.step), "bold"))
+        else:
+            out.line((f"{each.at:<8} {one_line(each.source):<8} ", "dim"), each.text)
 
 
 def _indented(out: Output, text: str, *, dim: bool = False) -> None:

@@ -37,6 +37,7 @@ _PLAIN = {
         agents.Restarted,
         agents.TextWasReasoning,
         agents.LogLine,
+        agents.Printed,
         agents.Done,
     )
 }

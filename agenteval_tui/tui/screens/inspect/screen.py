@@ -74,6 +74,7 @@ from agenteval_tui.tui.screens.inspect.forks import (
     step_at,
     stop_execution,
 )
+from agenteval_tui.tui.screens.inspect.output_pane import OutputPane
 from agenteval_tui.tui.screens.inspect.panes import (
     ROOMY,
     TALL,
@@ -131,10 +132,19 @@ class InspectScreen(FrameScreen):
         self._forks = ForksController()
         self.branches = BranchesPane(self._branches, self._forks)
         self.error = ErrorPane()
+        self.output = OutputPane()
         self._fork_timer: Timer | None = None
         self.panes = {
             pane.NAME: pane
-            for pane in (self.transcript, self.difference, self.branches, self.error, self.evidence, self.config)
+            for pane in (
+                self.transcript,
+                self.difference,
+                self.branches,
+                self.error,
+                self.output,
+                self.evidence,
+                self.config,
+            )
         }
         self.pane = self.view = self.transcript.NAME
         """The name of the pane that has the keys, and is shown where one is; `view`: of that in the transcript's
@@ -288,6 +298,7 @@ class InspectScreen(FrameScreen):
         if leaves and other:
             self._focus_pane("transcript")
         self.error.open(loaded.bench.transcript.error)
+        self.output.open(loaded.bench.transcript)
         self.transcript.open(loaded.bench.transcript, document, has_strip=may_be_blamed(loaded.bench))
         self._show_config(state.open(loaded, how))
         self.retitle()
@@ -434,7 +445,11 @@ class InspectScreen(FrameScreen):
     def _tabs_of_run(self) -> dict[str, str]:
         """The tabs that the open run has something for, and the one that is shown."""
         bench = self.controller.bench
-        there = {self.view} if bench is None or bench.transcript.error is None else {self.view, "error"}
+        there = {self.view}
+        if bench is not None and bench.transcript.error is not None:
+            there.add("error")
+        if bench is not None and (bench.transcript.output or bench.transcript.log):
+            there.add("output")
         return {view: name for view, name in INSPECT_TABS.items() if view not in SOME_RUNS or view in there}
 
     def _draw_bars(self) -> None:
@@ -910,6 +925,11 @@ class InspectScreen(FrameScreen):
             self._say("The agent finished: this run has no error.")
         elif bench is not None:
             self._turn_to("error")
+
+    def action_output(self) -> None:
+        """What the agent's code printed and logged."""
+        if self.controller.bench is not None:
+            self._turn_to("output")
 
     def on_error_pane_editor_wanted(self, event: ErrorPane.EditorWanted) -> None:
         """The line of a frame; its file is named from the suite's folder."""

@@ -1,0 +1,132 @@
+"""What the code of a run prints and logs, told as it comes. Runs in the child: only the standard library, of Python 3.8
+or later.
+
+Standard output and error are objects whose bytes go to whoever asks for them, or else to the descriptor, as those of
+other programs and of C do. They are put in place before any module of the project is imported: a handler of `logging`
+that keeps `sys.stderr` keeps one of these. Handlers stay as the project configured them: a record is seen where loggers
+hand it to theirs, and what a handler prints of it is not told twice.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import threading
+from typing import Any
+
+_MOST = 1_000_000  # bytes that are told; what comes then goes to the descriptor, where the end of it is kept
+_LONGEST_RECORD = 8_000
+_HANDLERS = "callHandlers"
+
+_tell: Any = None
+_told = 0
+_state = threading.local()
+
+
+class _Raw(io.RawIOBase):
+    def __init__(self, fd: Any, source: Any) -> None:
+        self._fd, self._source = fd, source
+
+    def fileno(self) -> Any:
+        return self._fd
+
+    def writable(self) -> Any:
+        return True
+
+    def isatty(self) -> Any:
+        return False
+
+    def write(self, data: Any) -> Any:
+        data = bytes(data)
+        if not _give(self._source, data):
+            rest = data
+            while rest:
+                rest = rest[os.write(self._fd, rest) :]
+        return len(data)
+
+
+def replace_streams() -> Any:
+    """Put our standard output and error in the place of the interpreter's."""
+    for fd, source in ((1, "stdout"), (2, "stderr")):
+        raw: Any = _Raw(fd, source)
+        stream = io.TextIOWrapper(
+            io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace", line_buffering=True
+        )
+        setattr(sys, source, stream)
+        setattr(sys, "__" + source + "__", stream)
+
+
+def begin(tell: Any) -> Any:
+    """From now on, call `tell` with {"source", "text"} of all that is printed and logged."""
+    global _tell, _told
+    _told, _tell = 0, tell
+    logging: Any = sys.modules.get("logging")
+    if logging is not None:
+        _watch(logging.Logger)
+
+
+def end() -> Any:
+    """What is printed from now on is nobody's."""
+    global _tell
+    flush()
+    _tell = None
+
+
+def flush() -> Any:
+    """Let go of what was printed without the end of its line."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:  # noqa: S110 - the agent closed or replaced it
+            pass
+
+
+def _give(source: Any, data: Any) -> Any:
+    """Whether somebody took it. What is printed while it is being told, by a handler of a signal, is not told."""
+    global _told
+    tell = _tell
+    if tell is None or _told > _MOST or getattr(_state, "telling", False):
+        return False
+    text = data.decode("utf-8", "backslashreplace")
+    record = getattr(_state, "record", "")
+    if record and record in text:
+        return True  # it is told as a record
+    _told += len(data)
+    _state.telling = True
+    try:
+        tell({"source": source, "text": text})
+    finally:
+        _state.telling = False
+    return True
+
+
+def _watch(logger: Any) -> Any:
+    """See each record that a logger hands to its handlers, whether it has any or not."""
+    original = getattr(logger, _HANDLERS)
+    if getattr(original, "_agenteval", False):
+        return
+
+    def watched(self: Any, record: Any) -> Any:
+        global _told
+        tell = _tell
+        if tell is None or _told > _MOST or getattr(_state, "telling", False):
+            return original(self, record)
+        try:
+            text = record.getMessage()
+        except Exception:  # arguments that don't fit: logging says so on standard error
+            return original(self, record)
+        _state.record = text
+        _told += len(text)
+        _state.telling = True
+        try:
+            tell({"source": "log", "text": text[:_LONGEST_RECORD], "level": record.levelname, "logger": record.name})
+        finally:
+            _state.telling = False
+        try:
+            return original(self, record)
+        finally:
+            _state.record = ""
+
+    watched._agenteval = True  # type: ignore[attr-defined]
+    setattr(logger, _HANDLERS, watched)

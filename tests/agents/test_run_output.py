@@ -1,0 +1,149 @@
+"""What an agent's code prints and logs: where it came, with its time, bounded, and without secrets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agenteval_tui.agents.base import Printed
+from agenteval_tui.agents.recorder import OUTPUT_KEPT, Recorder
+from agenteval_tui.history.blobs import pack_transcript, unpack_transcript
+from agenteval_tui.transcripts.codec import from_json, to_json
+from agenteval_tui.transcripts.model import Message, Output, Transcript
+from agenteval_tui.transcripts.redact import TranscriptRedactor
+
+from .conftest import Run
+
+AGENT = """
+import logging, os, subprocess, sys
+log = logging.getLogger("shop")
+logging.basicConfig(stream=sys.stderr, level=logging.INFO)
+print("imported")
+
+def answer(prompt):
+    print("looking")
+    yield {"type": "tool_call", "id": "1", "name": "find", "arguments": {}}
+    log.warning("order %s is late", 3)
+    log.debug("not wanted")
+    sys.stderr.write("careful\\n")
+    yield {"type": "tool_result", "id": "1", "result": "x"}
+    subprocess.run(["echo", "from a program"], check=True)
+    print("half", end="")
+    yield "done"
+
+def breaks(prompt):
+    print("before")
+    raise ValueError("x")
+
+def dies(prompt):
+    print("last words")
+    os._exit(3)
+
+def secret(prompt):
+    print("key:", os.environ["SHOP_API_KEY"])
+    return "x"
+
+def much(prompt):
+    for number in range(200_000):
+        print("line", number)
+    return "x"
+
+def closes(prompt):
+    sys.stdout.close()
+    return "x"
+
+def fileno(prompt):
+    os.write(sys.stdout.fileno(), b"by number\\n")
+    sys.stdout.buffer.write(b"by bytes\\n")
+    sys.stdout.reconfigure(line_buffering=False)
+    return "x"
+
+def configures(prompt):
+    for handler in logging.root.handlers[:]:
+        logging.root.removeHandler(handler)
+    logging.basicConfig(stream=sys.stdout, level=logging.DEBUG, format="<%(message)s>")
+    log.debug("fine")
+    return "x"
+"""
+
+
+@pytest.fixture
+def ran(tmp_path: Path, run_agent: Run) -> Any:
+    (tmp_path / "agent.py").write_text(AGENT)
+
+    async def run(name: str, **env: str) -> Transcript:
+        return (await run_agent({"kind": "python", "callable": f"agent:{name}"}, env=env)).transcript
+
+    return run
+
+
+def told(transcript: Transcript) -> list[tuple[str, str]]:
+    return [(piece.source, piece.text) for piece in transcript.output]
+
+
+async def test_it_is_beside_the_step_at_which_it_came(ran: Any) -> None:
+    transcript = await ran("answer")
+    assert told(transcript) == [
+        ("stdout", "looking\n"),
+        ("log", "order 3 is late"),
+        ("stderr", "careful\n"),
+        ("stdout", "half"),
+        ("stderr", "from a program\n"),
+    ]
+    assert (transcript.output[1].level, transcript.output[1].logger) == ("WARNING", "shop")
+    times = [piece.at_ms for piece in transcript.output]
+    assert times == sorted(times)
+
+
+@pytest.mark.parametrize(("name", "text"), [("breaks", "before\n"), ("dies", "last words\n")])
+async def test_it_is_kept_when_the_agent_breaks(ran: Any, name: str, text: str) -> None:
+    transcript = await ran(name)
+    assert transcript.error is not None
+    assert told(transcript)[0] == ("stdout", text)
+
+
+async def test_secrets_are_not_in_it(ran: Any) -> None:
+    assert told(await ran("secret", SHOP_API_KEY="very-secret-value")) == [("stdout", "key: ***\n")]
+
+
+async def test_of_much_the_end_is_kept(ran: Any) -> None:
+    transcript = await ran("much")
+    assert transcript.error is None
+    assert sum(len(piece.text) for piece in transcript.output) <= OUTPUT_KEPT
+    assert transcript.output[-1].text.endswith("line 199999\n")
+
+
+@pytest.mark.parametrize(("name", "texts"), [("closes", ""), ("fileno", "by bytes\nby number\n")])
+async def test_code_that_handles_the_streams_themselves(ran: Any, name: str, texts: str) -> None:
+    transcript = await ran(name)
+    assert transcript.final_output == "x"
+    assert "".join(piece.text for piece in transcript.output) == texts
+
+
+async def test_logging_stays_as_the_agent_configures_it(ran: Any) -> None:
+    transcript = await ran("configures")
+    assert told(transcript) == [("log", "fine")]
+
+
+def test_the_recorder_goes_on_with_an_open_line_and_lets_go_of_the_first() -> None:
+    recorder = Recorder([Message("user", "hi")])
+    for text in ("a", "b\n", "c\n"):
+        recorder.apply(Printed("stdout", text))
+    assert [piece.text for piece in recorder.transcript().output] == ["ab\n", "c\n"]
+    recorder.apply(Printed("stderr", "x" * OUTPUT_KEPT))
+    assert [piece.text for piece in recorder.transcript().output] == ["x" * OUTPUT_KEPT]
+    recorder.apply(Printed("log", "yy"))
+    assert [len(piece.text) for piece in recorder.transcript().output] == [OUTPUT_KEPT - 2, 2]
+
+
+def test_it_is_stored_and_redacted() -> None:
+    transcript = Transcript(
+        output=(Output(1.5, "log", "key very-secret-value", "INFO", "shop"), Output(2.0, "stdout", "x"))
+    )
+    assert unpack_transcript(pack_transcript(transcript)[1]) == transcript
+    assert from_json(json.loads(json.dumps(to_json(transcript)))) == transcript
+    clean = TranscriptRedactor(["very-secret-value"]).transcript(transcript)
+    assert clean.output[0].text == "key ***"
