@@ -13,11 +13,13 @@ from typing import Any
 
 if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
     answers: Any = sys.modules["_agenteval_python_answers"]
+    errors: Any = sys.modules["_agenteval_python_errors"]
     objects: Any = sys.modules["_agenteval_python_objects"]
+    salvage: Any = sys.modules["_agenteval_python_salvage"]
 else:
-    from agenteval_tui.agents.process import python_answers, python_objects
+    from agenteval_tui.agents.process import python_answers, python_errors, python_objects, python_salvage
 
-    answers, objects = python_answers, python_objects
+    answers, errors, objects, salvage = python_answers, python_errors, python_objects, python_salvage
 
 
 def run(
@@ -36,7 +38,7 @@ def run(
     `tell` takes each event (docs/schemas/agent-event.json) as it comes; `wait` runs an awaitable to its end and gives
     its result; `prepared` is called when the call begins. `how` has the options `context` (or `factory`, which makes
     it), `input`, `output` and `messages`; `state` takes what is to be mapped by the last two. Raises what the agent
-    raises; before that, `tell` has had what was used until then.
+    raises; before that, `tell` has had what was done and used until then, as far as that can be known.
     """
     how = how or {}
     runner: Any
@@ -61,25 +63,42 @@ def run(
     if prepared is not None:
         prepared()
     reader = answers.Reader(request["messages"])
-    returned = answers.call(found, request) if runner is None else runner(dict(request, _how=how))
-    if inspect.isawaitable(returned):
-        returned = wait(returned)
-    if runner is None and inspect.isroutine(found) and objects.is_agent(returned, target, ways=False):
-        returned = objects.runner(returned, target)(dict(request, _how=how))  # a factory that takes more
-        returned = wait(returned) if inspect.isawaitable(returned) else returned
-    if hasattr(returned, "stream_events") and hasattr(returned, "to_input_list"):
-        returned = _and_itself(returned, returned.stream_events())  # what openai-agents streams
-    if (how.get("output") or how.get("messages")) and state is not None and not _streams(returned):
-        returned = {"agenteval_state": returned}
-    streamed = inspect.isgenerator(returned) or hasattr(returned, "__anext__") or hasattr(returned, "__aiter__")
-    try:
-        _follow(returned, reader, tell, wait, state)
-    except BaseException:
-        with contextlib.suppress(Exception):
-            for event in reader.end():  # what was used until then
-                if event["type"] != "done":
-                    tell(event)
-        raise
+    streamed = False
+    open_calls: Any = {}
+
+    def telling(event: Any) -> Any:
+        if event["type"] == "tool_call":
+            open_calls[event.get("id")] = event["name"]
+        elif event["type"] == "tool_result":
+            open_calls.pop(event.get("id"), None)
+        tell(event)
+
+    with salvage.watching() as messages:
+        try:
+            returned = answers.call(found, request) if runner is None else runner(dict(request, _how=how))
+            if inspect.isawaitable(returned):
+                returned = wait(returned)
+            if runner is None and inspect.isroutine(found) and objects.is_agent(returned, target, ways=False):
+                returned = objects.runner(returned, target)(dict(request, _how=how))  # a factory that takes more
+                returned = wait(returned) if inspect.isawaitable(returned) else returned
+            if hasattr(returned, "stream_events") and hasattr(returned, "to_input_list"):
+                returned = _and_itself(returned, returned.stream_events())  # what openai-agents streams
+            if (how.get("output") or how.get("messages")) and state is not None and not _streams(returned):
+                returned = {"agenteval_state": returned}
+            streamed = inspect.isgenerator(returned) or hasattr(returned, "__anext__") or hasattr(returned, "__aiter__")
+            _follow(returned, reader, telling, wait, state)
+        except BaseException as error:
+            with contextlib.suppress(Exception):
+                for piece in salvage.done_before(error, messages):
+                    for event in reader.take(piece, False):
+                        telling(event)
+            with contextlib.suppress(Exception):
+                for event in reader.end():  # what was used until then
+                    if event["type"] != "done":
+                        telling(event)
+            with contextlib.suppress(Exception):
+                _blame(error, open_calls, tell)
+            raise
     for event in reader.end():
         tell(event)
     if not reader.gave:
@@ -116,6 +135,20 @@ def _streams(returned: Any) -> Any:
 
 def _awaited(given: Any, wait: Any) -> Any:
     return wait(given) if inspect.isawaitable(given) else given
+
+
+def _blame(error: Any, open_calls: Any, tell: Any) -> Any:
+    """The tool that raised has that as its result. It is one of the calls without a result, and in the traceback."""
+    functions = salvage.functions_in(error)
+    raised = [call for call, name in open_calls.items() if name in functions]
+    if len(raised) == 1:
+        inner = list(salvage.chain(error))
+        last = next(
+            each
+            for each in reversed(inner)
+            if open_calls[raised[0]] in {frame.f_code.co_name for frame in salvage.frames_of(each)}
+        )
+        tell({"type": "tool_result", "id": raised[0], "error": errors.words_of(last)})
 
 
 async def _and_itself(result: Any, stream: Any) -> Any:

@@ -387,7 +387,7 @@ def _do_agent(asked: Any) -> Any:
 
 def _call() -> Any:
     for name in (
-        *("errors", "usage", "pieces", "signature", "context"),
+        *("errors", "salvage", "usage", "pieces", "signature", "context"),
         *("frameworks", "conversation", "answers", "objects"),
     ):
         _sibling("python_" + name)

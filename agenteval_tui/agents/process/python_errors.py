@@ -43,7 +43,7 @@ _LIBRARY = tuple(
 def words_of(error: Any) -> Any:
     """An exception in words: its type, what it says, and the last place in the user's code. Of a group also the first
     exception that is in it."""
-    words = type(error).__name__ + ": " + message_of(error)
+    words = type(error).__name__ + ": " + message_of(error, notes=False)
     inner = _first_leaf(error)
     if inner is not None:
         return words + ": " + words_of(inner)
@@ -51,17 +51,17 @@ def words_of(error: Any) -> Any:
     return words if frame is None else f"{words} ({_base(frame[0].f_code.co_filename)}, line {frame[1]})"
 
 
-def message_of(error: Any) -> Any:
-    """What an exception says, and the notes that were added to it."""
+def message_of(error: Any, *, notes: Any = True) -> Any:
+    """What an exception says, with the notes that were added to it: frameworks add ids and places there."""
     try:
         message = str(error)
     except Exception:  # a message that can't be made
         message = ""
     if type(error).__name__ == "BdbQuit" and not message:
         message = "a breakpoint was reached, and a run has no terminal"
-    notes = getattr(error, "__notes__", None)
-    if isinstance(notes, list):
-        message = "\n".join([message, *(note for note in notes if isinstance(note, str))])
+    added = getattr(error, "__notes__", None)
+    if notes and isinstance(added, list):
+        message = "\n".join([message, *(note for note in added if isinstance(note, str))])
     return message
 
 

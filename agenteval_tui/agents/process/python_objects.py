@@ -169,7 +169,11 @@ async def _pydantic(agent: Any, request: Any, target: Any) -> Any:
             yield _not_streamed(pieces.type_of(getattr(agent, "model", None)))
             deps = contexts.made(getattr(agent, "deps_type", None), request, target, "deps")
             more = {} if deps is None else {"deps": deps}
-    yield await agent.run(request["prompt"], message_history=history, **more)
+    # Node by node: what was done is known whatever ends it.
+    async with agent.iter(request["prompt"], message_history=history, **more) as running:
+        async for node in running:
+            yield node
+        yield running.result
 
 
 def _pydantic_history(messages: Any) -> Any:

@@ -1,0 +1,119 @@
+"""What an agent did before it raised, where its framework has kept that. Runs in the child: only the standard library.
+
+A function that calls a framework gives nothing when the framework raises. What had happened is then in what the
+framework says beside its exception, or in the objects that its frames still hold.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Any
+
+_MOST_FRAMES = 500
+
+
+@contextlib.contextmanager
+def watching() -> Any:
+    """The messages of what runs inside, as far as a framework offers to keep them: a list for pydantic-ai."""
+    pydantic: Any = sys.modules.get("pydantic_ai")
+    capture = getattr(pydantic, "capture_run_messages", None)
+    if capture is None:
+        yield []
+        return
+    with capture() as messages:
+        yield messages
+
+
+def done_before(error: Any, messages: Any) -> Any:
+    """What was done before, as pieces that `python_answers.Reader` reads; the first that is known."""
+    if messages:
+        return [list(messages)]
+    for find in (_of_openai_agents, _of_frames):
+        with contextlib.suppress(Exception):
+            pieces = find(error)
+            if pieces:
+                return pieces
+    return []
+
+
+def _of_openai_agents(error: Any) -> Any:
+    for each in chain(error):
+        data = getattr(each, "run_data", None)
+        items = [getattr(item, "raw_item", None) for item in getattr(data, "new_items", ())]
+        # The answer of the model that asked for the tool that raised is not among the items of a finished turn.
+        seen = {_call_id(item) for item in items}
+        for response in getattr(data, "raw_responses", ()):
+            items += [item for item in response.output if _call_id(item) and _call_id(item) not in seen]
+        items = [item for item in items if item is not None]
+        if data is not None:
+            items += _open_calls(error, {_call_id(item) for item in items})
+        if items:
+            return [items]
+    return []
+
+
+def _open_calls(error: Any, seen: Any) -> Any:
+    """The calls of tools that were being made: the frames of what runs them hold them."""
+    calls = {}
+    for each in chain(error):
+        for frame in frames_of(each):
+            for value in list(frame.f_locals.values()):
+                if type(value).__name__ == "ResponseFunctionToolCall" and _call_id(value) not in seen:
+                    calls[_call_id(value)] = value
+    return list(calls.values())
+
+
+def _call_id(item: Any) -> Any:
+    value = item.get("call_id") if isinstance(item, dict) else getattr(item, "call_id", None)
+    return value if isinstance(value, str) else None
+
+
+def _of_frames(error: Any) -> Any:
+    for each in chain(error):
+        for frame in frames_of(each):
+            for value in list(frame.f_locals.values()):
+                kind = type(value)
+                if kind.__module__.startswith("langgraph.") and kind.__name__.endswith("PregelLoop"):
+                    return _of_graph(value)
+                if kind.__module__.startswith("smolagents.") and hasattr(value, "memory"):
+                    return [value.memory] if value.memory.steps else []
+    return []
+
+
+def _of_graph(loop: Any) -> Any:
+    """The messages in the state of a graph, with what finished nodes of the broken step have written."""
+    messages = list(loop.channels["messages"].get())
+    known = {getattr(message, "id", None) for message in messages}
+    for write in getattr(loop, "checkpoint_pending_writes", None) or ():
+        if write[1] == "messages":
+            added = write[2] if isinstance(write[2], list) else [write[2]]
+            messages += [message for message in added if getattr(message, "id", None) not in known]
+    return [{"messages": messages}]
+
+
+def chain(error: Any) -> Any:
+    """An exception, what it came from, and the members of groups."""
+    waiting: Any = [error]
+    seen: Any = set()
+    while waiting and len(seen) < 50:
+        current = waiting.pop(0)
+        if current is None or id(current) in seen:
+            continue
+        seen.add(id(current))
+        yield current
+        members = getattr(current, "exceptions", ())
+        waiting += [current.__cause__, current.__context__, *(members if isinstance(members, (list, tuple)) else ())]
+
+
+def frames_of(error: Any) -> Any:
+    """The frames of an exception, the first call first."""
+    trace, number = getattr(error, "__traceback__", None), 0
+    while trace is not None and number < _MOST_FRAMES:
+        yield trace.tb_frame
+        trace, number = trace.tb_next, number + 1
+
+
+def functions_in(error: Any) -> Any:
+    """The names of all functions in which an exception, or what it came from, was raised."""
+    return {frame.f_code.co_name for each in chain(error) for frame in frames_of(each)}
