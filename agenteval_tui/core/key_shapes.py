@@ -91,6 +91,7 @@ _TOKENS = (
     r"xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}", r"x(?:app|wfp)-\d-[A-Za-z0-9-]{10,}",
     r"[srp]k_(?:live|test)_[A-Za-z0-9]{16,}", r"whsec_[A-Za-z0-9+/=]{20,}",
     r"lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}", r"pcsk_[A-Za-z0-9]{5,6}_[A-Za-z0-9]{40,}",
+    rf"hf_[A-Za-z]{{34}}{_END}",  # Hugging Face's have letters only
     r"npm_[A-Za-z0-9]{36,}", r"pypi-[A-Za-z0-9_-]{50,}", r"rubygems_[0-9a-f]{40,}", r"dckr_pat_[A-Za-z0-9_-]{20,}",
     r"do[opr]_v1_[0-9a-f]{64}", r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}", r"lin_api_[A-Za-z0-9]{32,}",
     r"glsa_[A-Za-z0-9]{32}_[0-9a-fA-F]{8}", r"sntry[su]_[A-Za-z0-9_=+/-]{40,}", r"hv[sb]\.[A-Za-z0-9_-]{24,}",

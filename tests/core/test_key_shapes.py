@@ -70,6 +70,7 @@ KEYS = {
     "stripe": ("sk_live_" + random(24, "t"), random(24, "t")),
     "stripe restricted": ("rk_test_" + random(24, "t"), random(24, "t")),
     "hugging face": ("hf_" + random(34, "hf"), random(34, "hf")),
+    "hugging face, letters": ("hf_" + "qWeRtYuIoPaSdFgHjKlZxCvBnMqWeRtYuI", "qWeRtYuIoPaSdFgHjKlZxCvBnMqWeRtYuI"),
     "npm": ("npm_" + random(36, "n"), random(36, "n")),
     "sendgrid": (f"SG.{random(22, 'sg')}.{random(43, 'sh')}", random(43, "sh")),
     "postgres": ("postgresql://app:pa55-w0rd@db.internal:5432/shop", "pa55-w0rd"),
