@@ -102,6 +102,7 @@ PROCESSES = {
 }
 INTERPRETERS = {
     "core/directories.py",  # own_command: with -P
+    "agents/process/project_interpreter.py",  # only names it: python_host starts it, with -P
     "agents/process/python_host.py",  # with -P
 }
 MODULES_THAT_START = {"subprocess", "multiprocessing", "pty", "runpy", "code"}

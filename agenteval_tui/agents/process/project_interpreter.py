@@ -48,7 +48,7 @@ class Interpreter(Struct, frozen=True):
     @property
     def is_own(self) -> bool:
         """Whether agenteval runs in the same environment."""
-        return self.source == "own" or (self.prefix is not None and _same(self.prefix, Path(sys.prefix)))
+        return self.program == sys.executable or (self.prefix is not None and _same(self.prefix, Path(sys.prefix)))
 
 
 class Tool(Struct, frozen=True):
@@ -180,7 +180,7 @@ def _check(program: Path, prefix: Path, version: str, place: str, folders: Seque
         )
     theirs = _system_of(program)
     if theirs is not None:
-        ours = f"{platform.system()} ({platform.machine()})"
+        ours = f"{os.uname().sysname} ({platform.machine()})"
         raise AgentevalError(f"{program} is a program for {theirs}, and this is {ours}", mend=_remedy(folders))
     numbers = tuple(int(one) for one in re.findall(r"\d+", version)[:2])
     if len(numbers) == 2 and numbers < OLDEST:
