@@ -233,7 +233,9 @@ def _test_change(
         # Rows that only one side has are not a change of the test; if no row is shared, all of them are shown.
         runs.append([run for case in (both or cases) for run in side.get(case, ())])
     first = (runs[1] or runs[0])[0]
-    tallies = [tally(side) if side else None for side in runs]
+    # How often it passed is said of all its rows: a row that was edited until it fails is a new one.
+    whole = [[run for case in cases for run in side.get(case, ())] for side in sides]
+    tallies = [tally(side) if side else None for side in whole]
     differences = _differences(both, sides, lambda run: float(run.status == "passed"))
     difference = mean(differences)
     scores = _differences(both, sides, lambda run: run.score)
@@ -306,6 +308,8 @@ def _state(
         return "worse" if difference < 0 else "better"
     if any(one.state in ("worse", "better") for one in rows):
         return "mixed"
+    if was.rate is not None and now.rate is not None and now.passed * was.n < was.passed * now.n:
+        return "worse"  # by rows that only one side has
     if score is not None and abs(score) > LEAST_CHANGE + 1e-12:
         return "score"
     return "criteria" if judged_differently or any(one.state != "same" or one.edited for one in criteria) else "same"

@@ -100,7 +100,7 @@ def test_a_regression_shows_wherever_the_rows_stand(store: Store, turn: Callable
     found = compare_to_baseline(store, store.execution("last"))
     assert found is not None
     missed, fell = missed_gates(found, GateOptions(no_regressions=True))
-    assert re.search(r"t: 14/20, now 8/20; rows [\d, ]+ and 1 more passed before", missed)
+    assert re.search(r"t: 14/20, now (8/20|9/21); rows [\d, ]+ and 1 more passed before", missed)
     assert fell == "--no-regressions: all tests together fell: 70 % to 40 % (exact test over 20 cases, p = 0.016)"
     (test,) = found.shown.tests
     assert [row.state for row in test.rows].count("worse") == 6
@@ -127,7 +127,7 @@ def test_an_agent_that_does_the_same_is_neither_changed_nor_flaky(
         (plain("ab", "b"), plain("ba", "a"), "mixed", {"1": "better", "2": "worse moved"}),
         (plain("abc", ""), plain("ac", ""), "same", {"2": "removed"}),
         (plain("abc", ""), plain("xabc", ""), "same", {"1": "added"}),
-        (plain("abc", ""), plain("abcx", "x"), "same", {"4": "added"}),
+        (plain("abc", ""), plain("abcx", "x"), "worse", {"4": "added"}),
         (plain("abcd", ""), plain("dabc", ""), "same", {"1": "moved"}),
         (plain("abcd", ""), plain("bcda", ""), "same", {"4": "moved"}),
         (plain("ab", ""), plain("ax", ""), "same", {"2": "added removed"}),
@@ -136,7 +136,7 @@ def test_an_agent_that_does_the_same_is_neither_changed_nor_flaky(
         (named("ab"), named("ab", b="other"), "same", {"b": "content q"}),
         (named("ab"), named("ab", "b", b="other"), "worse", {"b": "worse content q"}),
         (named("abc"), named("cab"), "same", {"c": "moved"}),
-        (named("ab"), named("axb", "x"), "same", {"x": "added"}),
+        (named("ab"), named("axb", "x"), "worse", {"x": "added"}),
         (named("ab", "a"), named("ab", "b"), "mixed", {"a": "better", "b": "worse"}),
     ],
 )
