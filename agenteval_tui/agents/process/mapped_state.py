@@ -57,12 +57,12 @@ def _at(option: str, path: str, state: Any) -> Any:
     try:
         value = compile_path(path).search(state)
     except PathFailedError as error:
-        raise AgentevalError(f"`{option}: {path}` can't be used on what came out: {error}") from None
+        raise AgentevalError(f"`{option}: {path}` can't be used on the agent's state: {error}") from None
     if value is None:
         has = f"an object with {', '.join(map(str, state))}" if isinstance(state, Mapping) else type(state).__name__
         raise AgentevalError(
-            f"`{option}: {path}` finds nothing in what came out: {has}",
-            mend=f"write a JMESPath that does in `{option}`",
+            f"`{option}: {path}` finds nothing in the agent's state, {has}",
+            mend=f"write a path into that state in `{option}`",
         )
     return value
 

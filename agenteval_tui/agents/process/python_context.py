@@ -76,7 +76,7 @@ def _of_fields(kind: Any, value: Any, target: Any, what: Any) -> Any:
     except (TypeError, ValueError) as error:
         if not fields:
             raise
-        raise _wrong(target, what, kind, "can't be made of these fields: " + str(error)) from None
+        raise _wrong(target, what, kind, "doesn't accept these fields: " + str(error)) from None
 
 
 def names_of(kind: Any) -> Any:
