@@ -84,6 +84,11 @@ class TrendsScreen(FrameScreen):
         if self.controller.trend is not None:
             self.reload()
 
+    def new_runs(self) -> None:
+        """They belong to a series, whichever process made them."""
+        if self.controller.trend is not None:
+            self.reload()
+
     def on_resize(self, event: Resize) -> None:
         self.call_after_refresh(self._draw)
 

@@ -173,6 +173,11 @@ class HistoryScreen(FrameScreen):
     def action_reload(self) -> None:
         self.reload()
 
+    def new_runs(self) -> None:
+        """They are in the list, whichever process runs them."""
+        if self.controller.rows is not None:
+            self.reload()
+
     def projects_changed(self) -> None:
         self.controller.change_projects()
         self.reload()
