@@ -78,6 +78,16 @@ def execution_rows(connection: sqlite3.Connection, rowids: Sequence[int]) -> lis
     return [_execution(found[rowid]) for rowid in rowids if rowid in found]
 
 
+def runs_state(connection: sqlite3.Connection) -> tuple[int, ...]:
+    """Figures that differ after executions came or went, began or ended, or runs of them ended."""
+    statement = """
+        SELECT count(*), coalesce(max(id), 0), coalesce(sum(runs), 0), count(finished_ms),
+            coalesce(sum(passed + failed + errors + skipped + cancelled + needs_review), 0),
+            coalesce(sum(status = 'running'), 0)
+        FROM executions"""
+    return tuple(connection.execute(statement).fetchone())
+
+
 def execution_ids(connection: sqlite3.Connection, wanted: RunFilter) -> array[int]:
     """Rowids of executions with at least one run that the filter lets through, newest first; no filter: all."""
     if wanted == RunFilter():

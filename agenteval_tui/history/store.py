@@ -293,6 +293,11 @@ class Store:
         """By id, a unique start of at least four characters, or "last". Raises AgentevalError."""
         return self._read(lambda c: queries.execution(c, ref))
 
+    def runs_state(self) -> tuple[int, ...]:
+        """Figures that differ after executions came or went, began or ended, or runs of them ended; they mean nothing
+        by themselves."""
+        return self._read(queries.runs_state)
+
     def execution_ids(self, wanted: RunFilter | None = None) -> array[int]:
         """Rowids of executions that have a run that fits, newest first; no filter: all."""
         return self._read(lambda c: queries.execution_ids(c, wanted or RunFilter()))

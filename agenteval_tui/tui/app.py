@@ -315,8 +315,12 @@ class AgentevalApp(TerminalApp):
             if not self._is_reading():
                 self.count_badges()
                 # What another process runs; what is known to run is looked at anyway.
-                if not is_busy(self, "running") and self.live_executions.have_changed():
+                begun = not is_busy(self, "running") and self.live_executions.have_changed()
+                if await asyncio.to_thread(self.live_executions.runs_have_changed) or begun:
                     self.navigation.tell_new_runs()
+                else:
+                    self.navigation.tell_late()
+                if begun:
                     self.count_running()
 
         start_worker(self, look, group="history")

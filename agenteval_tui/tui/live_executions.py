@@ -13,6 +13,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.history.records import ExecutionRow, RunFilter, RunRow
 from agenteval_tui.tui.analysis_context import Session
+from agenteval_tui.tui.badges import history_stamp
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.notifications import NAME, Notifier
 
@@ -64,6 +65,8 @@ class LiveExecutions:
         self._live: dict[str, Live] = {}  # those that run, and those whose end is still to be said
         self._failing: set[str] = set()  # executions whose first failure was said
         self._seen = _stamp()
+        self._written = history_stamp(session.db)
+        self._runs: tuple[int, ...] | None = None
 
     def started(self, live: Live) -> None:
         """This app has started it: its end is seen, however soon it comes."""
@@ -74,6 +77,20 @@ class LiveExecutions:
         """Has an execution begun or ended, in whichever process, since this was asked last? Reads no file."""
         before, self._seen = self._seen, _stamp()
         return self._seen != before
+
+    def runs_have_changed(self) -> bool:
+        """Has any process brought or removed runs, or ended some, since this was asked last: an execution, an import, a
+        merge, traces? Reads the history only where it was written, so call it in a thread."""
+        written = history_stamp(self._session.db)
+        if written == self._written and self._runs is not None:
+            return False
+        # What was written before the first look may be newer than what is shown.
+        was_written, self._written = written != self._written, written
+        try:
+            before, self._runs = self._runs, self._session.store.runs_state()
+        except AgentevalError:
+            return False  # the screens say what is wrong with the history
+        return was_written if before is None else self._runs != before
 
     async def watch(self) -> None:
         """Look how many executions run now, for the strip; while there are some, look again."""

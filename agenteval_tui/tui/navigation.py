@@ -90,6 +90,7 @@ class Navigation:
         self._keymap = keymap
         self._open_editor = open_editor
         self._trail = Trail()
+        self._untold = False
         self._unseen: set[str] = set()  # screens that are mounted and were never shown
         there = {f"go.{name}": name for name in FACTORIES}
         self._names = [(there[one.id], key_of(one.id, keymap), one.label) for one in ACTIONS if one.id in there]
@@ -108,11 +109,22 @@ class Navigation:
                 screen.follow_now()
 
     def tell_new_runs(self) -> None:
-        """What the history says may be different now: the screen that is shown reads it again."""
-        screen = self.top
+        """What the history says may be different now: the screen that is shown reads it again; one below a sheet does
+        when the sheet is gone (`tell_late`), so that it says what the sheet is about."""
+        self._untold = False
+        screen = self._app.screen_stack[-1] if self._app.screen_stack else None
         # One that is still to be mounted reads the history anyway.
-        if screen is not None and is_there(screen):
-            screen.new_runs()
+        if screen is None or not is_there(screen):
+            return
+        # Of the sheets those have it that list what is in the history; none is imported for this.
+        if (tell := getattr(screen, "new_runs", None)) is not None:
+            tell()
+        self._untold = not isinstance(screen, FrameScreen)
+
+    def tell_late(self) -> None:
+        """Tell a screen that was below a sheet when there were new runs."""
+        if self._untold and self.top is not None:
+            self.tell_new_runs()
 
     def tabs(self, running: int, counts: Counts) -> tuple[Tab, ...]:
         """The screens as the strip names them; `running`: how many executions run."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -12,6 +12,7 @@ from textual.widgets import Input
 from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.styled_text import Line, cell_len, fit, left
+from agenteval_tui.tui.terminal.mounting import is_there
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
@@ -30,8 +31,16 @@ class SelectScreen(Sheet["str | None"]):
         Binding("up", "step(-1)", "before", show=False, priority=True),
     ]
 
-    def __init__(self, title: str, choices: Sequence[Choice], value: str = "") -> None:
+    def __init__(
+        self,
+        title: str,
+        choices: Sequence[Choice],
+        value: str = "",
+        read_again: Callable[[Callable[[Sequence[Choice]], None]], object] | None = None,
+    ) -> None:
+        """`read_again` reads the choices once more, and hands them on: where they come from the history."""
         super().__init__()
+        self._read_again = read_again
         self._title = title
         self._choices = tuple(choices)
         self._value = value
@@ -50,7 +59,19 @@ class SelectScreen(Sheet["str | None"]):
         self._show("")
         self.query_one("#filter", Input).focus()
 
-    def _show(self, words: str) -> None:
+    def new_runs(self) -> None:
+        """The history says other things than it did."""
+        if self._read_again is not None:
+            self._read_again(self._take)
+
+    def _take(self, choices: Sequence[Choice]) -> None:
+        if not is_there(self) or tuple(choices) == self._choices:
+            return
+        key = self.query_one("#choices", VirtualList).cursor_key
+        self._choices = tuple(choices)
+        self._show(self._words, key or "")
+
+    def _show(self, words: str, keep: str = "") -> None:
         self._words = words
         wanted = words.lower().split()
         shown = [
@@ -61,7 +82,7 @@ class SelectScreen(Sheet["str | None"]):
         for value, name, about in shown:
             rows.append((value, ((f"{left(one_line(name), wide)}  ", ""), (one_line(about, 200), "dim"))))
         view = self.query_one("#choices", VirtualList)
-        view.set_source(_Fitted(rows), keep_key=self._value if not words else "")
+        view.set_source(_Fitted(rows), keep_key=keep or (self._value if not words else ""))
 
     def _whole(self, width: int) -> list[Line]:
         """What is said about the choice under the cursor, where its row has no room for all of it."""

@@ -235,10 +235,15 @@ class CompareScreen(FilteredScreen):
             if chosen:
                 self.open(_chosen_sides(wanted, found, side, chosen))
 
-        def show(choices: list[Choice]) -> None:
-            self.app.push_screen(SelectScreen(f"Compare: the {side} side", choices, value=value), answered)
+        def read(then: Callable[[Sequence[Choice]], None]) -> None:
+            self.ask(lambda: _choices_of(session.store, found, side, session.projects), then, group="choose")
 
-        self.ask(lambda: _choices_of(session.store, found, side, session.projects), show, group="choose")
+        def show(choices: Sequence[Choice]) -> None:
+            self.app.push_screen(
+                SelectScreen(f"Compare: the {side} side", choices, value=value, read_again=read), answered
+            )
+
+        read(show)
 
     def step_back(self) -> bool:
         if super().step_back():
