@@ -12,6 +12,7 @@ from pathlib import Path
 from agenteval_tui.agents.permission import Permission, Use, agent_hash, permission_for
 from agenteval_tui.agents.process.child_process import find_program
 from agenteval_tui.agents.process.launchers import launched
+from agenteval_tui.agents.process.orphans import ends_with_us, is_over, marked
 from agenteval_tui.agents.recording.mcp_shim import Recorder, Shim
 from agenteval_tui.agents.recording.providers import mcp_address
 from agenteval_tui.agents.secrets import secrets_of
@@ -38,11 +39,16 @@ def _start(argv: Sequence[str], permission: Permission) -> subprocess.Popen[byte
     permission.require_start(argv)
     program = find_program(argv[0], Path.cwd(), os.environ)
     try:
-        return subprocess.Popen([program, *argv[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603  the user typed it
+        env, mark = marked(os.environ)
+        server = subprocess.Popen([program, *argv[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)  # noqa: S603  the user typed it
     except (OSError, ValueError) as error:
         raise AgentevalError(
             f"can't start {argv[0]}: {getattr(error, 'strerror', None) or error}", mend="start it by hand"
         ) from None
+    # It is never said to be over: this process ends with it, or before.
+    ends_with_us("tree", server.pid)
+    is_over("start", mark)
+    return server
 
 
 def server_name(argv: Sequence[str]) -> str:

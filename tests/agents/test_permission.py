@@ -94,6 +94,8 @@ PROCESSES = {
     "agents/process/process_tree.py": "run",  # ps, of the system
     "agents/process/python_effects.py": "fork",  # in a program that was started with a permission
     "agents/process/python_fork.py": "fork",  # in a program that was started with a permission
+    "agents/process/orphans.py": "Popen",  # our own script
+    "agents/process/orphan_reaper.py": "run",  # the system's ps
     "agents/recording/program.py": "create_subprocess_exec",  # with a permission
     "cli/mcp_shim.py": "Popen",  # with a permission
     "runs/client.py": "Popen",  # directories.own_command
@@ -104,6 +106,7 @@ INTERPRETERS = {
     "core/directories.py",  # own_command: with -P
     "agents/process/project_interpreter.py",  # only names it: python_host starts it, with -P
     "agents/process/python_host.py",  # with -P
+    "agents/process/orphans.py",  # with -I
 }
 MODULES_THAT_START = {"subprocess", "multiprocessing", "pty", "runpy", "code"}
 CALLS_THAT_START = {

@@ -1,4 +1,5 @@
-"""A child process that is ended whole: it leads a process group of its own, and its output is read within bounds."""
+"""A child process that is ended whole: it leads a process group of its own, and its output is read within bounds. If
+this process is killed, the group ends, too (`orphans`)."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from types import TracebackType
 from typing import cast
 
 from agenteval_tui.agents.permission import Permission
+from agenteval_tui.agents.process.orphans import ends_with_us, is_over, marked
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import make_private
@@ -73,6 +75,7 @@ class _Pipes(asyncio.SubprocessProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.SubprocessTransport, transport)
         self.pid = self._transport.get_pid()
+        ends_with_us("group", self.pid)
         self.out.transport = cast(asyncio.ReadTransport | None, self._transport.get_pipe_transport(1))
         self.out.ended = self.out.transport is None
 
@@ -95,6 +98,7 @@ class _Pipes(asyncio.SubprocessProtocol):
         if not self.ending:
             # What it started and left behind would hold its pipes open.
             kill_group(self.pid, signal.SIGKILL)
+            is_over("group", self.pid)
         asyncio.get_running_loop().call_later(DRAIN_S, self._give_up)
 
     def _give_up(self) -> None:
@@ -174,6 +178,7 @@ class Program:
                     pause = min(0.05, pause * 2)
         finally:
             kill_group(self.pid, signal.SIGKILL)
+            is_over("group", self.pid)
             try:
                 # One that can't be killed (a disk or a driver holds it) is not waited for.
                 await asyncio.wait_for(asyncio.shield(self._pipes.exited.wait()), DRAIN_S)
@@ -261,18 +266,20 @@ async def start(
     env = {"PYTHONPYCACHEPREFIX": str(bytecode_dir()), **env}
     program = find_program(argv[0], cwd, env)
     loop = asyncio.get_running_loop()
+    env, mark = marked(env)
     starting = asyncio.ensure_future(
         loop.subprocess_exec(
             _Pipes,
             *(program, *argv[1:]),
             cwd=cwd,
-            env=dict(env),
+            env=env,
             stdin=asyncio.subprocess.PIPE if stdin is None else stdin.fileno(),
             stdout=asyncio.subprocess.PIPE if stdin is None else asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )
     )
+    starting.add_done_callback(lambda _: is_over("start", mark))
     try:
         transport, pipes = await asyncio.shield(starting)
     except asyncio.CancelledError:
@@ -291,6 +298,7 @@ def _end_unwanted(starting: asyncio.Future[tuple[asyncio.SubprocessTransport, _P
         transport, pipes = starting.result()
         pipes.ending = True
         kill_group(transport.get_pid(), signal.SIGKILL)
+        is_over("group", transport.get_pid())
         transport.close()
 
 

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from agenteval_tui.core.directories import own_command
+from agenteval_tui.agents.process.orphans import ends_with_us, is_over
+from agenteval_tui.core.directories import own_command, runtime_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import listed
+from agenteval_tui.core.private_files import make_private
 
 _SERVERS = ("mcpServers", "servers", "mcp_servers")
 """The keys below which clients list their servers, by name."""
 _ADDRESSES = ("url", "serverUrl", "httpUrl")
 _MARK = ("record", "--mcp")
+_LOCK = ".lock"
+_BEGINS_S = 60.0
 
 
 @contextmanager
@@ -31,8 +38,8 @@ def shimmed(file: Path | None, argv: Sequence[str], cwd: Path) -> Iterator[tuple
         return
     file = cwd / file
     text = json.dumps(_wrapped(file), indent=2)
-    with tempfile.TemporaryDirectory(prefix="agenteval-") as folder:
-        copy = Path(folder) / file.name
+    with _private_folder() as folder:
+        copy = folder / file.name
         copy.write_text(text, encoding="utf-8")
         words = tuple([_renamed(word, file, copy, cwd) for word in argv])
         if words == tuple(argv):
@@ -42,6 +49,45 @@ def shimmed(file: Path | None, argv: Sequence[str], cwd: Path) -> Iterator[tuple
                 "or begin the servers' commands with `agenteval record --mcp --`",
             )
         yield words
+
+
+@contextmanager
+def _private_folder() -> Iterator[Path]:
+    """A folder for what may hold keys. It is removed at the end of the context, at once if this process is killed, and
+    else when the next one begins: a folder that nobody has locked belongs to a process that is gone."""
+    place = runtime_dir() / "mcp"
+    make_private(place.parent)
+    make_private(place)
+    remove_abandoned(place)
+    folder = Path(tempfile.mkdtemp(dir=place))
+    ends_with_us("folder", folder)
+    try:
+        with (folder / _LOCK).open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        is_over("folder", folder)
+
+
+def remove_abandoned(place: Path | None = None) -> None:
+    """Remove the copies of processes that were killed. Never raises."""
+    try:
+        folders = list((runtime_dir() / "mcp" if place is None else place).iterdir())
+    except OSError:
+        return
+    for folder in folders:
+        with suppress(OSError):
+            try:
+                lock = (folder / _LOCK).open("rb")
+            except FileNotFoundError:
+                # It was killed just there, or it has just begun: then it is some milliseconds old.
+                if time.time() - folder.stat().st_mtime > _BEGINS_S:
+                    shutil.rmtree(folder, ignore_errors=True)
+                continue
+            with lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # BlockingIOError: its process lives
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _renamed(word: str, file: Path, copy: Path, cwd: Path) -> str:

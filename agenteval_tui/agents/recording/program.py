@@ -11,6 +11,7 @@ from pathlib import Path
 
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.child_process import find_program
+from agenteval_tui.agents.process.orphans import ends_with_us, is_over, marked
 from agenteval_tui.agents.process.process_tree import Process, descendants, living
 from agenteval_tui.agents.recording.providers import environment
 from agenteval_tui.agents.recording.proxy import Proxy
@@ -46,7 +47,7 @@ async def run_program(
     proxy = Proxy(upstreams)
     await proxy.start(port)
     try:
-        variables = {**env, **environment(proxy.open(session), upstreams, env)}
+        variables, mark = marked({**env, **environment(proxy.open(session), upstreams, env)})
         with _InterruptsIgnored():
             try:
                 stdin = PIPE if given is not None else None if reads else DEVNULL
@@ -54,17 +55,23 @@ async def run_program(
                     program, *argv[1:], cwd=cwd, env=variables, stdin=stdin, stdout=stdout
                 )
             except (OSError, ValueError) as error:
+                is_over("start", mark)
                 raise AgentevalError(
                     f"{argv[0]} can't be started: {getattr(error, 'strerror', None) or error}",
                     mend="run it by hand; a script needs a line like #!/bin/sh, or an interpreter before its name",
                 ) from None
+            ends_with_us("tree", process.pid)
+            is_over("start", mark)
             try:
                 if given is not None and process.stdin is not None:
                     process.stdin.write(given)
                     process.stdin.close()
                 return await process.wait()
             finally:
-                await _ended(process)
+                try:
+                    await _ended(process)
+                finally:
+                    is_over("tree", process.pid)
     finally:
         await proxy.close()
 

@@ -1,0 +1,132 @@
+"""A process that outlives ours for a moment: when ours is killed, it ends the programs that ours had started.
+
+It is started as a script, so it imports nothing but the standard library. Its standard input is a pipe that only our
+process writes to: lines that say what is there (`+`) or gone (`-`): `group PID`, `tree PID`,
+`start MARK` or `folder PATH`. At the
+pipe's end our process is gone, however that happened. A group is ended whole; of a tree, which shares the group of a
+terminal, a program with all that it started; so is what has a mark in its environment; a folder is
+removed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+GRACE_S = 1.0
+"""How long programs that are told to end may take; then they are killed."""
+_PS = ("/bin/ps", "-A", "-o", "pid=,ppid=,stat=")
+
+
+def main() -> None:
+    """Read until our process is gone; then end what is left of it."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    left: dict[str, None] = {}
+    for line in sys.stdin.buffer:
+        text = os.fsdecode(line.rstrip(b"\n"))
+        if text.startswith("+"):
+            left[text[1:]] = None
+        else:
+            left.pop(text[1:], None)
+    groups, trees, folders, marks = set[int](), set[int](), list[str](), list[bytes]()
+    for what in left:
+        kind, _, name = what.partition(" ")
+        if kind == "folder":
+            folders.append(name)
+        elif kind == "start":
+            marks.append(b"AGENTEVAL_STARTED_AS=" + os.fsencode(name))
+        elif name.isdecimal() and int(name) > 1:
+            (groups if kind == "group" else trees).add(int(name))
+    end(groups, trees | having(marks))
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def end(groups: set[int], trees: set[int]) -> None:
+    """Ask process groups, and programs with all that they started, to end; then kill them."""
+    single = trees | below(trees)
+    send(groups, single, signal.SIGTERM)
+    stop = time.monotonic() + GRACE_S
+    while time.monotonic() < stop and send(groups, living(single), 0):
+        time.sleep(0.02)
+    single = living(single)
+    send(groups, single | below(single), signal.SIGKILL)
+
+
+def send(groups: set[int], single: set[int], number: int) -> bool:
+    """Send a signal (0: none) to groups and processes; whether there is any."""
+    there = False
+    for kill, pids in ((os.killpg, groups), (os.kill, single)):
+        for pid in pids:
+            try:
+                kill(pid, number)
+                there = True
+            except OSError:
+                continue
+    return there
+
+
+def below(roots: set[int]) -> set[int]:
+    """All that these processes started, and what those started."""
+    parents = listed()
+    found: set[int] = set()
+    new = set(roots)
+    while new:
+        new = {pid for pid, parent in parents.items() if parent in new} - found
+        found |= new
+    return found
+
+
+def having(marks: list[bytes]) -> set[int]:
+    """The processes with one of these in their environment; only where the system shows that in /proc."""
+    found = set()
+    for entry in Path("/proc").iterdir() if marks and Path("/proc/self/environ").exists() else ():
+        if entry.name.isdecimal():
+            try:
+                if not set(marks).isdisjoint((entry / "environ").read_bytes().split(b"\0")):
+                    found.add(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+def living(pids: set[int]) -> set[int]:
+    """Those of these processes that have not ended."""
+    return pids & listed().keys() if pids else pids
+
+
+def listed() -> dict[int, int]:
+    """The living processes, each with its parent."""
+    found = {}
+    proc = Path("/proc")
+    if (proc / "self/stat").exists():
+        for entry in proc.iterdir():
+            if not entry.name.isdecimal():
+                continue
+            try:
+                # The name in parentheses may have any characters.
+                state, parent = (entry / "stat").read_bytes().rpartition(b")")[2].split()[:2]
+            except (OSError, ValueError):
+                continue
+            if state not in (b"Z", b"X"):
+                found[int(entry.name)] = int(parent)
+        return found
+    try:
+        done = subprocess.run(_PS, capture_output=True, stdin=subprocess.DEVNULL, timeout=5, check=True)  # noqa: S603
+    except (OSError, subprocess.SubprocessError):
+        return found
+    for line in done.stdout.split(b"\n"):
+        words = line.split()
+        if len(words) >= 3 and not words[2].startswith(b"Z"):
+            found[int(words[0])] = int(words[1])
+    return found
+
+
+if __name__ == "__main__":
+    main()
