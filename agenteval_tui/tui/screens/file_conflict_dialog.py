@@ -26,7 +26,8 @@ def diff_lines(diff: str, width: int) -> list[Line]:
     place = 0
     while place < len(rows):
         if place < _HEADER or not rows[place].startswith(("+", "-")):
-            lines.append(fit(((rows[place], "accent" if rows[place].startswith("@") else ""),), width))
+            # The names of the files, too: their colours say whose the lines are.
+            lines.append(fit(((rows[place], _STYLES.get(rows[place][:1], "")),), width))
             place += 1
             continue
         end = place
@@ -37,6 +38,7 @@ def diff_lines(diff: str, width: int) -> list[Line]:
     return lines
 
 
+_STYLES = {"+": "added", "-": "removed", "@": "accent"}
 _HEADER = 2
 """Lines with the names of the files."""
 _AROUND = 12
@@ -50,9 +52,8 @@ def _changed_lines(rows: Sequence[str], width: int) -> list[Line]:
     for old, now in zip(gone, new, strict=False):
         if max(cell_len(rows[old]), cell_len(rows[now])) > width:
             texts[old], texts[now] = _around_difference(rows[old], rows[now])
-    styles = {"+": "added", "-": "removed"}
     return [
-        fit(((piece, styles.get(text[:1], "")),), width) for text in texts for piece in _pieces(text, max(width, 2))
+        fit(((piece, _STYLES.get(text[:1], "")),), width) for text in texts for piece in _pieces(text, max(width, 2))
     ]
 
 
