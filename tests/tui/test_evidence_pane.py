@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from agenteval_tui.analysis.run_facts import RunFacts
+from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.explain import explain
@@ -30,6 +31,8 @@ TRANSCRIPT = Transcript(
     (ToolCall("a", "get_order", {"order_id": "W1"}),),
     final_output=TEXT,
 )
+# Of a run that nobody labelled: neither its row nor the history is read.
+BENCH = Workbench(cast("Any", None), cast("Any", None), TRANSCRIPT, (), (), None, "")
 MISS: dict[str, Any] = {"type": "TextMatch", "contains_all": ["Revenue", "5000"]}
 HIT: dict[str, Any] = {"type": "TextMatch", "contains": "EUR"}
 CALL: dict[str, Any] = {"type": "ToolCheck", "tools": [{"name": "get_order", "arguments": {"order_id": "#W1"}}]}
@@ -48,8 +51,7 @@ CALL: dict[str, Any] = {"type": "ToolCheck", "tools": [{"name": "get_order", "ar
 )
 def test_every_reason_of_the_explanation_is_on_the_screen(metrics: list[Any], options: dict[str, Any]) -> None:
     result = compile_criterion(CriterionSpec("it", "TextResponse", {"metrics": metrics}, **options)).check(TRANSCRIPT)
-    bench = cast("Any", None)  # only the transcript's own pane needs it
-    shown = ("".join(cell[0] for cell in line) for line in looked_at(bench, 0, result, [result], 90))
+    shown = ("".join(cell[0] for cell in line) for line in looked_at(BENCH, 0, result, [result], 90))
     screen = "".join(" ".join(shown).split())  # lines are broken anywhere
     compared = [(one, comparisons(one)) for metric in result.metrics for one in metric.evidence if one.passed is False]
     reasons = [own_criterion_sentence(result), *(evidence_sentence(one) for one, made in compared if not made)]
@@ -67,14 +69,14 @@ def test_a_criterion_that_checks_nothing_has_no_green_sign() -> None:
     """One that was just made, as on an imported run: nothing was looked at, so nothing passed."""
     result = compile_criterion(CriterionSpec("scratch", "TextResponse", {})).check(TRANSCRIPT)
     assert result.outcome == "passed"
-    lines = looked_at(cast("Any", None), 0, result, [result], 60)
+    lines = looked_at(BENCH, 0, result, [result], 60)
     assert "checks nothing" in plain(lines[0])
     assert not any("✓" in text or style == "passed" for line in lines for text, style in line)
 
 
 def test_a_score_is_named_and_stands_alone() -> None:
     result = compile_criterion(CriterionSpec("it", "TextResponse", {"metrics": [MISS]})).check(TRANSCRIPT)
-    lines = [plain(line) for line in looked_at(cast("Any", None), 0, result, [result], 60)]
+    lines = [plain(line) for line in looked_at(BENCH, 0, result, [result], 60)]
     assert lines[0].endswith("failed  score 0.00")
     assert not any("rating" in line for line in lines)
 
@@ -89,7 +91,9 @@ def test_the_error_of_a_judge_says_why_and_what_the_judge_replied() -> None:
     request = RemoteRequest("chat", "tone", {"messages": []})
     said = [Reply("Sure!\nIt is polite.", "m", "", 1, 1, None, 0), Reply("no\n" * 50, "m", "", 1, 1, None, 0)]
     result = judged(Outcome.ERROR)
-    bench = cast("Any", SimpleNamespace(stored=[result], run=SimpleNamespace(status="error")))
+    bench = Workbench(
+        cast("Any", None), cast("Any", SimpleNamespace(status="error")), TRANSCRIPT, (result,), (), None, ""
+    )
     for reply, more in zip(said, (False, True), strict=True):
         facts = RunFacts(replies=(StoredReply(request, "k", reply, "H"),))
         lines = [plain(line) for line in looked_rows(bench, 0, result, [result], 70, facts).lines]
@@ -105,7 +109,7 @@ def test_the_error_of_a_judge_says_why_and_what_the_judge_replied() -> None:
 def test_the_verdict_of_another_tool_comes_before_a_criterion_that_checks_nothing() -> None:
     scratch = compile_criterion(CriterionSpec("scratch", "TextResponse", {})).check(TRANSCRIPT)
     foreign = CriterionResult("faithful", Outcome.FAILED, 0.2, message="it made up a price", source="promptfoo")
-    lines = [plain(line) for line in looked_at(cast("Any", None), 0, scratch, [scratch, foreign], 60)]
+    lines = [plain(line) for line in looked_at(BENCH, 0, scratch, [scratch, foreign], 60)]
     assert lines[0].startswith("✗ faithful")
     assert any("it made up a price" in line for line in lines[:4])
     assert any(line.startswith("– scratch") for line in lines)
@@ -114,14 +118,14 @@ def test_the_verdict_of_another_tool_comes_before_a_criterion_that_checks_nothin
 def test_what_did_not_hold_stands_first() -> None:
     metric = {"type": "TextMatch", "contains_all": ["Revenue", "5000"], "not_contains_any": ["EUR"]}
     result = compile_criterion(CriterionSpec("it", "TextResponse", {"metrics": [metric]})).check(TRANSCRIPT)
-    shown = "\n".join(plain(line) for line in looked_at(cast("Any", None), 0, result, [result], 60))
+    shown = "\n".join(plain(line) for line in looked_at(BENCH, 0, result, [result], 60))
     assert shown.index("contains_all[1]") < shown.index("contains_all[0]")
 
 
 def test_what_a_condition_expects_is_whole_in_a_narrow_pane() -> None:
     hit = {"type": "TextMatch", "contains_any": ["Revenue: 5.000 EUR"]}
     result = compile_criterion(CriterionSpec("it", "TextResponse", {"metrics": [hit]})).check(TRANSCRIPT)
-    lines = [plain(line).rstrip() for line in looked_at(cast("Any", None), 0, result, [result], 28)]
+    lines = [plain(line).rstrip() for line in looked_at(BENCH, 0, result, [result], 28)]
     at = next(number for number, line in enumerate(lines) if "contains_any" in line)
     assert " ".join(" ".join(lines[at : at + 3]).split()).startswith('✓ contains_any "Revenue: 5.000 EUR"')
 
@@ -131,7 +135,7 @@ def test_in_a_narrow_pane_names_and_sentences_continue_below() -> None:
     spec = CriterionSpec(name, "ToolResponse", {"metrics": [CALL]}, negate=False)
     result = compile_criterion(spec).check(TRANSCRIPT)
     passed = CriterionResult("Says where it is", Outcome.PASSED, 1.0)
-    rows = looked_rows(cast("Any", None), 0, result, [result, passed], 30)
+    rows = looked_rows(BENCH, 0, result, [result, passed], 30)
     shown = [plain(line).rstrip() for line in rows.lines]
     assert not [line for line in shown if "…" in line]
     assert shown[:3] == ["✗ Asks for the      score 0.70", "  right order,", "  and only once"]
@@ -153,7 +157,7 @@ def test_the_nearest_of_several_calls_is_named_and_not_compared_twice() -> None:
     result = compile_criterion(CriterionSpec("it", "ToolResponse", {"metrics": [CALL]})).check(
         Transcript((Message("user", "How much?"),), calls)
     )
-    shown = [plain(line) for line in looked_at(cast("Any", None), 0, result, [result], 80)]
+    shown = [plain(line) for line in looked_at(BENCH, 0, result, [result], 80)]
     assert sum('got       "W' in line for line in shown) == 2
     assert any("get_order (1st call)" in line and "tools[0].nearest" in line for line in shown)
 
@@ -161,8 +165,7 @@ def test_the_nearest_of_several_calls_is_named_and_not_compared_twice() -> None:
 def test_of_many_conditions_the_first_are_shown_those_that_failed_before_others() -> None:
     metric = {"type": "TextMatch", "contains_all": [*["Revenue"] * 3, "5000"]}
     result = compile_criterion(CriterionSpec("it", "TextResponse", {"metrics": [metric]})).check(TRANSCRIPT)
-    bench = cast("Any", None)
-    whole, some = (looked_rows(bench, 0, result, [], 90, most=most) for most in (None, 2))
+    whole, some = (looked_rows(BENCH, 0, result, [], 90, most=most) for most in (None, 2))
     shown = [plain(line) for line in some.lines]
     assert sum("contains_all" in line for line in shown) == 2
     assert any("5000" in line for line in shown)
