@@ -23,6 +23,7 @@ MISS = Evidence(
 
 def run(test: str, status: str, suite: str = "s", cost: float | None = None) -> RunRow:
     empty: dict[str, Any] = dict.fromkeys(RunRow.__struct_fields__, "")
+    empty |= {"input_tokens": None, "output_tokens": None}  # not measured
     given = {"id": test, "test_id": test, "status": status, "suite_key": suite, "suite_name": suite, "cost": cost}
     return RunRow(**cast("dict[str, Any]", {**empty, **given}))
 
