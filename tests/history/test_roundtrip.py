@@ -264,7 +264,7 @@ def test_every_field_of_the_models_is_packed() -> None:
     assert {cls.__name__: [field.name for field in fields(cls)] for cls in (Transcript, Message, ToolCall)} == {
         "Transcript": [
             *("messages", "tool_calls", "timing", "usage", "model", "finish_reason", "final_output", "error"),
-            *("log", "notes", "user_usage"),
+            *("log", "notes", "user_usage", "output"),
         ],
         "Message": [
             *("role", "content", "reasoning", "tool_calls", "tool_call", "tool_call_id", "name", "simulated"),
@@ -275,7 +275,7 @@ def test_every_field_of_the_models_is_packed() -> None:
         ],
     }
     numbers = {cls.__name__: len(fields(cls)) for cls in (Timing, Step, Usage, RunError, Attachment)}
-    assert numbers == {"Timing": 3, "Step": 4, "Usage": 7, "RunError": 5, "Attachment": 7}
+    assert numbers == {"Timing": 3, "Step": 4, "Usage": 7, "RunError": 6, "Attachment": 7}
     numbers = {cls.__name__: len(fields(cls)) for cls in (CriterionResult, MetricResult, Evidence, Span)}
     assert numbers == {"CriterionResult": 16, "MetricResult": 10, "Evidence": 10, "Span": 5}
 

@@ -381,9 +381,9 @@ def test_a_setting_was_seen_when_its_last_run_began(store: Store) -> None:
     began(store, 3_000, 5_000, 4_000)
     fill(store, "passed", execution="UNDATED", started_ms=0)
     store.write(Doing(lambda c: c.execute("UPDATE runs SET started_ms = NULL WHERE started_ms = 0"))).result()
-    assert list(store.read(lambda c: trends.settings_seen(c, SelectedRuns(0, 9_000))).values()) == [5_000]
-    assert list(store.read(lambda c: trends.settings_seen(c, SelectedRuns(0, 4_500))).values()) == [4_000]
-    assert list(store.read(lambda c: trends.settings_seen(c, SelectedRuns(0, 2_000))).values()) == [1_000]
+    assert max(store.read(lambda c: trends.settings_seen(c, SelectedRuns(0, 9_000))).values()) == 5_000
+    assert max(store.read(lambda c: trends.settings_seen(c, SelectedRuns(0, 4_500))).values()) == 4_000
+    assert max(store.read(lambda c: trends.settings_seen(c, SelectedRuns(0, 2_000))).values()) == 1_000
 
 
 # Pruning
