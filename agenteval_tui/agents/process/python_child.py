@@ -173,9 +173,10 @@ def _answer(asked: Any, do: Any) -> Any:
         answer = {"returned": do(asked)}
     except BaseException as error:  # also SystemExit: the parent must hear of it
         answer = _said_of(error)
-    effects = sys.modules.get("_agenteval_python_effects")
-    if effects is not None and effects.tracked.on:
-        files = effects.tracked.more(_files)
+    # Metrics load this module, too; only a process that was prepared tracks anything.
+    tracked = getattr(sys.modules.get("_agenteval_python_effects"), "tracked", None)
+    if tracked is not None and tracked.on:
+        files = tracked.more(_files)
         if files:
             answer["files"] = files
     _say(asked["id"], **answer)
