@@ -22,6 +22,7 @@ from agenteval_tui.agents.base import (
 )
 from agenteval_tui.agents.options import options_for, read_options
 from agenteval_tui.agents.process.child_pool import ReusedHosts
+from agenteval_tui.agents.process.child_process import STDERR_KEPT
 from agenteval_tui.agents.process.errors import (
     BREAKPOINT_REMEDY,
     BREAKPOINTS,
@@ -169,6 +170,7 @@ class PythonAgent:
         wait_s, what = None, ""
         limit = int(options.max_reply_mb * 1_000_000)
         done = Done()
+        words = ""  # the last that its code printed and logged
         try:
             how = mapping_of(options, document)
         except AgentevalError as error:
@@ -181,6 +183,7 @@ class PythonAgent:
                     async with asyncio.timeout(wait_s):
                         answer = await anext(answers)
                         while "output" in answer:  # no sign of the agent itself
+                            words = (words + _words_of(answer["output"]))[-STDERR_KEPT:]
                             for event in self._printed(answer["output"], options):
                                 yield event
                             answer = await anext(answers)
@@ -210,7 +213,8 @@ class PythonAgent:
             async for event in self._rest_of_output(host, printed_before, options):
                 yield event
             said = f"{options.callable} {what} for {wait_s:g} s"
-            yield Failed(silence_error(with_last_words(said, host.program.stderr, self._environment(options))))
+            words += _written_since(printed_before, host.program)
+            yield Failed(silence_error(with_last_words(said, words, self._environment(options))))
         except AgentevalError as error:
             yield Failed(RunError.told("protocol", error.what, error.mend))
         except EventError as error:
@@ -220,7 +224,8 @@ class PythonAgent:
         except (HostError, RaisedError) as error:
             async for event in self._rest_of_output(host, printed_before, options):
                 yield event
-            yield self._failed(error, host.program, options)
+            words += _written_since(printed_before, host.program)
+            yield self._failed(error, host.program, options, words)
 
     def _printed(self, told: Any, options: PythonOptions) -> list[AgentEvent]:
         """What the process says that the code printed or logged."""
@@ -236,13 +241,14 @@ class PythonAgent:
     ) -> AsyncGenerator[AgentEvent, None]:
         """What was written behind Python's back, by libraries and other programs. `before`: of runs before."""
         await asyncio.sleep(0)  # what was written before its last word is there to be read
-        text = host.program.stderr
-        text = text[len(before) :] if text.startswith(before) else text
+        text = _written_since(before, host.program)
         if text.strip():
             yield Printed("stderr", without_secrets(text, self._environment(options)))
 
-    def _failed(self, error: Exception, program: HostProcess | None, options: PythonOptions) -> Failed:
-        said, mend = self._said(error, program, options)
+    def _failed(
+        self, error: Exception, program: HostProcess | None, options: PythonOptions, words: str | None = None
+    ) -> Failed:
+        said, mend = self._said(error, program, options, words)
         env = self._environment(options)
         if isinstance(error, RaisedError):
             reduced = said if error.wrong else without_secrets(f"{options.callable} raised {error.reduced}", env)
@@ -250,7 +256,10 @@ class PythonAgent:
             return Failed(RunError.raised(said, mend, reduced=reduced, traceback=traceback))
         return Failed(RunError.told("program", said, mend))
 
-    def _said(self, error: Exception, program: HostProcess | None, options: PythonOptions) -> tuple[str, str]:
+    def _said(
+        self, error: Exception, program: HostProcess | None, options: PythonOptions, words: str | None = None
+    ) -> tuple[str, str]:
+        """The error and its remedy. `words`: what the run wrote, where that is known; else the process'."""
         env = self._environment(options)
         if isinstance(error, RaisedError):
             if error.wrong:
@@ -267,13 +276,28 @@ class PythonAgent:
         code = None if program is None else program.returncode
         ended = str(error) if code is None else f"{error}, its process {exit_description(code)}"
         mend = remedy_for(code, "look at what ends its process: `os._exit`, a crash of a native library")
-        return with_last_words(f"{options.callable} {ended}", "" if program is None else program.stderr, env), mend
+        if words is None:
+            words = "" if program is None else program.stderr
+        return with_last_words(f"{options.callable} {ended}", words, env), mend
 
     def _remedy(self, error: RaisedError, options: PythonOptions) -> str:
         try:
             return remedy(error.clues, self._project(options), self._environment(options))
         except AgentevalError as problem:  # it changed meanwhile
             return problem.mend
+
+
+def _words_of(told: Any) -> str:
+    """What was printed, as it was; a record that was logged, as a line."""
+    if not isinstance(told, Mapping):
+        return ""
+    text = str(told.get("text") or "")
+    return f"{text}\n" if told.get("source") == "log" else text
+
+
+def _written_since(before: str, program: HostProcess) -> str:
+    """What a process wrote itself to standard error and output. `before`: in runs before."""
+    return program.stderr.removeprefix(before)
 
 
 def _raised(told: Sequence[Mapping[str, Any]]) -> RaisedError | None:
