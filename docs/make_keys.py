@@ -74,7 +74,7 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     "<": ("previous criterion", "previous criterion"),
     "]": ("the next one", "older run", "next run", "skip", "measure"),
     "[": ("the one before", "newer run", "previous run", "previous measure"),
-    "!": ("errors", "errors"),
+    "!": ("errors", "errors", "error"),
     '"': ("replies", "replies"),
     "#": ("tags", "tags"),
     "*": ("the decisive step", "decisive step"),

@@ -210,8 +210,8 @@ ACTIONS: tuple[Action, ...] = (
         "inspect.choose_difference", "choose_difference", "alt+d", "diff with…", "Choose the run to compare", "inspect"
     ),
     Action("inspect.branches", "branches", "v", "divergence", "Show where repetitions diverge", "inspect"),
-    Action("inspect.error", "error", "E", "error", "Show why the agent did not finish", "inspect"),
-    Action("inspect.output", "output", "P", "output", "Show what the agent's code printed and logged", "inspect"),
+    Action("inspect.error", "error", "exclamation_mark", "error", "Show why the agent did not finish", "inspect"),
+    Action("inspect.output", "output", "alt+o", "output", "Show what the agent's code printed and logged", "inspect"),
     Action("inspect.fork", "fork", "F", "fork", "Fork: change something here, and continue the run", "inspect"),
     Action("inspect.replay", "replay", "alt+t", "replay…", "Replay a recorded run with changed code", "inspect"),
     Action("inspect.versions", "versions", "V", "versions", "List the criterion's versions; restore one", "inspect"),
@@ -358,10 +358,10 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action("branches.stop", "stop", "S", "stop", "Stop the running continuations", "branches"),
     # The error of an agent
-    Action("error.next", "next_frame", "n", "frame", "Go to the next frame: the caller, then the causes", "error", 1),
+    Action("error.next", "next_frame", "n", "next", "Go to the next frame: the caller, then the causes", "error", 1),
     Action("error.previous", "previous_frame", "p", "previous", "Go to the frame before", "error", 2),
     Action("error.editor", "open_editor", "o", "$EDITOR", "Open the line of the frame in $EDITOR", "error", 3),
-    Action("error.fold", "fold", "f", "packages", "Show the frames of packages too, or fold them", "error", 4),
+    Action("error.fold", "fold", "f", "fold", "Show the frames of packages too, or fold them", "error", 4),
     # The config editor, wherever it is
     Action("config.complete", "complete", "ctrl+@,ctrl+space", "complete", "List completions", "config"),
     Action("config.tidy", "tidy", "f5", "format", "Format the config; comments stay", "config"),

@@ -81,7 +81,7 @@ async def test_stepping_folding_and_the_editor(recorded: Any, size: tuple[int, i
     app = app_on(*recorded)
     async with app.run_test(size=size) as pilot:
         screen = await opened(pilot)
-        await pilot.press("E")
+        await pilot.press("exclamation_mark")
         await settle(pilot)
         assert screen.view == screen.pane == "error"
         assert "frames of packages: json" in text_of(app)
@@ -97,7 +97,7 @@ async def test_stepping_folding_and_the_editor(recorded: Any, size: tuple[int, i
         await pilot.press("escape")
         await settle(pilot)
         assert screen.view == "transcript"
-        await pilot.press("P")
+        await pilot.press("alt+o")
         await settle(pilot)
         assert screen.view == "output"
         assert "looking for W1" in text_of(app)
