@@ -7,7 +7,7 @@ import string
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agenteval_tui.core.errors import AgentevalError
@@ -144,7 +144,12 @@ def test_other_variables_are_taken(name: str) -> None:
     assert not loads_code(name)
 
 
+CREDENTIALS = ("_KEY", "_TOKEN", "_TOKENS", "_SECRET", "_PASSWORD", "_PASSWD", "_ID", "_USER", "_USERNAME", "_EMAIL")
+
+
 @given(st.text(string.ascii_uppercase + "_", min_size=1, max_size=12))
+@example("KEY")
+@example("_KEY")
 def test_every_variable_of_the_loader_is_refused(rest: str) -> None:
-    assert loads_code(f"LD_{rest}") or rest.endswith(("_KEY", "_TOKEN", "_ID"))
+    assert loads_code(f"LD_{rest}") or f"LD_{rest}".endswith(CREDENTIALS)  # LaunchDarkly has LD_SDK_KEY
     assert loads_code(f"DYLD_{rest}")
