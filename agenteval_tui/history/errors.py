@@ -46,6 +46,7 @@ MAGIC = b"SQLite format 3\0"
 """How each file of SQLite begins."""
 UNRELEASED_ID = 0x41474556
 """SQLite's `application_id` in files of development versions: their tables are others, whatever version they name."""
+_HEADER = 100  # bytes
 _OURS = (".db", ".sqlite", ".sqlite3")  # a file of another name may be anything
 _LOOKED_AT = 1 << 20  # bytes; each page of SQLite holds NUL bytes
 
@@ -72,10 +73,35 @@ def is_damage(error: sqlite3.Error) -> bool:
     return result_code(error) in (_CORRUPT, _NOTADB)
 
 
+def application_id(path: Path) -> int | None:
+    """The `application_id` in the header of a file of SQLite; None for any other file. Changes nothing: neither the
+    file nor the write-ahead log beside it.
+
+    SQLite itself reads it. If we opened the file beside SQLite, closing it would drop the locks of all connections that
+    this process has to it (so POSIX says); another process could then remove the log that they still write to.
+    """
+    if not path.is_file() or 0 < path.stat().st_size < _HEADER:
+        return None  # SQLite takes a file of one byte for an empty one
+    import sqlite3  # who only names these errors has no history to open
+
+    try:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)
+    except sqlite3.Error:
+        return None
+    try:
+        return int(connection.execute("PRAGMA application_id").fetchone()[0])
+    except sqlite3.Error:
+        return None
+    finally:
+        connection.close()
+
+
 def is_foreign(path: Path) -> bool:
     """Whether a file that SQLite can't read is an unrelated text or picture, not a damaged history. agenteval's own
     data folder has no other files: a broken file there is a history.
     """
+    if application_id(path) is not None:
+        return False
     try:
         with path.open("rb") as file:
             head = file.read(len(MAGIC))
@@ -96,16 +122,8 @@ def foreign_file(path: Path) -> ForeignFileError:
 
 
 def refuse_unreleased(path: Path) -> None:
-    """Raise HistoryError for a history of a development version before 0.1.0. Reads the file's header; changes nothing.
-
-    No SQLite: opening the file with it could already change it, where a write-ahead log is beside it.
-    """
-    try:
-        with path.open("rb") as file:
-            head = file.read(72)
-    except OSError:
-        return  # who opens it says why it can't be read
-    if head.startswith(MAGIC) and int.from_bytes(head[68:72], "big") == UNRELEASED_ID:
+    """Raise HistoryError for a history of a development version before 0.1.0. Changes nothing."""
+    if application_id(path) == UNRELEASED_ID:
         raise unreleased(path)
 
 

@@ -220,3 +220,24 @@ def test_an_execution_whose_last_run_ended_before_its_process_died_is_finished(p
         assert store.execution("last").status == "finished"
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT status, message FROM executions").fetchone() == ("finished", "")
+
+
+@pytest.mark.parametrize("look", ["open_to_look", "open", "open_read_only"])
+def test_a_second_look_at_an_open_history_loses_nothing(path: Path, look: str) -> None:
+    """POSIX drops all locks of a process when it closes any descriptor of the file, also one that SQLite knows nothing
+    of. Another process would then remove the write-ahead log, and what is written after that would be lost."""
+    looks = {
+        "open_to_look": lambda: Store.open_to_look(path),
+        "open": lambda: Store.open(path),
+        "open_read_only": lambda: Store.open(path, read_only=True),
+    }
+    script = f"import sqlite3; c = sqlite3.connect({str(path)!r}); c.execute('SELECT * FROM runs').fetchall(); c.close()"
+    with Store.open(path) as store:
+        store.begin_execution(record("FIRST"), [planned(0, "FIRST")]).result()
+        looks[look]().close()
+        subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+        store.run_ended(ended(0, "FIRST")).result()
+        count = "SELECT count(*) FROM runs WHERE status = 'passed'"
+        script = f"import sqlite3; print(*sqlite3.connect({str(path)!r}).execute({count!r}).fetchone())"
+        seen = subprocess.run([sys.executable, "-c", script], check=True, timeout=60, capture_output=True, text=True)
+    assert seen.stdout == "1\n"
