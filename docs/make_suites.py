@@ -57,13 +57,15 @@ def _table(model: type[BaseModel]) -> str:
         value = tables["_value"](field.annotation) if not nested else _of_models(field.annotation, list(nested))
         default = "" if nested else tables["_default"](field)
         default = "needed" if field.is_required() else default
-        lines.append(f"| `{name}` | {value} | {default} | {tables['_cell'](field.description)} |")
+        lines.append(f"| `{field.alias or name}` | {value} | {default} | {tables['_cell'](field.description)} |")
     return "\n".join(lines) + "\n"
 
 
 def _of_models(annotation: Any, links: list[str]) -> str:
     words = str(annotation)
-    texts = ["text"] if words.startswith("str | ") else []
+    texts = ["text"] if words.startswith("str | ") else [f"`{one}`" for one in re.findall(r"Literal\['(\w+)'\]", words)]
+    if words.startswith("list[str | list[str]"):
+        texts = ["text", "words"]
     kinds = [word for mark, word in (("list[", "list"), ("dict[str", "by name")) if mark in words]
     return " or ".join([*texts, *links]) + (f" ({' or '.join(kinds)})" if kinds else "")
 
@@ -85,7 +87,9 @@ LABELS = {
     "InputMessage": "message",
     "RequestResponse": "pair",
     "SampleTool": "mock tool",
+    "ServiceReady": "what tells that it is ready",
     "SimulatedUser": "simulated user",
+    "WorkdirCopy": "copy",
 }
 # What the sections are called: a model without an entry is not documented, and the test says so.
 HEADINGS = {
@@ -105,6 +109,10 @@ HEADINGS = {
     "SampleTool": "`sample_tools`",
     "RequestResponse": "`request_response_pairs`",
     "ChangedTool": "`without_tools` and `changed_tools`",
+    "Service": "`services`",
+    "ServiceReady": "`ready`",
+    "Hook": "Hooks",
+    "WorkdirCopy": "`workdir`",
 }
 
 

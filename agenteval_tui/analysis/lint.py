@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from pathlib import Path
 from typing import Any
 
-from agenteval_tui.agents.process.callable_name import callable_problem, parse_callable
 from agenteval_tui.agents.registry import option_problems
 from agenteval_tui.core import directories, entry_points
 from agenteval_tui.core.display import one_line
@@ -22,6 +21,7 @@ from agenteval_tui.runs.criteria import spec_of
 from agenteval_tui.runs.plan.conversation import conversation_of, strings_in
 from agenteval_tui.runs.plan.gates import TEST, gate_of, stop_threshold
 from agenteval_tui.suites.agents_file import agents_path, read_agents_file, resolve_agent
+from agenteval_tui.suites.callable_name import callable_problem, parse_callable
 from agenteval_tui.suites.config_source import ConfigSource, source_of
 from agenteval_tui.suites.dataset_check import DatasetCheck, check_dataset
 from agenteval_tui.suites.decode import quoted

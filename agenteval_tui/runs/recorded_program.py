@@ -21,7 +21,7 @@ from agenteval_tui.agents.permission import Permission, Use
 from agenteval_tui.agents.prices import Prices
 from agenteval_tui.agents.process.command import input_of
 from agenteval_tui.agents.process.launchers import launched
-from agenteval_tui.agents.process.options import CommandOptions, argv_of, folder_of
+from agenteval_tui.agents.process.options import CommandOptions, folder_of
 from agenteval_tui.agents.recording.capture import NOTHING_SEEN
 from agenteval_tui.agents.recording.cassette import Cassette, append, documents, of_documents, write
 from agenteval_tui.agents.recording.conversation import transcript_of
@@ -58,6 +58,7 @@ from agenteval_tui.runs.spending_limit import SpendingLimit
 from agenteval_tui.runs.store_records import begin
 from agenteval_tui.runs.trust_check import check_agents, check_trust, check_use
 from agenteval_tui.runs.unfinished_recording import UnfinishedRecording
+from agenteval_tui.suites.command_words import argv_of
 from agenteval_tui.suites.env_files import EnvFiles, env_files
 from agenteval_tui.suites.environment import environment_for, expand
 from agenteval_tui.suites.load import LoadedSuite

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticUndefined
 
 from agenteval_tui.core.phrasing import cut
@@ -62,6 +62,26 @@ def read_model(model: type[M], node: Node, name: str, report: Report) -> M | Non
         _say(error, node, name, counted)
         return None
     return value if problems == 0 else None
+
+
+def read_value(wanted: Any, node: Node, name: str, report: Report) -> Any:
+    """`node` as a value of the type `wanted`, with its models; `WRONG` when something is wrong, which was reported."""
+    problems = 0
+
+    def counted(code: str, start: int, end: int, message: str, fix: str | None) -> None:
+        nonlocal problems
+        problems += 1
+        report(code, start, end, message, fix)
+
+    data = reader_of(wanted)(node, name, counted)
+    if data is WRONG or problems:
+        return WRONG
+    try:
+        value = TypeAdapter(wanted).validate_python(data, strict=True, context=COMPLAINED)
+    except ValidationError as error:
+        _say(error, node, name, counted)
+        return WRONG
+    return value
 
 
 @cache
@@ -234,7 +254,7 @@ def _model(model: type[BaseModel]) -> Reader:
     for key, info in model.model_fields.items():
         nullable = type(None) in get_args(info.annotation) or info.annotation is Any
         required = info.default is PydanticUndefined and info.default_factory is None
-        fields[key] = (reader_of(cast(Any, info.annotation)), required, nullable)
+        fields[info.alias or key] = (reader_of(cast(Any, info.annotation)), required, nullable)
     needed = [key for key, (_, required, _) in fields.items() if required]
     open_ended = model.model_config.get("extra") == "allow"
     complaints = getattr(model, "complaints", lambda data: ())

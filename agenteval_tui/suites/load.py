@@ -21,7 +21,16 @@ from pydantic import BaseModel
 from agenteval_tui.core.errors import AgentevalError, Problem, Severity
 from agenteval_tui.suites import model
 from agenteval_tui.suites.config_source import ConfigSource, source_of
-from agenteval_tui.suites.decode import WRONG, quoted, read_model, reader_of, type_label, union_tag, unknown_key
+from agenteval_tui.suites.decode import (
+    WRONG,
+    quoted,
+    read_model,
+    read_value,
+    reader_of,
+    type_label,
+    union_tag,
+    unknown_key,
+)
 from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.files import BOM, decode_utf8, read_bytes
 from agenteval_tui.suites.slugs import ID, name_from, slug
@@ -218,6 +227,8 @@ def _load(text: str, path: Path, digest: str, bom: bool) -> LoadedSuite:
 
 _HEADER_MODELS: dict[str, type[BaseModel]] = {"defaults": model.Defaults, "gate": model.Gate}
 """The keys at the top of a suite whose value is an object."""
+_AROUND = ("services", *model.HOOKS, "workdir", "exclusive")
+"""The keys at the top of a suite for what its runs need around them."""
 
 
 class _Reading:
@@ -272,7 +283,12 @@ class _Reading:
             if read is not None:
                 values[key.text] = read
             return
-        value = reader_of(cast(Any, info.annotation))(node, key.text, self.report)
+        if key.text in _AROUND:
+            value = read_value(cast(Any, info.annotation), node, key.text, self.report)
+            for complaint in model.hook_complaints({key.text: value}):
+                self.report(complaint.code, node.start, node.end, complaint.message, complaint.fix or None)
+        else:
+            value = reader_of(cast(Any, info.annotation))(node, key.text, self.report)
         if value is not WRONG and not (isinstance(value, list) and WRONG in value):
             values[key.text] = value
 

@@ -6,6 +6,7 @@ models hold the result, check what a type alone can't say, and give the JSON Sch
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple, Self
 
@@ -14,6 +15,8 @@ from pydantic_core import PydanticCustomError
 
 from agenteval_tui.core.ids import criterion_names
 from agenteval_tui.core.schema_rules import NAME_CHARACTERS, at_least_one, exactly_one, given, where, without
+from agenteval_tui.suites.callable_name import callable_rule, parse_callable
+from agenteval_tui.suites.command_words import COMMAND_RULE, checked_command
 
 Category = Literal["happy_path", "edge_case", "negative"]
 CriterionSeverity = Literal["error", "warning", "info"]
@@ -329,6 +332,136 @@ MAX_USER_TURNS = 10
 """How often a simulated user speaks at most, unless its test says so."""
 
 
+class ServiceReady(_Checked):
+    """What tells that a service is ready: an address that answers, a port that is open, or a line of its output."""
+
+    model_config = ConfigDict(json_schema_extra={"allOf": [exactly_one("url", "port", "log")]})
+
+    url: str | None = Field(
+        default=None, min_length=1, description="An address: ready once a GET is answered (2xx, 3xx, 400 to 403)."
+    )
+    port: int | None = Field(
+        default=None, ge=1, le=65_535, description="A port of this machine: ready once it is open."
+    )
+    log: str | None = Field(
+        default=None, min_length=1, description="A regular expression: ready once a line of its output matches."
+    )
+
+    @classmethod
+    def complaints(cls, data: Mapping[str, Any]) -> Iterator[LoadWarning]:
+        told = [key for key in ("url", "port", "log") if data.get(key) is not None]
+        if len(told) != 1:
+            what = f"this one has {' and '.join(told)}" if told else "this one has none of them"
+            message = f"a service is ready by exactly one of url, port and log; {what}"
+            yield LoadWarning("missing-required", message, fix="write one of `url`, `port` and `log`")
+        log = data.get("log")
+        if isinstance(log, str):
+            try:
+                re.compile(log)
+            except re.error as error:
+                message = f"log is not a regular expression: {error}"
+                yield LoadWarning("wrong-value", message, at="log", fix="put a backslash before each special character")
+        url = data.get("url")
+        if isinstance(url, str) and "${" not in url and not re.match(r"https?://[^/\s]+", url):
+            fix = "write http://127.0.0.1:PORT/"
+            yield LoadWarning("wrong-value", "url is not the address of a web server", at="url", fix=fix)
+
+
+class Service(_Checked):
+    """A program that runs beside the runs: started before the first run that needs it, and ended with the execution."""
+
+    model_config = ConfigDict(json_schema_extra={"allOf": [COMMAND_RULE]})
+
+    command: str | list[str] = Field(description="What to run: a list of words, or a text that is split into words.")
+    shell: bool = Field(default=False, description="true: `command` is a text for /bin/sh, with pipes and variables.")
+    ready: ServiceReady = Field(description="What tells that it is ready. No run starts before.")
+    cwd: str = Field(default=".", description="The folder to run in, relative to the suite's folder and inside it.")
+    env: dict[str, str] = Field(default_factory=_no_entries, description="More environment variables.")
+    timeout: float = Field(
+        default=60.0, gt=0, allow_inf_nan=False, description="Seconds that it may take until it is ready."
+    )
+    reuse_existing: bool = Field(
+        default=False, description="true: use what is there already at its `url` or `port`, and start nothing then."
+    )
+
+    @classmethod
+    def complaints(cls, data: Mapping[str, Any]) -> Iterator[LoadWarning]:
+        yield from _wrong_command(data)
+        ready = data.get("ready")
+        if data.get("reuse_existing") is True and _field(ready, "log") is not None:
+            message = "a line of the output can't tell that a service is there already"
+            yield LoadWarning("conflict", message, at="reuse_existing", fix="write `url` or `port` in `ready`")
+
+
+class Hook(_Checked):
+    """A command or a Python function that runs before or after runs, with its options."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"allOf": [exactly_one("command", "callable"), COMMAND_RULE, callable_rule("callable")]}
+    )
+
+    command: str | list[str] | None = Field(
+        default=None, description="What to run: a list of words, or a text that is split into words."
+    )
+    callable: str | None = Field(
+        default=None, description="package.module:name or path/to/file.py:name, a Python function."
+    )
+    shell: bool = Field(default=False, description="true: `command` is a text for /bin/sh, with pipes and variables.")
+    env: dict[str, str] = Field(default_factory=_no_entries, description="More environment variables.")
+    timeout: float = Field(default=60.0, gt=0, allow_inf_nan=False, description="Seconds that it may take.")
+
+    @classmethod
+    def complaints(cls, data: Mapping[str, Any]) -> Iterator[LoadWarning]:
+        command, function = data.get("command"), data.get("callable")
+        if (command is None) == (function is None):
+            message = "a hook has either a command or a callable" + (", not both" if command is not None else "")
+            yield LoadWarning("missing-required", message, fix="write `command: [...]` or `callable: module:function`")
+        yield from _wrong_command(data)
+        if isinstance(function, str):
+            yield from _wrong_callable(function, "callable")
+
+
+HOOKS = ("before_all", "before", "after", "after_all")
+"""The keys of suites and tests whose hooks run: before all their runs, before and after each run, after all of them."""
+Hooks = list[str | list[str] | Hook]
+
+
+class WorkdirCopy(_Strict):
+    """The working folder of each run is a copy of a folder."""
+
+    copy_of: str = Field(
+        alias="copy", min_length=1, description="The folder to copy, relative to the suite's folder and inside it."
+    )
+
+
+def _wrong_command(data: Mapping[str, Any]) -> Iterator[LoadWarning]:
+    command, shell = data.get("command"), data.get("shell") is True
+    if command is None or not isinstance(command, str | list):
+        return
+    try:
+        checked_command(command, shell)
+    except ValueError as error:
+        yield LoadWarning("wrong-value", str(error), at="command", fix="write [program, argument]")
+
+
+def _wrong_callable(name: str, at: str) -> Iterator[LoadWarning]:
+    try:
+        parse_callable(name)
+    except ValueError:
+        message = f"{name!r} is not package.module:function"
+        yield LoadWarning("wrong-value", message, at=at, fix="write a command as a list: [program, argument]")
+
+
+def hook_complaints(data: Mapping[str, Any]) -> Iterator[LoadWarning]:
+    """What is wrong in the hooks of a suite or test."""
+    for key in HOOKS:
+        for hook in listed if isinstance(listed := data.get(key), list) else ():
+            if isinstance(hook, str):
+                yield from _wrong_callable(hook, key)
+            elif isinstance(hook, list) and not (hook and hook[0]):
+                yield LoadWarning("empty", f"a command of {key} is empty", at=key, fix="write [program, argument]")
+
+
 class SimulatedUser(_Strict):
     """A user that an agent plays: it answers the tested agent until it has what it wants."""
 
@@ -429,6 +562,19 @@ class Test(_Checked):
     )
     gate: Gate | None = Field(default=None, description="How often it must pass; if absent, the suite's gate.")
     stop: Stop | None = Field(default=None, description="Stop repeating it early.")
+    before_all: Hooks = Field(default_factory=_no_items, description="Hooks to run once, before the test's first run.")
+    before: Hooks = Field(
+        default_factory=_no_items,
+        description="Hooks to run before each run. What they print as a JSON object becomes variables of the run.",
+    )
+    after: Hooks = Field(default_factory=_no_items, description="Hooks to run after each run, whatever happened in it.")
+    after_all: Hooks = Field(default_factory=_no_items, description="Hooks to run once, after the test's last run.")
+    workdir: Literal["fresh"] | WorkdirCopy | None = Field(
+        default=None, description="The working folder of each run: a `fresh` one, or a `copy` of a folder."
+    )
+    exclusive: str | None = Field(
+        default=None, min_length=1, description="Runs of tests with the same name here run one after another."
+    )
 
     @property
     def criterion_names(self) -> tuple[str, ...]:
@@ -459,6 +605,7 @@ class Test(_Checked):
                 message = f"the agent answers the last message, so it can't have the role {role}"
                 yield LoadWarning("conflict", message, "messages", "end with `role: user`, or add `turns`")
         yield from _twice(data.get("variations"))
+        yield from hook_complaints(data)
 
 
 def _field(one: Any, key: str) -> Any:
@@ -504,6 +651,21 @@ class Suite(_Strict):
     gate: Gate | None = Field(default=None, description="The gate of every test without its own.")
     agents: dict[str, AgentConfig] = Field(
         default_factory=_no_entries, description="Agents of this suite, by name, in addition to your agents.yaml."
+    )
+    services: dict[str, Service] = Field(
+        default_factory=_no_entries, description="Programs to run beside the runs, by name, such as the agent's server."
+    )
+    before_all: Hooks = Field(default_factory=_no_items, description="Hooks to run once, before the suite's first run.")
+    before: Hooks = Field(default_factory=_no_items, description="Hooks to run before each run of each test.")
+    after: Hooks = Field(
+        default_factory=_no_items, description="Hooks to run after each run of each test, whatever happened in it."
+    )
+    after_all: Hooks = Field(default_factory=_no_items, description="Hooks to run once, after the suite's last run.")
+    workdir: Literal["fresh"] | WorkdirCopy | None = Field(
+        default=None, description="The working folder of each run, for tests without their own `workdir`."
+    )
+    exclusive: str | None = Field(
+        default=None, min_length=1, description="The `exclusive` of tests without their own: they run one by one."
     )
     tests: list[Test] = Field(default_factory=_no_items, description="The tests.", json_schema_extra={"minItems": 1})
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from agenteval_tui.agents.base import Failed
-from agenteval_tui.agents.process.callable_name import callable_problem, callable_rule, parse_callable
 from agenteval_tui.agents.registry import option_problems
+from agenteval_tui.suites.callable_name import callable_problem, callable_rule, parse_callable
 from agenteval_tui.transcripts.model import RunError
 
 from .conftest import Run

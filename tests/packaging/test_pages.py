@@ -67,13 +67,18 @@ def test_every_key_of_a_suite_is_in_an_example() -> None:
         if title != "broken.suite.yaml":
             _collect(make_suites.models()["Suite"], yaml.safe_load(block), used)
     for name, model in make_suites.models().items():
-        assert model.model_fields.keys() - used.get(name, set()) == set(), name
+        assert _keys(model).keys() - used.get(name, set()) == set(), name
+
+
+def _keys(model: type[BaseModel]) -> dict[str, Any]:
+    """What people write for the fields of a model: the type of each."""
+    return {field.alias or name: field.annotation for name, field in model.model_fields.items()}
 
 
 def _collect(model: type[BaseModel], value: Any, used: dict[str, set[str]]) -> None:
-    for key in value.keys() & model.model_fields.keys():
+    for key in value.keys() & _keys(model).keys():
         used.setdefault(model.__name__, set()).add(key)
-        for inner in make_suites.inner_models(model.model_fields[key].annotation):
+        for inner in make_suites.inner_models(_keys(model)[key]):
             for one in _objects(value[key], inner):
                 _collect(inner, one, used)
 
@@ -84,11 +89,7 @@ def _objects(value: Any, model: type[BaseModel]) -> list[dict[str, Any]]:
         return [one for one in value if isinstance(one, dict)]
     if not isinstance(value, dict):
         return []
-    return (
-        [value]
-        if value.keys() & model.model_fields.keys()
-        else [one for one in value.values() if isinstance(one, dict)]
-    )
+    return [value] if value.keys() & _keys(model).keys() else [one for one in value.values() if isinstance(one, dict)]
 
 
 def test_every_matcher_and_every_mistake_is_on_the_page() -> None:

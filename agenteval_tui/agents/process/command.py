@@ -37,10 +37,11 @@ from agenteval_tui.agents.process.errors import (
 )
 from agenteval_tui.agents.process.health_check import check_answer, unreachable
 from agenteval_tui.agents.process.line_splitter import LineSplitter
-from agenteval_tui.agents.process.options import CommandOptions, argv_of, folder_of
+from agenteval_tui.agents.process.options import CommandOptions, folder_of
 from agenteval_tui.agents.process.protocol import EventError, EventReader, is_event, prompt_of, request_document
 from agenteval_tui.agents.process.traceback_text import traceback_in
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.suites.command_words import argv_of
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError
 from agenteval_tui.transcripts.traceback import raised_words

@@ -13,9 +13,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.agents.process.callable_name import parse_callable
 from agenteval_tui.agents.process.written_files import Places, without_written
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.suites.callable_name import parse_callable
 from agenteval_tui.suites.environment import environment_for, expand
 from agenteval_tui.suites.tool_files import declared_tools
 from agenteval_tui.suites.watched_files import looks_like_data

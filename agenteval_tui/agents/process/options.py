@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -10,10 +9,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from agenteval_tui.agents.options import AgentOptions, OptionGroup
-from agenteval_tui.agents.process.callable_name import callable_rule, parse_callable
 from agenteval_tui.agents.recording.options import CAPTURE_RULE, Capture, CassetteOption, checked_capture
-from agenteval_tui.core.schema_rules import Rule, set_to, where
 from agenteval_tui.grading.json_paths import PathError, usable_path
+from agenteval_tui.suites.callable_name import callable_rule, parse_callable
+from agenteval_tui.suites.command_words import COMMAND_RULE, checked_command
 from agenteval_tui.suites.tool_files import require_inside
 
 
@@ -31,37 +30,6 @@ Patience = Annotated[ProgramTimeouts, Field(default=ProgramTimeouts(), descripti
 OutputLimit = Annotated[
     float, Field(default=16.0, gt=0, description="The limit for its output, in MB. More is an error.")
 ]
-
-
-def checked_command(command: str | list[str], shell: bool) -> None:
-    """Raises `ValueError` in words when `command` can't be one."""
-    if shell and not isinstance(command, str):
-        raise ValueError("with `shell: true`, `command` is one text for /bin/sh, not a list")
-    if not shell:
-        argv_of(command, shell)
-
-
-_COMMAND: Rule = {"pattern": r"\S", "minItems": 1, "not": {"const": [""]}}
-COMMAND_RULE = where(
-    set_to("shell", True), {"properties": {"command": {"type": "string"}}}, {"properties": {"command": _COMMAND}}
-)
-"""What `checked_command` checks of the options `command` and `shell`, for editors."""
-
-
-def argv_of(command: str | list[str], shell: bool = False) -> list[str]:
-    """The words of a command. Raises `ValueError` when there are none, or a quote is not closed."""
-    if shell:
-        return ["/bin/sh", "-c", str(command)]
-    if isinstance(command, str):
-        try:
-            words = shlex.split(command)
-        except ValueError as error:
-            raise ValueError(f"`command` can't be split into words: {str(error).lower()}") from None
-    else:
-        words = list(command)
-    if not words or not words[0]:
-        raise ValueError("`command` is empty")
-    return words
 
 
 def places_of(target: str, path: Sequence[str], base_dir: Path, trusted: bool) -> list[Path]:

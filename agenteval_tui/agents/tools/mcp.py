@@ -17,12 +17,12 @@ from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.process.child_process import Program, start
 from agenteval_tui.agents.process.errors import exit_description, stderr_tail, truncate_for_store, without_secrets
 from agenteval_tui.agents.process.line_splitter import LineSplitter
-from agenteval_tui.agents.process.options import argv_of
 from agenteval_tui.agents.process.python_tree import Lease
 from agenteval_tui.agents.tools.command import LONGEST
 from agenteval_tui.agents.tools.options import McpServerOptions
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import on_one_line
+from agenteval_tui.suites.command_words import argv_of
 from agenteval_tui.suites.environment import key_from
 
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # of a surrogate pair, alone or not

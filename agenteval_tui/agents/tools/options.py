@@ -9,10 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from agenteval_tui.agents.network_options import KEY_RULE
 from agenteval_tui.agents.options import option_names, option_problems
-from agenteval_tui.agents.process.callable_name import callable_rule, parse_callable
-from agenteval_tui.agents.process.options import COMMAND_RULE, checked_command
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.schema_rules import exactly_one
+from agenteval_tui.suites.callable_name import callable_rule, parse_callable
+from agenteval_tui.suites.command_words import COMMAND_RULE, checked_command
 
 TIMEOUT_S = 30.0
 

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from agenteval_tui.agents.base import ToolOutcome, ToolSpec
 from agenteval_tui.agents.permission import NOTHING, Permission
-from agenteval_tui.agents.process.options import argv_of, folder_of, places_of
+from agenteval_tui.agents.process.options import folder_of, places_of
 from agenteval_tui.agents.process.trust_description import program_words
 from agenteval_tui.agents.tools.changes import NO_CHANGES, ToolChanges, tool_changes
 from agenteval_tui.agents.tools.command import CommandTool
@@ -22,6 +22,7 @@ from agenteval_tui.agents.tools.python import PythonTools
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.entry_points import TOOLSETS
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.suites.command_words import argv_of
 from agenteval_tui.suites.environment import expand
 from agenteval_tui.suites.tool_files import load_tools
 from agenteval_tui.transcripts.codec import decode_arguments

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 from pathlib import Path
 
 from msgspec import Struct
@@ -95,6 +94,8 @@ def _missing_name(name: str, file: Path, shown: str) -> str:
 
 
 def _near(name: str, names: list[str]) -> str:
+    from difflib import get_close_matches  # a right suite does not need it: 3 ms
+
     near = get_close_matches(name, names, n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
