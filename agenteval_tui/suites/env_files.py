@@ -36,7 +36,9 @@ _LOADS_CODE = re.compile(
     r"|ERL_(?:AFLAGS|FLAGS|ZFLAGS|LIBS)|VIRTUAL_ENV|CONDA_\w+|UV_\w+|PIP_\w+|HOME|SHELL|__PYVENV_LAUNCHER__",
     re.IGNORECASE,
 )
-_CREDENTIAL = re.compile(r"(?!R_|DYLD_)\w+_(?:KEY|TOKENS?|SECRET|PASSWORD|PASSWD|ID|USER|USERNAME|EMAIL)", re.IGNORECASE)
+_CREDENTIAL = re.compile(
+    r"(?!R_|DYLD_)\w+_(?:KEY|TOKENS?|SECRET|PASSWORD|PASSWD|ID|USER|USERNAME|EMAIL)", re.IGNORECASE
+)
 """GIT_TOKEN, CARGO_REGISTRY_TOKEN, LD_SDK_KEY of LaunchDarkly: values that somebody signs in with load nothing."""
 
 

@@ -231,7 +231,9 @@ def test_a_second_look_at_an_open_history_loses_nothing(path: Path, look: str) -
         "open": lambda: Store.open(path),
         "open_read_only": lambda: Store.open(path, read_only=True),
     }
-    script = f"import sqlite3; c = sqlite3.connect({str(path)!r}); c.execute('SELECT * FROM runs').fetchall(); c.close()"
+    script = (
+        f"import sqlite3; c = sqlite3.connect({str(path)!r}); c.execute('SELECT * FROM runs').fetchall(); c.close()"
+    )
     with Store.open(path) as store:
         store.begin_execution(record("FIRST"), [planned(0, "FIRST")]).result()
         looks[look]().close()
