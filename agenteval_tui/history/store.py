@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.open_histories import history_closed, history_opened
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history import costs as cost_rows
 from agenteval_tui.history import (
@@ -87,6 +88,7 @@ class Store:
         self._reading = 0
         self._closed = False
         path = opened.path
+        history_opened(path)
         self._in_place = FileIdentity(path)
         self._writer = (
             None
@@ -141,7 +143,9 @@ class Store:
         if self._writer is not None:
             self._writer.close()
         with self._guard:
-            self._closed = True
+            if not self._closed:
+                self._closed = True
+                history_closed(self.path)
             # A connection must not go away under another thread's feet. Reading takes milliseconds.
             self._guard.wait_for(lambda: self._reading == 0, timeout=_LAST_READS)
             if self._reading:
