@@ -183,6 +183,16 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
 )
 
 
+_CONTROL = (
+    "\\c is a control character, and its letter is missing: write \\cA, or \\\\c for a backslash and the letter c"
+)
+
+
+def _control_before(pattern: str, place: int) -> bool:
+    """Whether the escape that ends at this character, or begins there, is \\c."""
+    return pattern.startswith("\\c", max(place - 1, 0)) or pattern.startswith("\\c", max(place - 2, 0))
+
+
 def _explained(parts: PatternParts, message: str, position: int | None) -> PatternError:
     place = min(max(position or 0, 0), len(parts.pattern))
     opener = _unclosed(parts.pattern, message)
@@ -191,6 +201,8 @@ def _explained(parts: PatternParts, message: str, position: int | None) -> Patte
     elif place >= len(parts.pattern) and place:
         place -= 1
     remedy = next((words for key, words in _REMEDIES if key in message), message)
+    if "bad escape" in message and _control_before(parts.pattern, place):
+        remedy = _CONTROL
     return PatternError(f"The regular expression is broken at character {place + 1}: {remedy}.", parts.start + place)
 
 
