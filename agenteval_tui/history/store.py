@@ -214,12 +214,19 @@ class Store:
         label = Label(run_id, rating, criterion, comment, who, passed=passed, criterion_hash=criterion_hash)
         return self._submit(label_rows.AddLabel(label))
 
+    def around_of(self, execution_id: str) -> str:
+        """What an execution had around its runs, as JSON (`runs.around.record`); "" for nothing."""
+        found = self.read(
+            lambda c: c.execute("SELECT around FROM executions WHERE uid = ?", (execution_id,)).fetchone()
+        )
+        return str(found[0]) if found else ""
+
     def end_execution(
-        self, execution_id: str, status: str, message: str = "", startup_ms: float | None = None
+        self, execution_id: str, status: str, message: str = "", startup_ms: float | None = None, around: str = ""
     ) -> Future[None]:
         """`status`: finished, cancelled (what has not ended is cancelled too), stopped, failed or interrupted (what
         has not ended is queued, and can be resumed). `startup_ms` is added to that of an execution that was resumed."""
-        return self._submit(write_operations.EndExecution(execution_id, status, message, startup_ms))
+        return self._submit(write_operations.EndExecution(execution_id, status, message, startup_ms, around))
 
     def delete_execution(self, execution_id: str) -> Future[int]:
         """Delete an execution with its runs, and the transcripts that no other run has. Gives the number of runs."""

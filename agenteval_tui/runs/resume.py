@@ -23,7 +23,16 @@ from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.gates import FAIL_UNDER_TEST, StoredGates
-from agenteval_tui.runs.plan.model import EarlierRun, Limits, Plan, PlanOptions, RunPlan, check_executor, cluster_of
+from agenteval_tui.runs.plan.model import (
+    EarlierRun,
+    Limits,
+    Plan,
+    PlanOptions,
+    RunPlan,
+    check_executor,
+    check_surroundings,
+    cluster_of,
+)
 from agenteval_tui.runs.plan.planner import CONCURRENCY
 from agenteval_tui.runs.task_payload import Setup, file_digest, read_setup, run_plan
 from agenteval_tui.runs.trust_check import check_trust
@@ -156,6 +165,7 @@ def resume_plan(
         # 8 is the default: it means as many as the cluster takes.
         cluster=cluster_of(merged, all_threads=merged.concurrency is None and setup.concurrency == CONCURRENCY),
     )
+    check_surroundings(plan.runs, merged.executor)
     # Who wrote an agent is told by the user's file as it is now: the history may have come from somebody else.
     permission = check_trust(plan, own=sources.user_agents(), foreign=row.options.get(MERGED) is True)
     return ResumePlan(replace(plan, permission=permission), tuple(_changes(setup, missing)))
