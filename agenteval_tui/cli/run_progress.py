@@ -178,7 +178,7 @@ class RunProgress:
         if event.error:
             self._line(("  service ", "bad"), one_line(event.error, 600))
         elif event.status == "reused" and not self.quiet:
-            self._line(("  service ", "dim"), f"{name} is there already, and is used")
+            self._line(("  service ", "dim"), f"{name} runs already, and is used")
         elif event.status == "ready" and self._verbose:
             self._line(("  service ", "dim"), f"{name} is ready")
 

@@ -158,7 +158,7 @@ _AGENT: dict[str, str] = {
     ErrorCode.NOT_DONE: "it stopped without saying that it was done",
     ErrorCode.HOOK: "a hook failed",
     ErrorCode.SERVICE: "a service is not there",
-    ErrorCode.WORKDIR: "the working folder can't be made",
+    ErrorCode.WORKDIR: "the working folder can't be created",
     ErrorCode.RUN_TIMEOUT: "the run did not end in time",
     ErrorCode.CANCELLED: "the run was cancelled",
     ErrorCode.WORKER_LOST: "its worker was lost while it ran",

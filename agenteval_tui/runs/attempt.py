@@ -345,7 +345,7 @@ class RunAttempts:
         except SetupFailed as error:
             self._error = error.error
         except AgentevalError as error:
-            mend = error.mend or "print it in a `before` hook, or add it to `variables`"
+            mend = "print it in a `before` hook, or add it to the test's `variables`"
             self._error = RunError.told(SETUP, error.what, mend, ErrorCode.HOOK, phase="before", why="variable")
         finally:
             self._prepared(0.0)

@@ -75,6 +75,9 @@ def stored_plan(store: Store, row: RunRow, *, user_agents: Mapping[str, AgentCon
     sources = _Sources(user_agents, setup)
     setup = replace(setup, agents=sources.agents_for([row], tasks), respondents=sources.respondents)
     (run,) = _runs([row], tasks, setup, StoredGates(execution.options))
+    if run.around is not None:
+        # What hooks brought then is in the conversation that was recorded.
+        run = replace(run, variables=row.variables, around=replace(run.around, asks=None))
     return StoredPlan(
         run, setup.respondents, setup.concurrency, execution.options.get(MERGED) is True, sources.user_agents()
     )

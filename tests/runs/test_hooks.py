@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from agenteval_tui.agents.base import AgentRequest, Done, Failed, TextDelta
+from agenteval_tui.history.delete_runs import remove_runs
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import Command
@@ -403,6 +404,9 @@ async def test_the_folder_of_a_run_that_did_not_pass_is_kept(orders: Any, tmp_pa
     assert made.statuses() == {"cancel#1": "failed"}
     folder = Path(transcript_of(made).workdir)
     assert (folder.parent, (folder / "left").read_text()) == (tmp_path / "history-workdirs", "x")
+    (row,) = made.store.runs_of_execution(made.engine.plan.execution_id)
+    remove_runs(made.store, [row.rowid])
+    assert not folder.parent.exists(), "it goes with its run"
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,12 @@ from msgspec import Struct
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.project_environment import project_environment
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.workdirs import remove_if_empty, remove_workdirs, workdirs_of
 from agenteval_tui.runs.around.hooks import Hooks, HookTask
 from agenteval_tui.runs.around.plan import SUITE, TEST, ServicePlan, Surroundings, services_of_agent
 from agenteval_tui.runs.around.record import AroundRecord, ServiceState, encoded
 from agenteval_tui.runs.around.services import ServiceError, Services
-from agenteval_tui.runs.around.workdirs import WorkdirError, make_workdir, remove_if_empty, remove_workdirs, workdirs_of
+from agenteval_tui.runs.around.workdirs import WorkdirError, make_workdir
 from agenteval_tui.runs.plan.model import Plan, RunPlan
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.transcripts.error_codes import ErrorCode
@@ -235,7 +236,7 @@ class RunSurroundings:
     async def open(self, attempt: int) -> Mapping[str, Any]:
         """Prepare an attempt; gives the variables of the run. Raises `SetupFailed`."""
         execution, around = self._execution, self._run.around
-        self._attempt, self._opened = attempt, False
+        self._attempt, self._opened, self._variables = attempt, False, self._run.variables
         try:
             await execution.services.ready(self.services)
         except ServiceError as error:
@@ -246,8 +247,7 @@ class RunSurroundings:
         if failed := [hook for hook in hooks if hook.error is not None]:
             self.ran += failed
             raise SetupFailed(_first(failed))
-        base = around.variables if around.brings_variables else self._run.variables
-        self._variables = {**base, **brought}
+        self._bring(brought)
         if around.workdir:
             trusted = execution.permission.trusted
             try:
@@ -263,8 +263,13 @@ class RunSurroundings:
             self.ran.append(result.run)
             if result.run.error is not None:
                 raise SetupFailed(result.run.error)
-            self._variables = {**self._variables, **result.variables}
+            self._bring(result.variables)
         return self._variables
+
+    def _bring(self, variables: Mapping[str, Any]) -> None:
+        """Take what a hook brought. The conversation that a fork continues has the values of then."""
+        own = self._run.variables if self._run.fork is not None else {}
+        self._variables = {**self._variables, **variables, **own}
 
     async def close(self) -> tuple[HookRun, ...]:
         """Run what is after an attempt; gives the hooks that failed. Each runs, whatever the others did."""

@@ -170,8 +170,10 @@ def services_of_agent(config: Mapping[str, Any], base_dir: Path) -> tuple[Servic
     given = config.get("services")
     if not isinstance(given, Mapping) or not given:
         return ()
-    from pydantic import ValidationError  # whoever has no services needs no models
+    # Whoever has no services needs no models.
+    from pydantic import ValidationError
 
+    # As above.
     from agenteval_tui.suites.model import Service
 
     try:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import make_private
+from agenteval_tui.history.workdirs import remove_workdirs
 from agenteval_tui.runs.around.plan import COPY, Surroundings
 from agenteval_tui.suites.tool_files import require_inside
 
@@ -32,11 +31,6 @@ class WorkdirError(AgentevalError):
         self.why = why
 
 
-def workdirs_of(history: Path) -> Path:
-    """Where the working folders of a history's runs are."""
-    return history.with_name(f"{history.stem}-workdirs")
-
-
 def make_workdir(around: Surroundings, root: Path, run: str, *, trusted: bool) -> Path:
     """The working folder of a run, new: what another attempt left there is gone. Raises `WorkdirError`. Blocks."""
     folder = root / run
@@ -49,37 +43,12 @@ def make_workdir(around: Surroundings, root: Path, run: str, *, trusted: bool) -
             folder.mkdir(mode=0o700, parents=True)  # another execution may have removed it meanwhile
     except OSError as error:
         remove_workdirs(root, [run])
-        said = f"the run's working folder can't be made: {error.strerror or error}"
+        said = f"the run's working folder can't be created: {error.strerror or error}"
         raise WorkdirError("full", said, where=str(folder), mend="check the permissions and the space there") from None
     except BaseException:
         remove_workdirs(root, [run])
         raise
     return folder
-
-
-def remove_workdirs(root: Path, runs: Iterable[str]) -> None:
-    """Remove the working folders of these runs, if they have any."""
-    for run in runs:
-        folder = root / run
-        if folder.parent == root and folder.is_dir():
-            shutil.rmtree(folder, onerror=_writable)
-
-
-def remove_if_empty(root: Path) -> None:
-    """Remove the folder of working folders, if there are none in it."""
-    with suppress(OSError):
-        root.rmdir()
-
-
-def _writable(remove: object, path: str, problem: object) -> None:
-    """A folder that a program made read-only is removed all the same."""
-    with suppress(OSError):
-        Path(path).parent.chmod(0o700)
-        if Path(path).is_dir() and not Path(path).is_symlink():
-            Path(path).chmod(0o700)
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            Path(path).unlink()
 
 
 def _source(around: Surroundings, root: Path, trusted: bool) -> Path:
