@@ -197,6 +197,13 @@ class Noted(Struct, frozen=True):
     note: Note
 
 
+class Asks(Struct, frozen=True):
+    """The model is asked now: the request, with this JSON, is sent when the next event is asked for. So who pays can
+    let it wait."""
+
+    body: Mapping[str, Any]
+
+
 class UsageReported(Struct, frozen=True):
     """Tokens of one request; those of several requests of a run add up. `model`: the model that used them, if the
     agent's `Done` does not name it."""
@@ -267,6 +274,7 @@ AgentEvent = (
     | ToolArgumentsDelta
     | ToolCallFinished
     | TurnEnded
+    | Asks
     | UsageReported
     | Preparing
     | Prepared

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import AsyncIterator, Callable, Container, Iterator, Mapping
 from contextlib import aclosing
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from msgspec.structs import replace
 
@@ -15,6 +15,7 @@ from agenteval_tui.agents.base import (
     Agent,
     AgentEvent,
     AgentRequest,
+    Asks,
     Attached,
     Captured,
     Done,
@@ -32,6 +33,7 @@ from agenteval_tui.agents.base import (
 )
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.registry import is_model
+from agenteval_tui.agents.request_bound import cost_at_most, size_of
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import count, dollars, spoken_seconds
@@ -55,6 +57,18 @@ HOOKS_KEPT = 50
 """Hooks of a run that its transcript has: the last ones."""
 YIELD_EVERY = 100
 """After this many events of an agent that never waits, others get a turn."""
+
+
+class Room(Protocol):
+    """Where requests wait for their share of the limit on cost."""
+
+    async def enter(self, attempts: RunAttempts, bound: float | None) -> bool:
+        """Wait until the run's next request fits; gives whether it had to. `bound`: US dollars, None: not known."""
+        ...
+
+    def leave(self, attempts: RunAttempts, at_most: float) -> None:
+        """Its request is over, and may have cost this much in US dollars; 0: it was not paid for."""
+        ...
 
 
 class RunAttempts:
@@ -120,6 +134,12 @@ class RunAttempts:
         """Whether a request of it has a cost that is not known."""
         self.limit: Callable[[], str] = lambda: ""
         """Why it may send no more requests, in words; "" if it may."""
+        self.room: Room | None = None
+        """Where its requests wait until they fit into the limit on cost; None: there is no such limit."""
+        self.pending = 0.0
+        """What the request in flight may cost, in US dollars; 0: none is in flight, or it is free."""
+        self._asked_before: tuple[int, int] | None = None
+        self._asks_bytes = 0
         self._cut = ""
         self.failed_attempts: list[FailedAttempt] = []
         self.asked_at = 0.0
@@ -470,6 +490,10 @@ class RunAttempts:
             said = str(error) or "no message"
             self._error = RunError.told("exception", f"the agent raised {type(error).__name__}: {said}")
             return Failed(self._error)
+        finally:
+            self._asked_before, self._asks_bytes = None, 0
+            if self.room is not None:
+                self.room.leave(self, 0.0)
 
     async def _consume(self, events: AsyncIterator[AgentEvent], recorder: Recorder) -> Failed | None:
         taken = 0
@@ -483,6 +507,11 @@ class RunAttempts:
                 self._prepared(cast(Prepared, event).duration_ms / 1000)
             elif self._preparing_since:
                 self._prepared(0.0)
+            if kind is Asks:
+                await self._hold(cast(Asks, event), recorder)
+                if self._may_not_ask():
+                    return None
+                continue
             if kind is UsageReported:
                 event = self._used(cast(UsageReported, event))
             recorder.apply(event)
@@ -572,14 +601,35 @@ class RunAttempts:
             self.stop = "cancelled"
         return bool(self._cut)
 
+    async def _hold(self, event: Asks, recorder: Recorder) -> None:
+        """Wait until the request fits into the limit on cost."""
+        if self.room is None or self._price is None:
+            return
+        size, price = size_of(event.body), self._price
+        self._asks_bytes = size.size
+        model = str(event.body.get("model") or "")
+        bound = cost_at_most(lambda usage: price(model, usage), size, self._asked_before)
+        began = time.monotonic()
+        self._preparing()
+        try:
+            has_waited = await self.room.enter(self, bound)
+        finally:
+            self._prepared(0.0)
+        if has_waited:
+            recorder.apply(Prepared("limit on cost", (time.monotonic() - began) * 1000))
+
     def _used(self, event: UsageReported) -> UsageReported:
-        usage = event.usage
+        usage, at_most = event.usage, self.at_most
+        if usage.input_tokens is not None and self._asks_bytes:
+            self._asked_before = self._asks_bytes, usage.input_tokens
         if self._priced is not None:
             before = self._priced.at_most
             usage = self._priced.priced(usage, event.model)
             self.at_most += self._priced.at_most - before
             self.uncounted = self.uncounted or (not self._priced.whole and is_model(self.request.config.get("kind")))
         self._count(usage)
+        if self.room is not None:
+            self.room.leave(self, self.at_most - at_most)
         return event if usage is event.usage else UsageReported(usage)
 
     def _settle_price(self, model: str, recorder: Recorder) -> None:

@@ -48,11 +48,12 @@ from agenteval_tui.runs.execution_state import ExecutionState
 from agenteval_tui.runs.executors.base import Executor, executor_of
 from agenteval_tui.runs.grading_pool import CANCELLED, GradedRun, GradingPool, judge
 from agenteval_tui.runs.plan.model import Plan, RunPlan
+from agenteval_tui.runs.request_room import RequestRoom
 from agenteval_tui.runs.run_queue import WaitingRuns
 from agenteval_tui.runs.simulated_user import SimulatedUsers
 from agenteval_tui.runs.store_records import begin
 from agenteval_tui.runs.throttle import Refusals
-from agenteval_tui.transcripts.model import RunError, Transcript
+from agenteval_tui.transcripts.model import RunError, Transcript, Usage
 
 log = logging.getLogger(__name__)
 
@@ -100,6 +101,8 @@ class Engine:
         self._completion = RunCompletion(
             self.state, store, self._tell, changed=self._fill, failed=self._fail, over=self._run_over, grace_s=grace_s
         )
+        most = plan.limits.cost
+        self._room = None if most is None else RequestRoom(self.state, most, self._used_by_others)
         self._refusals = Refusals(self.state, self._tell, self._fill_in)
         self._executor: Executor | None = None
         self._around: ExecutionSurroundings | None = None
@@ -267,7 +270,11 @@ class Engine:
     def _held_up(self) -> bool:
         """Whether no run may begin now."""
         state = self.state
-        return state.paused or bool(state.stopping) or bool(state.limit_reached(self.grading.usage + self._users.usage))
+        return state.paused or bool(state.stopping) or bool(state.limit_reached(self._used_by_others()))
+
+    def _used_by_others(self) -> Usage:
+        """What judges and simulated users have used."""
+        return self.grading.usage + self._users.usage
 
     def _worker_ended(self, task: asyncio.Task[None]) -> None:
         error = None if task.cancelled() else task.exception()
@@ -312,7 +319,8 @@ class Engine:
             run, agent.agent, request, agent.retries, self._tell, agent.price, agent.withheld, agent.error_on_finish,
             self._users.of(run), self._around.of(run) if self._around is not None else None,
         )  # fmt: skip
-        attempts.limit = lambda: self.state.used_up(self.grading.usage + self._users.usage)
+        attempts.limit = lambda: self.state.used_up(self._used_by_others())
+        attempts.room = self._room
         return attempts
 
     def _paid(self, run: RunPlan) -> PaidRequests | None:
@@ -444,7 +452,7 @@ class Engine:
         if state.workers or state.in_flight or self._completion.writes.waiting or not (state.begun or state.stopping):
             return
         if (len(state.waiting) or state.cut) and not state.stopping:
-            reached = state.cut or state.limit_reached(self.grading.usage + self._users.usage)
+            reached = state.cut or state.limit_reached(self._used_by_others())
             if reached:
                 self._stop_at(reached)
         if (state.stopping == STOPPED or not len(state.waiting)) and (self._around is None or self._around.finish()):
