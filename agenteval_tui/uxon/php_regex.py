@@ -188,9 +188,13 @@ _CONTROL = (
 )
 
 
-def _control_before(pattern: str, place: int) -> bool:
-    """Whether the escape that ends at this character, or begins there, is \\c."""
-    return pattern.startswith("\\c", max(place - 1, 0)) or pattern.startswith("\\c", max(place - 2, 0))
+def _is_control(pattern: str, place: int) -> bool:
+    """Whether the character that an error is about is part of a \\c without its letter, or follows it."""
+    for start in (place - 1, place - 2):
+        before = pattern[: max(start, 0)]
+        if start >= 0 and pattern.startswith("\\c", start) and (len(before) - len(before.rstrip("\\"))) % 2 == 0:
+            return True
+    return False
 
 
 def _explained(parts: PatternParts, message: str, position: int | None) -> PatternError:
@@ -201,7 +205,7 @@ def _explained(parts: PatternParts, message: str, position: int | None) -> Patte
     elif place >= len(parts.pattern) and place:
         place -= 1
     remedy = next((words for key, words in _REMEDIES if key in message), message)
-    if "bad escape" in message and _control_before(parts.pattern, place):
+    if _is_control(parts.pattern, place):
         remedy = _CONTROL
     return PatternError(f"The regular expression is broken at character {place + 1}: {remedy}.", parts.start + place)
 

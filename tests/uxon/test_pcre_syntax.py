@@ -86,6 +86,13 @@ def test_a_control_character_without_its_letter_is_refused_with_a_remedy(pattern
     assert r"write \cA, or \\c for" in refused.message
 
 
+@pytest.mark.parametrize("pattern", [r"\\c)", r"\cA)", r"c)"])
+def test_another_error_near_a_control_character_keeps_its_own_remedy(pattern: str) -> None:
+    refused = compile_pattern(pattern)
+    assert isinstance(refused, PatternError)
+    assert "this ) closes nothing" in refused.message
+
+
 @given(st.text(alphabet="aZ1 .*+?()[]{}|^$\\#/-&~<>\n'é😀", max_size=12).filter(lambda text: "\\E" not in text))
 def test_what_is_quoted_is_itself(text: str) -> None:
     if text.endswith("\\"):
