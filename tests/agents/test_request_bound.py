@@ -61,7 +61,8 @@ def test_no_usage_within_the_limits_costs_more(
     read, written, hour = (int(asked * part) for part in parts)
     usage = Usage(asked, answered, cached_tokens=read, cache_write_tokens=written, cache_write_1h_tokens=hour)
     bound, cost = cost_at_most(price, RequestSize(size, most, an_hour=True)), price(usage)
-    assert bound is not None and cost is not None
+    assert bound is not None
+    assert cost is not None
     assert cost <= bound * (1 + 1e-9)
 
 

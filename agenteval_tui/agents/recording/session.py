@@ -51,12 +51,13 @@ class Session:
     """The requests of one run of a program, in their order.
 
     `answers`: a recording that answers; None: the servers answer. `on_miss`: for a request that is not in the
-    recording, "error" fails, and "live" sends it and all later requests to the servers. `max_cost`: the US dollars that
-    live requests may cost; `cost` gives the cost of one. Each request in flight counts as what it may cost at most;
-    without a limit of its answer, as the dearest one to its model, and until there is one it is alone. `keys`: secrets known in advance, which must not be stored; the
-    session finds the keys in requests itself. `pace`: recorded answers come as fast as recorded (1), or at once (0).
-    `keep` gets each answer of a server, without keys, as soon as it arrives. `paid` has the answers that servers gave
-    before the recording was cut off: they count as live answers, and no server is asked again.
+    recording, "error" fails, and "live" sends it and all later requests to the servers. `max_cost`: the US dollars
+    that live requests may cost; `cost` gives the cost of one. Each request in flight counts as what it may cost at
+    most; without a limit of its answer, as the dearest one to its model, and until there is one it is alone. `keys`:
+    secrets known in advance, which must not be stored; the session finds the keys in requests itself. `pace`: recorded
+    answers come as fast as recorded (1), or at once (0). `keep` gets each answer of a server, without keys, as soon as
+    it arrives. `paid` has the answers that servers gave before the recording was cut off: they count as live answers,
+    and no server is asked again.
     """
 
     def __init__(
