@@ -246,7 +246,7 @@ def stored_transcript(transcript: Transcript) -> StoredTranscript:
             for one in transcript.output
         )
         or UNSET,
-        hooks=tuple(map(_stored_hook, transcript.hooks)) or UNSET,
+        hooks=tuple(map(stored_hook, transcript.hooks)) or UNSET,
         workdir=transcript.workdir or UNSET,
     )
 
@@ -314,7 +314,8 @@ def stored_error(error: RunError | None) -> StoredError | None:
     )
 
 
-def _stored_hook(hook: HookRun) -> StoredHook:
+def stored_hook(hook: HookRun) -> StoredHook:
+    """A hook as documents hold it."""
     return StoredHook(
         phase=hook.phase,
         name=hook.name,

@@ -123,9 +123,8 @@ class ExecutionSurroundings:
         return not waiting
 
     def document(self) -> str:
-        """Its services, and the hooks that belong to no single run, as JSON; "" where there are none."""
-        services = self.services.states()
-        return encoded(AroundRecord(services, tuple(self.ran))) if services or self.ran else ""
+        """Its services, and the hooks that belong to no single run, as JSON."""
+        return encoded(AroundRecord(self.services.states(), tuple(self.ran)))
 
     async def close(self) -> None:
         """End services and processes."""

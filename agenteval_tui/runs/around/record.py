@@ -30,6 +30,10 @@ class AroundRecord(Struct, frozen=True, omit_defaults=True):
     hooks: tuple[HookRun, ...] = ()
 
 
+NOTHING = AroundRecord()
+"""Of an execution whose runs needed nothing around them."""
+
+
 def encoded(record: AroundRecord) -> str:
     """As JSON text."""
     return msgspec.json.encode(record).decode("utf-8")
@@ -38,6 +42,6 @@ def encoded(record: AroundRecord) -> str:
 def decoded(text: str) -> AroundRecord:
     """What `encoded` gave; nothing where the text is something else."""
     try:
-        return msgspec.json.decode(text, type=AroundRecord) if text else AroundRecord()
+        return msgspec.json.decode(text, type=AroundRecord) if text else NOTHING
     except msgspec.DecodeError:
-        return AroundRecord()
+        return NOTHING
