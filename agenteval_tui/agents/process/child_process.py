@@ -191,7 +191,7 @@ class Program:
                 self._transport.close()
                 if self._mark:
                     mark, self._mark = self._mark, ""
-                    await asyncio.shield(asyncio.to_thread(end_marked, mark))
+                    await asyncio.shield(asyncio.to_thread(end_marked, mark, self.pid))
 
     async def __aenter__(self) -> Program:
         return self

@@ -95,9 +95,12 @@ def marked(env: Mapping[str, str]) -> tuple[dict[str, str], str]:
     return {**env, VARIABLE: mark}, mark
 
 
-def end_marked(mark: str) -> None:
-    """End all programs with this mark in their environment that still run; then its "start" is over. Reads /proc."""
-    end(set(), having([os.fsencode(f"{VARIABLE}={mark}")]))
+def end_marked(mark: str, first: int = 0) -> None:
+    """End all programs with this mark in their environment that still run; then its "start" is over. `first`: the
+    first of them to be started. Reads /proc."""
+    left = having([os.fsencode(f"{VARIABLE}={mark}")], first)
+    if left:
+        end(set(), left)
     is_over("start", mark)
 
 
