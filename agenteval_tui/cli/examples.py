@@ -10,7 +10,9 @@ Example = tuple[str, str]
 
 EXAMPLES: dict[str, tuple[Example, ...]] = {
     "init": (
-        ("agenteval init", "a first suite in this folder, for the bundled agent"),
+        ("agenteval init", "find the agents of this folder, and write a first suite for one"),
+        ("agenteval init --list", "what it finds, and why"),
+        ("agenteval init services/bot --agent 1", "the first agent in a folder, without a question"),
         ("agenteval init evals --agent-kind openai", "in evals/, for an OpenAI-compatible server"),
     ),
     "run": (

@@ -15,7 +15,7 @@ from agenteval_tui.core.errors import AgentevalError
 # Each of these is a module of `cli.commands` with a click command `command`; it is imported when the verb is called.
 # If a module has several, the name of its command follows a colon.
 VERBS = {
-    "init": ("init", "Write a first suite that runs at once, and say what to do next."),
+    "init": ("init", "Find the agents of a folder, and write a first suite for the one you choose."),
     "run": ("run", "Run suites against their agents and grade what they do."),
     "ps": ("ps", "List the executions that are running."),
     "attach": ("attach", "Watch a running execution from its start; Ctrl-C leaves it running."),

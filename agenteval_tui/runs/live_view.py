@@ -27,7 +27,6 @@ from agenteval_tui.runs.events import (
     RunShown,
     RunStarted,
     RunState,
-    ServiceChanged,
     Snapshot,
     StreamPart,
     TextStreamed,
@@ -67,8 +66,6 @@ class ExecutionView:
         """Finished runs that did not pass and were neither cancelled nor skipped as not needed."""
         self.throttled: dict[str, Throttled] = {}
         """By name, the agents that may not have as many runs at once as they should: their servers ask for less."""
-        self.services: dict[str, ServiceChanged] = {}
-        """By name, the services that were started, as they are now."""
         self.progress: Progress | None = None
         self.ended: Ended | None = None
         self.not_made = 0
@@ -161,8 +158,7 @@ class ExecutionView:
             raise ValueError("nothing is planned yet")
         states = tuple(run.copy() for run in self.runs.values() if run.status != "queued")
         ended_runs, throttled = tuple(self.ended_runs), tuple(self.throttled.values())
-        services = tuple(self.services.values())
-        return Snapshot(self.seq, self.planned, states, ended_runs, self.progress, self.ended, throttled, services)
+        return Snapshot(self.seq, self.planned, states, ended_runs, self.progress, self.ended, throttled)
 
     def shown(self, run_id: str) -> RunShown | None:
         """The state of one run as an event; None when there is no such run."""
@@ -177,7 +173,6 @@ class ExecutionView:
         self.failures = []
         self.not_made = 0
         self.throttled = {}
-        self.services = {}
         self.progress = None
         self.ended = None
 
@@ -205,7 +200,6 @@ class ExecutionView:
         self.failures = [run for run in self.ended_runs if self.runs[run].status not in NO_FAILURE]
         self.not_made = sum(self.runs[run].not_made for run in self.ended_runs)
         self.throttled = {one.agent: one for one in event.throttled}
-        self.services = {one.name: one for one in event.services}
         self.progress = event.progress
         self.ended = event.ended
         self.seq = event.seq
@@ -260,9 +254,6 @@ class ExecutionView:
 
     def _history_awaited(self, event: HistoryAwaited) -> None:
         self.awaits = event.message
-
-    def _service(self, event: ServiceChanged) -> None:
-        self.services[event.name] = event
 
     def _throttled(self, event: Throttled) -> None:
         if event.limit < event.wanted:
@@ -397,7 +388,6 @@ _APPLY: dict[type[Event], Callable[[ExecutionView, Any], None]] = {
     ToolFinished: ExecutionView._tool_finished,
     TurnStarted: ExecutionView._turn_started,
     Throttled: ExecutionView._throttled,
-    ServiceChanged: ExecutionView._service,
     HistoryAwaited: ExecutionView._history_awaited,
     UsageCounted: ExecutionView._usage,
     AttemptFailed: ExecutionView._attempt_failed,

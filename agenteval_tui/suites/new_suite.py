@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,16 +37,32 @@ def write_suite(
     `agents` are those that the file has itself; `agent` may be one of those, or one of the user's. Nothing is ever
     overwritten. Raises `AgentevalError` when the suite would not be right, or can't be written.
     """
-    check_name(path)
-    head = [block_pair("name", name, 0, EOL)]
+    document: dict[str, Any] = {"name": name}
     if agent:
-        head.append(block_pair("agent", agent, 0, EOL))
+        document["agent"] = agent
     if agents:
-        head += ["", "agents:"]
-        for key, config in agents.items():
-            head.append(f"  {key_text(key, bare=True)}:")
-            head += [f"    {block_pair(field, value, 4, EOL)}" for field, value in config.items()]
-    text = EOL.join([*head, "", "tests:", block_item(test, column=2, eol=EOL)]) + EOL
+        document["agents"] = {key: dict(config) for key, config in agents.items()}
+    return write_text(path, {**document, "tests": [test]})
+
+
+def write_text(path: Path, document: Mapping[str, Any], comments: Sequence[str] = ()) -> LoadedSuite:
+    """Write a suite of these keys, below lines of comments; the suite as it then is. Raises as `write_suite`."""
+    check_name(path)
+    lines: list[str] = list(comments)
+    for key, value in document.items():
+        if key == "tests":
+            lines += ["", "tests:", *(block_item(test, column=2, eol=EOL) for test in value)]
+        elif isinstance(value, Mapping):
+            lines += ["", f"{key}:"]
+            for name, config in value.items():
+                if isinstance(config, Mapping):
+                    lines.append(f"  {key_text(name, bare=True)}:")
+                    lines += [f"    {block_pair(field, entry, 4, EOL)}" for field, entry in config.items()]
+                else:
+                    lines.append(f"  {block_pair(name, config, 2, EOL)}")
+        else:
+            lines.append(block_pair(key, value, 0, EOL))
+    text = EOL.join(lines) + EOL
     made = load_text(text, path)
     wrong = [problem.message for problem in made.problems if problem.severity == "error"]
     if wrong or made.suite is None:

@@ -42,7 +42,6 @@ WAYS_IN = {
         "agents/process/python.py",
         "agents/tools/mcp.py",
         "agents/tools/python.py",
-        "runs/around/hooks.py",
         "runs/judge_client.py",
     },
     "start": {
@@ -50,8 +49,6 @@ WAYS_IN = {
         "agents/tools/command.py",
         "agents/tools/mcp.py",
         "agents/process/python_host.py",
-        "runs/around/hooks.py",
-        "runs/around/services.py",
     },
     "JudgeClient": {
         "analysis/judge_repeatability.py",

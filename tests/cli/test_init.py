@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -60,3 +61,64 @@ def test_a_folder_that_can_not_be(cli: Any, tmp_path: Path) -> None:
     done = cli("init", tmp_path / "file" / "below")
     assert done.code == 3
     assert "can't be written" in done.err
+
+
+BOT = "from strands import Agent\ntool_of = 1\nbot = Agent(system_prompt='You sell pans.')\n"
+TWO = BOT + "cook = Agent(name='cook')\n"
+
+
+def test_the_only_agent_of_a_folder_is_taken(cli: Any, tmp_path: Path) -> None:
+    (tmp_path / "bot.py").write_text(BOT)
+    done = cli("init", tmp_path)
+    assert done.code == 0, done.err
+    assert [path.name for path in tmp_path.glob("*.suite.yaml")] == ["bot.suite.yaml"]
+    assert cli("validate", tmp_path).out.endswith("no problems\n")
+    again = cli("init", tmp_path)
+    assert again.code == 2
+    assert "already exists" in again.err
+
+
+def test_of_several_one_is_named(cli: Any, tmp_path: Path) -> None:
+    (tmp_path / "bot.py").write_text(TWO)
+    refused = cli("init", tmp_path)
+    assert refused.code == 2
+    assert "1 bot, 2 cook" in refused.err
+    assert list(tmp_path.glob("*.yaml")) == []
+    assert "did you mean cook?" in cli("init", tmp_path, "--agent", "cok").err
+    assert cli("init", tmp_path, "--agent", "2").code == 0
+    assert cli("init", tmp_path, "--agent", "bot").code == 0
+    assert {path.name for path in tmp_path.glob("*.yaml")} == {"bot.suite.yaml", "cook.suite.yaml"}
+
+
+def test_the_list_is_a_document(cli: Any, tmp_path: Path) -> None:
+    (tmp_path / "bot.py").write_text(TWO)
+    listed = json.loads(cli("init", tmp_path, "--list", "--json").out)
+    assert [(agent["number"], agent["name"], agent["sign"], agent["line"]) for agent in listed["agents"]] == [
+        (1, "bot", "object", 3),
+        (2, "cook", "object", 4),
+    ]
+    shown = cli("init", tmp_path, "--list").out
+    assert "bot.py:3  bot = Agent(…)" in shown
+    assert list(tmp_path.glob("*.yaml")) == []
+    assert cli("init", tmp_path, "--json").code == 2
+    assert cli("init", tmp_path, "--agent-kind", "demo", "--agent", "1").code == 2
+
+
+@pytest.mark.parametrize(("typed", "written"), [("\n", "bot"), ("x\n2\n", "cook"), ("s\n", "first"), ("", None)])
+def test_a_terminal_is_asked(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, written: str | None
+) -> None:
+    (tmp_path / "bot.py").write_text(TWO)
+    monkeypatch.setattr("agenteval_tui.cli.commands.init.can_ask", lambda invocation: True)
+    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    done = cli("init", tmp_path)
+    assert "2 agents found" in done.err
+    assert [path.name for path in tmp_path.glob("*.suite.yaml")] == ([f"{written}.suite.yaml"] if written else [])
+    assert done.code == (0 if written else 2)
+
+
+def test_a_folder_without_agents_asks_for_a_kind(cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agenteval_tui.cli.commands.init.can_ask", lambda invocation: True)
+    monkeypatch.setattr("sys.stdin", io.StringIO("6\n"))
+    assert cli("init", tmp_path).code == 0
+    assert "callable: my_agent:answer" in (tmp_path / "first.suite.yaml").read_text("utf-8")

@@ -40,6 +40,7 @@ ASKED: dict[str, tuple[str, ...]] = {
         "--criteria criteria.yaml --transcripts messages.jsonl",
     ),
     "history": ("", "--runs --outcome failed", "Friday --runs --limit 3", "--kind import"),
+    "init": (),  # it searches a folder: tests/cli/test_init.py
     "import": ("--dry-run promptfoo.json messages.jsonl",),
     "judge-report": ("", "{judged}/1"),
     "listen": (),  # waits for other programs: tests/cli/test_listen.py

@@ -1,26 +1,46 @@
-"""`agenteval init`: a first suite that runs at once, and an example of agents; nothing is ever overwritten.
+"""`agenteval init`: a first suite for an agent that is found, or a sample that runs at once; nothing is overwritten.
 
-Beside them is the schema of suites, which the first line of the suite names: editors read it without a network, and it
-knows the metrics and kinds of agent that are installed here.
+Beside a sample is the schema of suites, which the first line of the suite names: editors read it without a network,
+and it knows the metrics and kinds of agent that are installed here.
 """
 
 from __future__ import annotations
 
 import os
 import shlex
+import sys
+from difflib import get_close_matches
 from pathlib import Path
 
 import click
 
+from agenteval_tui.agents.finding.first_suite import write_first_suite
+from agenteval_tui.agents.finding.model import Findings, FoundAgent
+from agenteval_tui.agents.finding.search import find_agents
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
-from agenteval_tui.cli.output import json_text
+from agenteval_tui.cli.output import Output, json_text
+from agenteval_tui.cli.prompts import can_ask
+from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
+from agenteval_tui.core.numbers import count
+from agenteval_tui.formats.documents.found_agents import found_agents_document
 from agenteval_tui.formats.documents.registry import schema
+from agenteval_tui.views.found_agents import seen, unread, what_it_is
 
 SCHEMA = "suite.schema.json"
 KINDS = ("demo", "openai", "anthropic", "http", "command", "python")
 TRUSTED = {"command": "agent.py is a program on your machine", "python": "my_agent.py is code on your machine"}
 """The kinds whose agents are programs of the suite's folder, and what is said about that."""
+_KIND_WORDS = {
+    "demo": "the bundled agent, to look around: no key, no network",
+    "openai": "a model on a server that speaks Chat Completions",
+    "anthropic": "a model on a server that speaks Messages",
+    "http": "an endpoint that takes JSON",
+    "command": "a program in any language",
+    "python": "a Python function",
+}
+_LISTED = 12
+"""Agents that are shown before the question."""
 
 
 # What `agenteval init` writes, by kind of agent. A test validates and runs all of it.
@@ -240,25 +260,153 @@ _WHAT = {
 
 @click.command("init")
 @click.argument("folder", required=False, default=".", type=click.Path(path_type=Path))
+@click.option("--agent", "chosen", metavar="N|NAME", help="The agent to write a suite for, as --list numbers it.")
+@click.option("--list", "listing", is_flag=True, help="List the agents that are found; write nothing.")
+@click.option("--json", "as_json", is_flag=True, help="With --list: print one JSON document.")
 @click.option(
     "--agent-kind",
     "kind",
     type=click.Choice(KINDS),
-    default="demo",
-    show_default=True,
-    help="The kind of agent; `demo` is bundled and needs no key.",
+    help="Don't search: begin with a sample of this kind; `demo` is bundled and needs no key.",
 )
 @click.option("--coding-agents", is_flag=True, help="Also write AGENTS.md, which tells coding agents how to test.")
 @common_options
 @pass_invocation
-def command(invocation: Invocation, folder: Path, kind: str, coding_agents: bool) -> int:
-    """Write a first suite and an example agents.yaml to FOLDER (default: here), which is created if needed.
+def command(
+    invocation: Invocation,
+    folder: Path,
+    chosen: str | None,
+    listing: bool,
+    as_json: bool,
+    kind: str | None,
+    coding_agents: bool,
+) -> int:
+    """Find the agents in FOLDER (default: here), and write a suite for the one you choose.
 
-    The suite names suite.schema.json beside it, so that editors check and complete what you write.
+    Files are only read: nothing is imported or run. Found are agents of pydantic-ai, LangGraph, LangChain,
+    openai-agents, CrewAI, Google ADK, AutoGen, LlamaIndex, smolagents and strands, what makes them, langgraph.json,
+    `[tool.agenteval]` in pyproject.toml, routes of FastAPI and Flask that take a message, programs in Python and
+    JavaScript that use an AI SDK, and model servers. The suite has the agent and two first tests, and runs as it is.
 
-    With the kind `demo` it runs at once, without a key or a network. `command` and `python` come with a small agent to
-    start from. Existing files are never overwritten: if there is one, nothing is written.
+    Without a terminal, a single agent is taken; of several, name one with --agent. If there is none, or with
+    --agent-kind, a sample is written instead: with `demo` it runs at once, without a key or a network; `command` and
+    `python` come with a small agent to start from. Existing files are never overwritten.
     """
+    if kind is not None and (chosen or listing):
+        raise AgentevalError("--agent-kind writes a sample, and searches nothing", mend="leave it out")
+    if as_json and not listing:
+        raise AgentevalError("--json is for --list", mend="add --list")
+    findings = find_agents(folder) if kind is None and folder.is_dir() else Findings()
+    if listing:
+        _list(invocation, findings, folder, as_json)
+        return 0
+    agent = _choose(invocation, findings, folder, chosen) if kind is None else None
+    if isinstance(agent, FoundAgent):
+        return _write_suite_of(invocation, agent, folder, coding_agents=coding_agents)
+    return _write_sample(invocation, folder, kind or agent or "demo", coding_agents=coding_agents)
+
+
+def _list(invocation: Invocation, findings: Findings, folder: Path, as_json: bool) -> None:
+    out = invocation.out
+    if as_json:
+        out.json(found_agents_document(findings, folder))
+        return
+    _print(out, findings, len(findings.agents))
+    if not findings.agents:
+        out.line("no agents found")
+        out.line(("agenteval init --agent-kind KIND writes a sample of one of: " + ", ".join(KINDS), "dim"))
+
+
+def _print(out: Output, findings: Findings, most: int) -> None:
+    for number, agent in enumerate(findings.agents[:most], 1):
+        out.line((f"{number:3} ", "bold"), f"{one_line(agent.name, 40)}  ", (what_it_is(agent), "dim"))
+        out.line(("      " + seen(agent), "dim"))
+    if len(findings.agents) > most:
+        out.line((f"    and {len(findings.agents) - most} more: agenteval init --list", "dim"))
+    if words := unread(findings):
+        out.line((words, "warn"))
+
+
+def _choose(invocation: Invocation, findings: Findings, folder: Path, chosen: str | None) -> FoundAgent | str | None:
+    """The agent to write a suite for; a kind: a sample of that; None: the first sample. Raises `AgentevalError`."""
+    agents = findings.agents
+    if chosen is not None:
+        return _named(findings, folder, chosen)
+    if not can_ask(invocation):
+        whole = [agent for agent in agents if not agent.is_part]
+        if len(whole) > 1:
+            names = ", ".join(f"{number} {agent.name}" for number, agent in enumerate(agents[:_LISTED], 1))
+            more = f" and {len(agents) - _LISTED} more" if len(agents) > _LISTED else ""
+            raise AgentevalError(
+                f"there are several agents: {names}{more}",
+                where=str(folder),
+                mend="name one: --agent 1; --list says what they are; --agent-kind demo writes a sample",
+            )
+        return next(iter(whole or agents), None)
+    err = invocation.err
+    invocation.out.flush()
+    if agents:
+        err.line((f"{count(len(agents), 'agent')} found by reading the files of {folder.resolve().name}:", "bold"))
+        _print(err, findings, _LISTED)
+        err.line("Which one do you want to test? A number, enter for 1, or s for a sample.")
+    else:
+        err.line(("No agent was found by reading the files. What do you want to test?", "bold"))
+        for number, kind in enumerate(KINDS, 1):
+            err.line((f"{number:3} ", "bold"), f"{kind:10}", (_KIND_WORDS[kind], "dim"))
+        err.line("A number, or enter for 1.")
+    while True:
+        err.prompt("> ")
+        answer = sys.stdin.readline()
+        word = answer.strip()
+        if not answer:
+            raise AgentevalError("nothing was chosen", mend="name an agent: --agent 1")
+        if agents and word.casefold() in ("s", "sample"):
+            return None
+        if not agents:
+            if not word or (word.isdigit() and 1 <= int(word) <= len(KINDS)):
+                return KINDS[int(word or 1) - 1]
+            continue
+        try:
+            return _named(findings, folder, word or "1")
+        except AgentevalError as error:
+            err.line(error.what)
+
+
+def _named(findings: Findings, folder: Path, chosen: str) -> FoundAgent:
+    agents = findings.agents
+    if chosen.isdigit() and 1 <= int(chosen) <= len(agents):
+        return agents[int(chosen) - 1]
+    for agent in agents:
+        if chosen in (agent.name, agent.place, agent.config.get("callable")):
+            return agent
+    near = get_close_matches(chosen, [agent.name for agent in agents], n=1)
+    problem = f"there is no agent {chosen!r}" + (f"; did you mean {near[0]}?" if near else "")
+    raise AgentevalError(problem, where=str(folder), mend="agenteval init --list shows what is found")
+
+
+def _write_suite_of(invocation: Invocation, agent: FoundAgent, folder: Path, *, coding_agents: bool) -> int:
+    guide = folder / "AGENTS.md"
+    if coding_agents and os.path.lexists(guide):
+        raise AgentevalError("AGENTS.md already exists: nothing was written", where=str(folder))
+    path, suite = write_first_suite(agent, folder)
+    if coding_agents:
+        _write(folder, {"AGENTS.md": CODING_AGENTS})
+    out = invocation.out
+    assert suite.suite is not None
+    out.line(("wrote ", "good"), str(path), (f"  {what_it_is(agent)}, {count(len(suite.suite.tests), 'test')}", "dim"))
+    for field in agent.incomplete:
+        out.line((f"Its context needs `{field}`: write `context: package.module:function` in the suite.", "warn"))
+    if not invocation.quiet:
+        shown = shlex.quote(str(path))
+        out.line()
+        out.line(("Next:", "bold"))
+        out.line(f"  agenteval run {shown} --trust", ("    # your agent's code runs only if you allow it", "dim"))
+        out.line("  agenteval why", ("    # explains the newest failure", "dim"))
+        out.line(f"  agenteval {shown}", ("    # the app", "dim"))
+    return 0
+
+
+def _write_sample(invocation: Invocation, folder: Path, kind: str, *, coding_agents: bool) -> int:
     texts = {**files_of(kind, coding_agents=coding_agents), SCHEMA: json_text(schema("suite")) + "\n"}
     taken = [name for name in texts if os.path.lexists(folder / name)]
     if taken:

@@ -21,6 +21,7 @@ from agenteval_tui.formats.documents.db import HistoryCheck, HistoryHealth, Hist
 from agenteval_tui.formats.documents.difference import Difference
 from agenteval_tui.formats.documents.flaky import FlakyTests
 from agenteval_tui.formats.documents.fork import RunForks
+from agenteval_tui.formats.documents.found_agents import FoundAgentsDocument
 from agenteval_tui.formats.documents.grade import GradedExecution
 from agenteval_tui.formats.documents.judge import JudgeReplies, JudgeReport, RepeatedJudgment
 from agenteval_tui.formats.documents.listen import HeardRunDocument
@@ -69,6 +70,7 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "run": ("what `agenteval show RUN --json` prints", ShownRun),
     "grade": ("what `agenteval grade --transcript --json` prints", tuple[CriterionDocument, ...]),
     "grade-execution": ("what `agenteval grade --execution --json` prints", GradedExecution),
+    "found-agents": ("what `agenteval init --list --json` prints", FoundAgentsDocument),
     "why": ("what `agenteval why --json` prints", Why),
     "fork": ("what `agenteval fork --json` prints", RunForks),
     "shrink": ("what `agenteval shrink --json` prints", ShrunkRun),

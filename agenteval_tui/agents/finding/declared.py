@@ -1,0 +1,145 @@
+"""Agents that a project's configuration names: pyproject.toml, langgraph.json, files with a model server."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agenteval_tui.agents.finding.model import FoundAgent, Sign
+from agenteval_tui.agents.finding.naming import agent_name
+from agenteval_tui.agents.finding.project_files import ProjectFiles
+from agenteval_tui.agents.finding.python_agents import PythonAgents
+
+
+def of_pyproject(files: ProjectFiles, path: str, python: PythonAgents) -> Iterator[FoundAgent]:
+    """`[tool.agenteval.agents.NAME]`, with the keys of `agents:` in a suite; or `agent = "module:name"`."""
+    data = files.text(path)
+    if data is None or b"agenteval" not in data:
+        return
+    try:
+        tables = tomllib.loads(data.decode("utf-8"))
+    except (ValueError, UnicodeDecodeError):
+        return
+    table = tables.get("tool", {}).get("agenteval") if isinstance(tables.get("tool"), dict) else None
+    if not isinstance(table, dict):
+        return
+    folder = path.rpartition("/")[0]
+    line = _line(data, b"[tool.agenteval")
+    agents = table.get("agents")
+    named = dict(agents) if isinstance(agents, dict) else {}
+    short = table.get("agent")
+    if isinstance(short, str):
+        named.setdefault("", {"kind": "python", "callable": short})
+    for name, config in named.items():
+        if not isinstance(config, dict) or not isinstance(config.get("kind"), str):
+            continue
+        code = _code(files, folder, str(config.get("callable", "")), python)
+        yield FoundAgent(
+            sign=Sign.DECLARED,
+            name=agent_name(name or "agent", path, files.root),
+            framework=code.framework if code is not None else "",
+            file=path,
+            line=line,
+            source="[tool.agenteval]",
+            folder=folder,
+            config=config,
+            instructions=code.instructions if code is not None else "",
+            tools=code.tools if code is not None else (),
+            prompts=code.prompts if code is not None else (),
+        )
+
+
+def _code(files: ProjectFiles, folder: str, target: str, python: PythonAgents) -> FoundAgent | None:
+    module, _, name = target.rpartition(":")
+    if not module:
+        return None
+    base = module.removesuffix(".py").replace(".", "/") if not module.endswith(".py") else module.removesuffix(".py")
+    for place in (base, f"src/{base}"):
+        for ending in (".py", "/__init__.py"):
+            path = f"{folder}/{place}{ending}" if folder else place + ending
+            if files.has(path):
+                return python.target(path, name, Sign.DECLARED, "")
+    return None
+
+
+def of_langgraph(files: ProjectFiles, path: str, python: PythonAgents) -> Iterator[FoundAgent]:
+    """The graphs that langgraph.json names: "./src/agent/graph.py:graph"."""
+    data = files.text(path)
+    try:
+        read = json.loads(data or b"")
+    except (ValueError, RecursionError):
+        return
+    graphs = read.get("graphs") if isinstance(read, dict) else None
+    folder = path.rpartition("/")[0]
+    for key, entry in graphs.items() if isinstance(graphs, dict) else ():
+        target = entry.get("path") if isinstance(entry, dict) else entry
+        place, _, name = str(target).removeprefix("./").rpartition(":")
+        if not place.endswith(".py") or not name.isidentifier() or ".." in place.split("/"):
+            continue
+        file = f"{folder}/{place}" if folder else place
+        agent = python.target(file, name, Sign.LANGGRAPH, str(key))
+        if agent is not None:
+            written = {**agent.config, "callable": f"{place}:{name}"}
+            values = {field: getattr(agent, field) for field in agent.__struct_fields__}
+            values.update(config=written, folder=folder, framework=agent.framework or "LangGraph")
+            values.update(source=f'"{key}": "{target}"', file=path, line=_line(data or b"", f'"{key}"'.encode()))
+            yield FoundAgent(**values)
+
+
+_ADDRESS = re.compile(
+    r"^\s*(?:export\s+)?([A-Z][A-Z0-9_]*(?:BASE_URL|API_BASE|_ENDPOINT|OLLAMA_HOST))\s*=\s*[\"']?(https?://[^\s\"'#]+)"
+)
+_MODEL = re.compile(r"^\s*(?:export\s+)?([A-Z][A-Z0-9_]*MODEL(?:_NAME)?)\s*=\s*[\"']?([\w./:@-]+)")
+_OTHER_ADDRESS = re.compile("ANTHROPIC|LANG|OTEL|AZURE|SEARCH|GEMINI")
+_OTHER_MODEL = re.compile("EMBED|RERANK|WHISPER|TTS")
+_IMAGES = {
+    "ollama/ollama": 11434,
+    "vllm/vllm-openai": 8000,
+    "ghcr.io/berriai/litellm": 4000,
+    "ggml-org/llama.cpp": 8080,
+}
+
+
+def of_env(files: ProjectFiles, path: str) -> Iterator[FoundAgent]:
+    """A `.env` that names a server which speaks Chat Completions, and its model. No value of a key is read."""
+    address = model = ""
+    line = 1
+    for number, text in enumerate((files.text(path) or b"").decode("utf-8", "replace").splitlines(), 1):
+        if (match := _ADDRESS.match(text)) and not address and not _OTHER_ADDRESS.search(match[1]):
+            address, line = match[2], number
+        if (match := _MODEL.match(text)) and not model and not _OTHER_MODEL.search(match[1]):
+            model = match[2]
+    if address and model:
+        yield _server(files, path, line, address, model, address)
+
+
+def of_compose(files: ProjectFiles, path: str) -> Iterator[FoundAgent]:
+    """A model server among the services of Docker Compose."""
+    for number, text in enumerate((files.text(path) or b"").decode("utf-8", "replace").splitlines(), 1):
+        for image, port in _IMAGES.items():
+            if re.match(rf"\s*image:\s*[\"']?{re.escape(image)}", text):
+                yield _server(files, path, number, f"http://127.0.0.1:{port}/v1", "", text.strip())
+
+
+def _server(files: ProjectFiles, path: str, line: int, address: str, model: str, source: str) -> FoundAgent:
+    folder = path.rpartition("/")[0]
+    config: Mapping[str, Any] = {
+        "kind": "openai",
+        "base_url": address,
+        "model": model or "${MODEL:-llama3.1}",
+        "api_key_env": "OPENAI_API_KEY",
+    }
+    if re.match(r"https?://(127\.0\.0\.1|localhost|\[::1\])", address):
+        config = {key: value for key, value in config.items() if key != "api_key_env"}
+    return FoundAgent(
+        sign=Sign.SERVER, name=agent_name(model or "model", path, files.root), framework="", file=path, line=line,
+        source=source, folder=folder, config=config,
+    )  # fmt: skip
+
+
+def _line(data: bytes, what: bytes) -> int:
+    place = data.find(what)
+    return data.count(b"\n", 0, place) + 1 if place >= 0 else 1

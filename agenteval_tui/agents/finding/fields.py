@@ -1,0 +1,161 @@
+"""The fields of classes that agents take: run contexts, states of graphs, bodies of requests."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from msgspec import Struct
+
+from agenteval_tui.agents.finding.python_module import Module, Modules
+
+MESSAGE_FIELDS = (
+    *("message", "prompt", "query", "question", "input", "user_input", "user_message", "text", "content", "task"),
+    *("messages", "user_query", "msg", "topic", "request", "input_text", "user_prompt", "instruction"),
+)
+ANSWER_FIELDS = (
+    *("answer", "response", "reply", "output", "result", "message", "content", "text", "final_answer", "final_output"),
+    *("generation", "completion", "summary", "report", "final_report", "output_text", "assistant_message"),
+)
+_SIMPLE: dict[str, Any] = {
+    "int": 1,
+    "float": 1.0,
+    "bool": False,
+    "dict": {},
+    "list": [],
+    "Dict": {},
+    "List": [],
+    "set": [],
+}
+
+
+class ClassField(Struct, frozen=True):
+    """A field of a class: its annotation as text, and whether it has a default."""
+
+    name: str
+    annotation: ast.expr | None
+    has_default: bool
+
+
+def fields_of(modules: Modules, module: Module, node: ast.expr | None) -> tuple[Module, list[ClassField]] | None:
+    """The fields of the class that an expression names, those of its bases first; None if it isn't in the project."""
+    place = modules.value(module, node)
+    if place is None or not isinstance(place[1], ast.ClassDef):
+        return None
+    where, cls = place[0], place[1]
+    fields: dict[str, ClassField] = {}
+    for base in cls.bases:
+        inherited = fields_of(modules, where, base)
+        if inherited is not None:
+            fields.update({field.name: field for field in inherited[1]})
+        elif where.qualified(base).rpartition(".")[2] in ("MessagesState", "AgentState", "CopilotKitState"):
+            fields["messages"] = ClassField("messages", None, True)
+    partial = any(word.arg == "total" for word in cls.keywords)
+    for statement in cls.body:
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            if "ClassVar" in ast.unparse(statement.annotation):
+                continue
+            default = statement.value is not None and not _is_required(statement.value)
+            name = statement.target.id
+            fields[name] = ClassField(name, statement.annotation, default or partial)
+    return where, list(fields.values())
+
+
+def _is_required(value: ast.expr) -> bool:
+    """`Field(...)`, or Field(description=...) and field(metadata=...) without a default."""
+    if not isinstance(value, ast.Call) or ast.unparse(value.func).rpartition(".")[2] not in ("Field", "field"):
+        return isinstance(value, ast.Constant) and value.value is ...
+    first = value.args[0] if value.args else None
+    if first is not None:
+        return isinstance(first, ast.Constant) and first.value is ...
+    return not any(word.arg in ("default", "default_factory", "init") for word in value.keywords)
+
+
+def placeholder(modules: Modules, module: Module, annotation: ast.expr | None) -> tuple[bool, Any]:
+    """(whether a value can be written for this type, the value)."""
+    if annotation is None:
+        return True, "example"
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        try:
+            annotation = ast.parse(annotation.value, mode="eval").body
+        except SyntaxError:
+            return False, None
+    text = ast.unparse(annotation)
+    if text == "str":
+        return True, "example"
+    if text in _SIMPLE:
+        return True, _SIMPLE[text]
+    if "None" in text or text.startswith(("Optional[", "typing.Optional[")):
+        return True, None
+    if isinstance(annotation, ast.Subscript):
+        outer = ast.unparse(annotation.value).rpartition(".")[2]
+        inner = annotation.slice.elts[0] if isinstance(annotation.slice, ast.Tuple) else annotation.slice
+        if outer == "Literal":
+            return True, inner.value if isinstance(inner, ast.Constant) else None
+        if outer == "Annotated":
+            return placeholder(modules, module, inner)
+        if outer in _SIMPLE:
+            return True, _SIMPLE[outer]
+    fields = fields_of(modules, module, annotation)
+    if fields is not None:
+        values = {}
+        for field in fields[1]:
+            if not field.has_default:
+                can, value = placeholder(modules, fields[0], field.annotation)
+                if not can:
+                    return False, None
+                values[field.name] = value
+        return True, values
+    return False, None
+
+
+def context_for(modules: Modules, module: Module, node: ast.expr | None) -> tuple[Any, tuple[str, ...]]:
+    """What to write as `context` for an agent that declares this type, and the fields for which nothing can be
+    written. None: nothing needs to be."""
+    if node is None:
+        return None, ()
+    name = ast.unparse(node)
+    if name in ("None", "type(None)", "Any", "object"):
+        return None, ()
+    if name in ("str", *_SIMPLE):
+        return placeholder(modules, module, node)[1], ()
+    fields = fields_of(modules, module, node)
+    if fields is None:
+        return None, ()
+    where, listed = fields
+    is_dict = "TypedDict" in " ".join(ast.unparse(base) for base in _bases(modules, module, node))
+    written: dict[str, Any] = dict(_used(modules, module, name))
+    incomplete = []
+    for field in listed:
+        if field.has_default or field.name in written or is_dict:
+            continue
+        can, value = placeholder(modules, where, field.annotation)
+        if can and not (
+            isinstance(value, dict) and fields_of(modules, where, field.annotation) is not None and not value
+        ):
+            written[field.name] = value
+        elif not can and not _is_empty_class(field.annotation):
+            incomplete.append(field.name)
+    needed = {field.name for field in listed if not field.has_default}
+    return {key: value for key, value in written.items() if key in needed} or None, tuple(incomplete)
+
+
+def _bases(modules: Modules, module: Module, node: ast.expr) -> list[ast.expr]:
+    place = modules.value(module, node)
+    return place[1].bases if place is not None and isinstance(place[1], ast.ClassDef) else []
+
+
+def _is_empty_class(annotation: ast.expr | None) -> bool:
+    """Classes of well-known packages that are made with nothing (`python_context` does it)."""
+    return ast.unparse(annotation).rpartition(".")[2] in ("AsyncClient", "Client", "Session") if annotation else False
+
+
+def _used(modules: Modules, module: Module, name: str) -> dict[str, Any]:
+    """The literals that the module's own code makes it with."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == name:
+            values = {word.arg: modules.literal(module, word.value) for word in node.keywords if word.arg}
+            plain = {key: value for key, value in values.items() if isinstance(value, str | int | float | list | dict)}
+            if plain:
+                return plain
+    return {}

@@ -1,0 +1,249 @@
+"""How agents of Python frameworks are written: the names of what makes them."""
+
+from __future__ import annotations
+
+import ast
+
+from msgspec import Struct
+
+from agenteval_tui.agents.finding.python_module import Module, Modules
+
+
+class Maker(Struct, frozen=True):
+    """Names in a package whose call makes an agent, or a graph that `compile` or `build` makes node of."""
+
+    framework: str
+    package: str
+    names: frozenset[str]
+    needs: str = ""
+    """The method that makes the agent of what the call gives."""
+
+
+def _maker(framework: str, package: str, *names: str, needs: str = "") -> Maker:
+    return Maker(framework, package, frozenset(names), needs)
+
+
+MAKERS = (
+    _maker("pydantic-ai", "pydantic_ai", "Agent"),
+    _maker("openai-agents", "agents", "Agent", "SandboxAgent"),
+    _maker("LangGraph", "langgraph", "StateGraph", "MessageGraph", needs="compile"),
+    _maker("LangGraph", "langgraph.prebuilt", "create_react_agent"),
+    _maker("LangGraph", "langgraph_supervisor", "create_supervisor", needs="compile"),
+    _maker("LangGraph", "langgraph_swarm", "create_swarm", needs="compile"),
+    _maker("LangGraph", "deepagents", "create_deep_agent", "async_create_deep_agent"),
+    _maker("LangChain", "langchain", "create_agent", "AgentExecutor", "LLMChain", "ConversationChain"),
+    _maker("LangChain", "langchain_classic", "AgentExecutor", "LLMChain"),
+    _maker("CrewAI", "crewai", "Crew", "Agent"),
+    _maker("Google ADK", "google.adk", "Agent", "LlmAgent", "SequentialAgent", "ParallelAgent", "LoopAgent", "App"),
+    _maker("Google ADK", "google.adk", "Runner", "InMemoryRunner"),
+    _maker("AutoGen", "autogen_agentchat", "AssistantAgent", "CodeExecutorAgent", "SocietyOfMindAgent", "Swarm"),
+    _maker("AutoGen", "autogen_agentchat", "RoundRobinGroupChat", "SelectorGroupChat", "MagenticOneGroupChat"),
+    _maker("AutoGen", "autogen_agentchat", "GraphFlow"),
+    _maker("AutoGen", "autogen_ext", "MagenticOne"),
+    _maker("LlamaIndex", "llama_index", "FunctionAgent", "ReActAgent", "CodeActAgent", "AgentWorkflow"),
+    _maker("LlamaIndex", "llama_index", "SimpleChatEngine", "RetrieverQueryEngine"),
+    _maker("smolagents", "smolagents", "CodeAgent", "ToolCallingAgent"),
+    _maker("strands", "strands", "Agent", "Swarm"),
+    _maker("strands", "strands", "GraphBuilder", needs="build"),
+)
+_ENGINES = ("as_chat_engine", "as_query_engine")
+_CONFIGURED = ("with_config", "bind", "with_retry", "with_fallbacks", "with_types")
+_RUNNABLES = ("langchain", "langchain_core", "langchain_openai", "langchain_anthropic", "langchain_community")
+_RETURNED = {
+    "CompiledStateGraph": "LangGraph",
+    "CompiledGraph": "LangGraph",
+    "Pregel": "LangGraph",
+    "AgentExecutor": "LangChain",
+}
+"""Types of what factories say that they return, besides the makers."""
+MARKS = tuple(dict.fromkeys(maker.package.partition(".")[0] for maker in MAKERS))
+"""Packages: a file that names none of these has none of their agents."""
+SDKS = ("openai", "anthropic", "claude_agent_sdk", "claude_code_sdk", "litellm", "google.genai", "groq", "mistralai")
+SDK_NAMES = {
+    "openai": "OpenAI SDK",
+    "anthropic": "Anthropic SDK",
+    "claude_agent_sdk": "Claude Agent SDK",
+    "claude_code_sdk": "Claude Agent SDK",
+    "litellm": "LiteLLM",
+    "google": "Google GenAI SDK",
+    "groq": "Groq SDK",
+    "mistralai": "Mistral SDK",
+}
+
+
+class Construction(Struct, frozen=True):
+    """An expression that makes an agent: with what, and the call that has its arguments."""
+
+    maker: Maker
+    call: ast.Call
+    module: Module
+
+
+class Frameworks:
+    """Tells what expressions of modules make."""
+
+    def __init__(self, modules: Modules) -> None:
+        self._modules = modules
+
+    def maker_of(self, module: Module, name: ast.expr | None) -> Maker | None:
+        """The maker that a name means."""
+        qualified = module.qualified(name)
+        package, _, last = qualified.rpartition(".")
+        for maker in MAKERS:
+            if last in maker.names and (package == maker.package or package.startswith(maker.package + ".")):
+                top = maker.package.partition(".")[0]
+                return None if top == "agents" and self._modules.is_own(module, top) else maker
+        return None
+
+    def makes(
+        self, module: Module, node: ast.AST | None, local: dict[str, ast.expr] | None = None, depth: int = 0
+    ) -> Construction | None:
+        """What an expression makes, if that is an agent; `local` are the names of the function that it is in."""
+        if node is None or depth > 6:
+            return None
+        if isinstance(node, ast.Await):
+            return self.makes(module, node.value, local, depth + 1)
+        if isinstance(node, ast.Name):
+            if local and node.id in local:
+                inner = {name: value for name, value in local.items() if name != node.id}
+                return self.makes(module, local[node.id], inner, depth + 1)
+            place = self._modules.named(module, node.id)
+            return None if place is None else self.makes(place[0], place[1], None, depth + 1)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+            return self._chain(module, node, local)
+        if not isinstance(node, ast.Call):
+            return None
+        maker = self.maker_of(module, node.func)
+        if maker is not None:
+            return None if maker.needs else Construction(maker, node, module)
+        if isinstance(node.func, ast.Attribute):
+            return self._method(module, node, local, depth)
+        if isinstance(node.func, ast.Name):
+            place = self._modules.named(module, node.func.id)
+            if place is not None and isinstance(place[1], ast.FunctionDef | ast.AsyncFunctionDef):
+                return self.returned(place[0], place[1], depth + 1)
+        return None
+
+    def _method(
+        self, module: Module, node: ast.Call, local: dict[str, ast.expr] | None, depth: int
+    ) -> Construction | None:
+        assert isinstance(node.func, ast.Attribute)
+        method, owner = node.func.attr, node.func.value
+        if method in _CONFIGURED:
+            return self.makes(module, owner, local, depth + 1)
+        if method in _ENGINES and any(name.startswith("llama_index") for name in module.imports.values()):
+            return Construction(_maker("LlamaIndex", "llama_index", method), node, module)
+        if method in ("compile", "build"):
+            start = self._start(module, owner, local, depth + 1)
+            if start is not None and start.maker.needs == method:
+                return start
+        return None
+
+    def _start(
+        self, module: Module, node: ast.AST | None, local: dict[str, ast.expr] | None, depth: int
+    ) -> Construction | None:
+        """The call that a chain of calls begins with, if that makes a graph: StateGraph(State).add_node(...)."""
+        if node is None or depth > 60:
+            return None
+        if isinstance(node, ast.Name):
+            if local and node.id in local:
+                inner = {name: value for name, value in local.items() if name != node.id}
+                return self._start(module, local[node.id], inner, depth + 1)
+            place = self._modules.named(module, node.id)
+            return None if place is None or place[1] is node else self._start(place[0], place[1], None, depth + 1)
+        if isinstance(node, ast.Call):
+            maker = self.maker_of(module, node.func)
+            if maker is not None and maker.needs:
+                return Construction(maker, node, module)
+            if isinstance(node.func, ast.Attribute):
+                return self._start(module, node.func.value, local, depth + 1)
+            if isinstance(node.func, ast.Name):
+                return self._start(module, node.func, local, depth + 1)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            inner = locals_of(node)
+            for result in returns_of(node):
+                start = self._start(module, result, inner, depth + 1)
+                if start is not None:
+                    return start
+        return None
+
+    def _chain(self, module: Module, node: ast.BinOp, local: dict[str, ast.expr] | None) -> Construction | None:
+        """A chain of LangChain: prompt | model."""
+        parts: list[ast.expr] = []
+        left: ast.expr = node
+        while isinstance(left, ast.BinOp) and isinstance(left.op, ast.BitOr):
+            parts.append(left.right)
+            left = left.left
+        parts.append(left)
+        for part in parts:
+            value = (local or {}).get(part.id) if isinstance(part, ast.Name) else part
+            if value is None and isinstance(part, ast.Name):
+                value = module.values.get(part.id)
+            while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+                if module.qualified(value.func).startswith(_RUNNABLES):
+                    break
+                value = value.func.value
+            if isinstance(value, ast.Call) and module.qualified(value.func).startswith(_RUNNABLES):
+                return Construction(_maker("LangChain", "langchain_core", "|"), value, module)
+        return None
+
+    def returned(
+        self, module: Module, function: ast.FunctionDef | ast.AsyncFunctionDef, depth: int = 0
+    ) -> Construction | None:
+        """What a function returns, if that is an agent."""
+        local = locals_of(function)
+        manages = any("contextmanager" in ast.unparse(node) for node in function.decorator_list)
+        for result in returns_of(function, yields=manages):
+            construction = self.makes(module, result, local, depth + 1)
+            if construction is not None:
+                return construction
+        if function.returns is not None:
+            hint = function.returns
+            if isinstance(hint, ast.Constant) and isinstance(hint.value, str):
+                try:
+                    hint = ast.parse(hint.value, mode="eval").body
+                except SyntaxError:
+                    return None
+            maker = self.maker_of(module, hint)
+            empty = ast.Call(func=hint, args=[], keywords=[])
+            if maker is not None and not maker.needs:
+                return Construction(maker, self._call_in(module, function, maker) or empty, module)
+            name = module.qualified(hint).rpartition(".")[2]
+            if name in _RETURNED:
+                return Construction(_maker(_RETURNED[name], "", name), empty, module)
+        return None
+
+    def _call_in(self, module: Module, function: ast.AST, maker: Maker) -> ast.Call | None:
+        for node in ast.walk(function):
+            if isinstance(node, ast.Call) and self.maker_of(module, node.func) == maker:
+                return node
+        return None
+
+
+def locals_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, ast.expr]:
+    """What names of a function are bound to, the last node."""
+    local: dict[str, ast.expr] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    local[target.id] = node.value
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
+            local[node.target.id] = node.value
+    return local
+
+
+def returns_of(function: ast.FunctionDef | ast.AsyncFunctionDef, *, yields: bool = False) -> list[ast.expr]:
+    """The expressions that a function itself returns."""
+    results: list[ast.expr] = []
+    waiting: list[ast.AST] = list(function.body)
+    while waiting:
+        node = waiting.pop(0)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            continue
+        if (isinstance(node, ast.Return) and node.value is not None) or (
+            yields and isinstance(node, ast.Yield) and node.value is not None
+        ):
+            results.append(node.value)
+        waiting.extend(ast.iter_child_nodes(node))
+    return results

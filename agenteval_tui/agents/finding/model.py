@@ -1,0 +1,89 @@
+"""What was found in a folder: agents, where they are, and what is known of each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct
+
+
+class Sign(StrEnum):
+    """Why something is taken for an agent. The order is that of the list: what a project says itself comes first."""
+
+    DECLARED = "declared"
+    """`[tool.agenteval]` in pyproject.toml."""
+    LANGGRAPH = "langgraph"
+    """langgraph.json."""
+    ADK = "adk"
+    """`root_agent`, as `adk web` expects it."""
+    CREW = "crew"
+    """A class with `@CrewBase`, or a flow."""
+    OBJECT = "object"
+    """An object of a framework, at module level."""
+    FACTORY = "factory"
+    """A function or class that makes such an object."""
+    ROUTE = "route"
+    """A route that takes a message."""
+    FUNCTION = "function"
+    """A function that takes a prompt and asks a model."""
+    PROGRAM = "program"
+    """A program that asks a model."""
+    SCRIPT = "script"
+    """A script of package.json that runs such a program."""
+    SERVER = "server"
+    """A configured model server."""
+
+
+class FoundTool(Struct, frozen=True):
+    """A tool of an agent, and the first line of what its description says."""
+
+    name: str
+    description: str = ""
+
+
+class FoundAgent(Struct, frozen=True, kw_only=True):
+    """An agent. Paths are relative to the folder that was searched, with `/`."""
+
+    sign: Sign
+    name: str
+    """What the agent is called in its suite."""
+    framework: str
+    """The library, by the name of its project; "" if none is known."""
+    file: str
+    line: int
+    """From 1."""
+    source: str
+    """The expression that was seen, on one line."""
+    folder: str
+    """The folder of its suite: that of its project."""
+    config: Mapping[str, Any]
+    """As under `agents:` in a suite of that folder."""
+    services: Mapping[str, Any] = {}
+    """As under `services:`, for an agent behind a server."""
+    instructions: str = ""
+    tools: tuple[FoundTool, ...] = ()
+    prompts: tuple[str, ...] = ()
+    """What the project's own code asks it."""
+    variables: Mapping[str, Any] = {}
+    """What the project's own code gives it, by name."""
+    is_part: bool = False
+    """Another agent of the same file uses it."""
+    incomplete: tuple[str, ...] = ()
+    """Fields of its context that nothing could be written for."""
+
+    @property
+    def place(self) -> str:
+        """FILE:LINE."""
+        return f"{self.file}:{self.line}"
+
+
+class Findings(Struct, frozen=True):
+    """The agents of a folder, the best first. `reason`: "" if all was read, else the limit that ended the search:
+    "files" or "time"."""
+
+    agents: tuple[FoundAgent, ...] = ()
+    files: int = 0
+    """How many files were read."""
+    reason: str = ""

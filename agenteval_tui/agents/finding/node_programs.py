@@ -1,0 +1,216 @@
+"""Programs and routes in JavaScript and TypeScript that use an AI SDK. The sources are searched, not parsed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign
+from agenteval_tui.agents.finding.naming import agent_name, relative
+from agenteval_tui.agents.finding.project_files import ProjectFiles
+
+_SDKS = {
+    "@anthropic-ai/claude-agent-sdk": "Claude Agent SDK",
+    "@anthropic-ai/claude-code": "Claude Agent SDK",
+    "@openai/agents": "openai-agents",
+    "@langchain/langgraph": "LangGraph",
+    "@langchain/": "LangChain",
+    "langchain": "LangChain",
+    "@mastra/core": "Mastra",
+    "@ai-sdk/": "AI SDK",
+    "ai": "AI SDK",
+    "openai": "OpenAI SDK",
+    "@anthropic-ai/sdk": "Anthropic SDK",
+    "@google/genai": "Google GenAI SDK",
+    "llamaindex": "LlamaIndex",
+}
+_IMPORT = re.compile(r"""(?:from\s+|require\(\s*|import\(\s*)["']([^"'.][^"']*)["']""")
+_ASKS = re.compile(
+    r"\b(generateText|streamText|generateObject|streamObject|query|ToolLoopAgent|createAgent|createReactAgent|new Agent"
+    r"|run|unstable_v2_\w+|chat\.completions\.create|messages\.(?:create|stream)|responses\.create"
+    r"|generateContent(?:Stream)?)\s*(?:<[^>]*>)?\("
+)
+_PROMPT = re.compile(r"""\b(?:prompt|content|input)\s*:\s*(?:'((?:[^'\\\n]|\\.)+)'|"((?:[^"\\\n]|\\.)+)"|`([^`$]+)`)""")
+_SYSTEM = re.compile(
+    r"""\b(?:system|instructions|systemPrompt)\s*:\s*(?:'((?:[^'\\\n]|\\.)+)'|"((?:[^"\\\n]|\\.)+)"|`([^`$]+)`)"""
+)
+_TOOL = re.compile(
+    r"""\b([A-Za-z_]\w*)\s*[:=]\s*(?:dynamicT|t)ool\(\s*\{\s*description\s*:\s*(?:'([^'\n]+)'|"([^"\n]+)"|`([^`$]+)`)"""
+)
+_SERVER = re.compile(r"\b(?:createServer|express|fastify|Fastify|new Hono|new Elysia)\s*\(|Bun\.serve\(|Deno\.serve\(")
+_POST = re.compile(r"""\b(?:app|router|server|fastify)\.post\(\s*["'`]([^"'`]+)["'`]""")
+_PORT = re.compile(
+    r"\blisten\(\s*\{?\s*(?:port\s*:\s*)?(\d{2,5})|\bport\s*:\s*(\d{2,5})|\bPORT\s*(?:\|\||\?\?)\s*['\"]?(\d{2,5})"
+)
+_KEY = re.compile(
+    r"(?:\{([^{}]+)\}\s*(?::[^=]+)?=\s*(?:\(?\s*await\s+)?\w+(?:\.req)?\.(?:json\(\)|body))|(?:\breq(?:uest)?\.body\.(\w+))"
+)
+_NEXT_ROUTE = re.compile(r"(?:^|/)(?:src/)?app/((?:.*/)?)route\.[tj]sx?$")
+_RUNS = re.compile(
+    r"^(?:npx |pnpm |yarn |bunx )?(?:dotenv [^-]*-- )?(tsx|ts-node|node|bun run|bun)(?: watch)?((?: --?[\w=./:-]+)*)"
+    r" ([\w./-]+\.[cm]?[jt]sx?)\b(.*)$"
+)
+_AT_ONCE = re.compile(
+    r"^(?:await |void )?(?:main|run|start)\w*\(|^\(?async \(\) =>|^await |^\}\)\(\)|^for await|\.catch\(console", re.M
+)
+_NOT_RUN = frozenset(("build", "lint", "test", "format", "typecheck", "type-check", "clean", "postinstall", "prepare"))
+_MESSAGES = ("message", "prompt", "query", "question", "input", "text", "content")
+_UI_MESSAGES = [{"id": "1", "role": "user", "parts": [{"type": "text", "text": "{{ prompt }}"}]}]
+_UI_STREAM = {"stream": "sse", "delta": "(type == 'text-delta' && delta) || `null`"}
+_MOST = 40  # sources of a package
+
+
+class Package:
+    """A folder with a package.json that has an AI SDK among its dependencies."""
+
+    def __init__(self, files: ProjectFiles, path: str, read: Mapping[str, Any]) -> None:
+        self.files = files
+        self.path = path
+        self.folder = path.rpartition("/")[0]
+        listed = [read.get(key) for key in ("dependencies", "devDependencies")]
+        self.names = {str(name) for table in listed if isinstance(table, dict) for name in table}
+        scripts = read.get("scripts")
+        self.scripts = (
+            {str(k): v for k, v in scripts.items() if isinstance(v, str)} if isinstance(scripts, dict) else {}
+        )
+
+    @property
+    def has_sdk(self) -> bool:
+        """Whether an AI SDK is among its dependencies."""
+        return any(_library(name) for name in self.names)
+
+    def run(self, file: str) -> list[str]:
+        """The command that runs a source of the package."""
+        if file.endswith((".js", ".mjs", ".cjs")):
+            return ["node", file]
+        bun = any(self.files.has(f"{self.folder}/{name}".lstrip("/")) for name in ("bun.lock", "bun.lockb"))
+        return ["bun", "run", file] if bun and "tsx" not in self.names else ["npx", "tsx", file]
+
+
+def package_of(files: ProjectFiles, path: str) -> Package | None:
+    """The package of a package.json with an AI SDK."""
+    try:
+        read = json.loads(files.text(path) or b"")
+    except (ValueError, RecursionError):
+        return None
+    package = Package(files, path, read) if isinstance(read, dict) else None
+    return package if package is not None and package.has_sdk else None
+
+
+def _library(name: str) -> str:
+    for prefix, library in _SDKS.items():
+        if name == prefix or (name.startswith(prefix + "/") or (prefix.endswith("/") and name.startswith(prefix))):
+            return library
+    return ""
+
+
+def programs_of(package: Package, sources: Sequence[str]) -> Iterator[FoundAgent]:
+    """The programs and routes of a package; `sources` are the paths of its files."""
+    scripts: dict[str, tuple[str, re.Match[str]]] = {}
+    for name, command in package.scripts.items():
+        match = _RUNS.match(command)
+        if match is not None and name.partition(":")[0] not in _NOT_RUN:
+            scripts.setdefault(match[3].removeprefix("./"), (name, match))
+    seen = 0
+    for path in sources:
+        data = package.files.text(path)
+        if data is None or seen >= _MOST:
+            continue
+        text = data.decode("utf-8", "replace")
+        library = next(filter(None, (_library(name) for name in _IMPORT.findall(text))), "")
+        asks = _ASKS.search(text)
+        own = relative(path, package.folder)
+        if not library or (asks is None and own not in scripts):
+            continue
+        agent = _agent(package, path, text, library, asks, scripts.get(own))
+        if agent is not None:
+            seen += 1
+            yield agent
+
+
+def _agent(
+    package: Package,
+    path: str,
+    text: str,
+    library: str,
+    asks: re.Match[str] | None,
+    script: tuple[str, re.Match[str]] | None,
+) -> FoundAgent | None:
+    own = relative(path, package.folder)
+    start = asks.start() if asks is not None else 0
+    line = text.count("\n", 0, start) + 1
+    services: dict[str, Any] = {}
+    sign = Sign.PROGRAM
+    command = package.run(own)
+    if (route := _NEXT_ROUTE.search(own)) is not None and "next" in package.names and "POST" in text:
+        parts = [part for part in route[1].strip("/").split("/") if part and not part.startswith("(")]
+        if any("[" in part for part in parts):
+            return None
+        sign, port = Sign.ROUTE, 3000
+        config = _http(port, "/" + "/".join(parts), text)
+        services = _service(["npx", "next", "dev", "--port", "3000"], port)
+    elif _SERVER.search(text) is not None:
+        posted = _POST.search(text)
+        port_match = _PORT.search(text)
+        if port_match is None:
+            return None
+        sign, port = Sign.ROUTE, int(next(filter(None, port_match.groups())))
+        config = _http(port, posted[1] if posted is not None else "/", text)
+        services = _service(command, port)
+    elif own.endswith("x") or not _runs_at_once(text) or "/components/" in own or (asks is None):
+        return None
+    else:
+        if script is not None:
+            sign = Sign.SCRIPT
+        config = {"kind": "command", "command": command, "input": "text", "capture": "model", "answer": "model"}
+    return FoundAgent(
+        sign=sign,
+        name=agent_name(own.rpartition("/")[2].partition(".")[0], path, package.files.root),
+        framework=library,
+        file=path if script is None else package.path,
+        line=line if script is None else _line(package, script[0]),
+        source=text.splitlines()[line - 1].strip()[:60] if script is None else f'"{script[0]}": "{script[1][0]}"',
+        folder=package.folder,
+        config=config,
+        services=services,
+        instructions=_first(_SYSTEM, text),
+        tools=tuple(FoundTool(m[1], next(filter(None, m.groups()[1:]), "")) for m in _TOOL.finditer(text))[:20],
+        prompts=tuple(dict.fromkeys(" ".join(filter(None, m.groups())) for m in _PROMPT.finditer(text)))[:6],
+    )
+
+
+def _http(port: int, path: str, text: str) -> dict[str, Any]:
+    config: dict[str, Any] = {"kind": "http", "url": f"http://127.0.0.1:{port}{path}"}
+    keys = [key for match in _KEY.finditer(text) for key in re.split(r"[\s,:]+", match[1] or match[2] or "")]
+    into = next((name for name in _MESSAGES if name in keys), None)
+    if "messages" in keys:
+        config["body"] = {
+            "messages": _UI_MESSAGES if "UIMessage" in text or "convertToModelMessages" in text else "{{ messages }}"
+        }
+    elif into is not None:
+        config["body"] = {into: "{{ prompt }}"}
+    if "UIMessageStream" in text:
+        config.update(_UI_STREAM)
+    return config
+
+
+def _service(command: list[str], port: int) -> dict[str, Any]:
+    return {"server": {"command": command, "ready": {"port": port}, "reuse_existing": True}}
+
+
+def _runs_at_once(text: str) -> bool:
+    """Whether a source does something when it is run, and isn't only imported."""
+    return _AT_ONCE.search(text) is not None
+
+
+def _first(pattern: re.Pattern[str], text: str) -> str:
+    match = pattern.search(text)
+    return " ".join(filter(None, match.groups())).strip() if match is not None else ""
+
+
+def _line(package: Package, script: str) -> int:
+    data = package.files.text(package.path) or b""
+    place = data.find(f'"{script}"'.encode())
+    return data.count(b"\n", 0, place) + 1 if place >= 0 else 1

@@ -1,0 +1,395 @@
+"""Agents in a Python module: objects and factories of frameworks, functions that ask a model, and programs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from agenteval_tui.agents.finding import own_words
+from agenteval_tui.agents.finding.fields import ANSWER_FIELDS, MESSAGE_FIELDS, context_for, fields_of
+from agenteval_tui.agents.finding.frameworks import SDK_NAMES, SDKS, Construction, Frameworks
+from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign
+from agenteval_tui.agents.finding.naming import agent_name, relative
+from agenteval_tui.agents.finding.python_module import Function, Module, Modules, keyword, source_of
+
+_SETTINGS = ("settings", "config")
+_PROMPTS = (*MESSAGE_FIELDS, "messages", "user_msg")
+_ASKS = frozenset(
+    (
+        *("create", "acreate", "run", "run_sync", "invoke", "ainvoke", "kickoff", "completion"),
+        *("acompletion", "parse", "generate_content", "arun", "chat", "stream", "run_streamed", "query"),
+        *("complete", "messages"),
+    )
+)
+_NOT_STREAMED_WHOLE = ("strands",)
+"""Frameworks of which a run shows only the answer: `capture: model` shows the rest."""
+
+
+class PythonAgents:
+    """Finds the agents of modules."""
+
+    def __init__(self, modules: Modules) -> None:
+        self._modules = modules
+        self._frameworks = Frameworks(modules)
+
+    def of(self, module: Module) -> Iterator[FoundAgent]:
+        """The agents of a module, in its order."""
+        objects = list(self._objects(module))
+        yield from objects
+        construction = [*self._classes(module), *self._factories(module, {agent.source for agent in objects})]
+        yield from construction
+        if not objects and not construction:
+            functions = list(self._functions(module))
+            yield from functions
+            if module.is_program() and not functions:
+                yield from self._program(module)
+
+    def target(self, path: str, name: str, sign: Sign, called: str) -> FoundAgent | None:
+        """The agent that a configuration names: `path` is a file; None if it isn't there."""
+        module = self._modules.get(path)
+        if module is None:
+            return None
+        node = module.values.get(name) or module.functions.get(name) or module.classes.get(name)
+        if node is None:
+            return None
+        if isinstance(node, ast.ClassDef):
+            construction = None
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            construction = self._frameworks.returned(module, node)
+        else:
+            construction = self._frameworks.makes(module, node)
+        return self._agent(module, name, node, construction, sign, called=called)
+
+    # Objects
+
+    def _objects(self, module: Module) -> Iterator[FoundAgent]:
+        construction: dict[str, tuple[ast.expr, Construction]] = {}
+        for name, value in module.values.items():
+            thing = self._frameworks.makes(module, value)
+            if (
+                thing is not None
+                and not name.startswith("__")
+                and (not isinstance(value, ast.Name) or name == "root_agent")
+            ):
+                construction[name] = value, thing
+        for name, function in module.functions.items():
+            for decorator in function.decorator_list:
+                target = decorator.func if isinstance(decorator, ast.Call) else decorator
+                if module.qualified(target) == "langgraph.func.entrypoint":
+                    yield self._agent(module, name, function, None, Sign.OBJECT, framework="LangGraph")
+        used = self._used(module, set(construction))
+        for name, (value, thing) in construction.items():
+            framework = thing.maker.framework
+            if (
+                framework == "CrewAI"
+                and ast.unparse(thing.call.func).endswith("Agent")
+                and len(construction) > 1
+                and name in used
+            ):
+                continue  # a crew has it
+            if (
+                framework == "Google ADK"
+                and name not in ("root_agent", "app", "runner", "agent")
+                and "root_agent" in construction
+            ):
+                continue
+            sign = Sign.ADK if framework == "Google ADK" and name == "root_agent" else Sign.OBJECT
+            yield self._agent(module, name, value, thing, sign, is_part=name in used)
+
+    def _used(self, module: Module, names: set[str]) -> set[str]:
+        """The agents that others of the module are made with, or that its functions use as a part."""
+        used: set[str] = set()
+        if not names:
+            return used
+        for name, value in module.values.items():
+            used |= {
+                node.id
+                for node in ast.walk(value)
+                if isinstance(node, ast.Name) and node.id in names and node.id != name
+            }
+        for function in module.functions.values():
+            if function.decorator_list:  # a tool that asks an agent
+                used |= {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and node.id in names} - {
+                    node.value.id
+                    for decorator in function.decorator_list
+                    for node in ast.walk(decorator)
+                    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+                }
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):  # agent.handoffs = [...]
+                used |= {part.id for part in ast.walk(node.value) if isinstance(part, ast.Name) and part.id in names}
+        return used if used != names else set()
+
+    def _agent(
+        self,
+        module: Module,
+        name: str,
+        node: ast.AST,
+        construction: Construction | None,
+        sign: Sign,
+        *,
+        called: str = "",
+        framework: str = "",
+        is_part: bool = False,
+        config: dict[str, Any] | None = None,
+    ) -> FoundAgent:
+        modules, files = self._modules, self._modules.files
+        folder = files.project_of(module.path)
+        written: dict[str, Any] = {"kind": "python", "callable": f"{relative(module.path, folder)}:{name}"}
+        incomplete: tuple[str, ...] = ()
+        instructions = own_name = ""
+        tools: tuple[FoundTool, ...] = ()
+        if construction is not None:
+            framework = framework or construction.maker.framework
+            instructions = own_words.instructions_of(modules, construction.module, construction.call)
+            tools = own_words.tools_of(modules, construction.module, construction.call, name)
+            own_name = modules.text(construction.module, keyword(construction.call, "name"))
+            context, incomplete = self._context(construction)
+            if context is not None:
+                written["context"] = context
+            if framework == "LangGraph":
+                written.update(self._state(construction))
+                tools = tools or own_words.tools_in(modules, construction.module)
+            if framework in _NOT_STREAMED_WHOLE:
+                written["capture"] = "model"
+        if not instructions and isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            instructions = ast.get_docstring(node) or ""
+        return FoundAgent(
+            sign=sign,
+            name=agent_name(called or own_name or name, module.path, files.root),
+            framework=framework,
+            file=module.path,
+            line=getattr(node, "lineno", 1),
+            source=_source(name, node),
+            folder=folder,
+            config={**written, **(config or {})},
+            instructions=instructions,
+            tools=tools,
+            prompts=own_words.prompts_in(modules, module, agent=name),
+            is_part=is_part,
+            incomplete=incomplete,
+        )
+
+    def _context(self, construction: Construction) -> tuple[Any, tuple[str, ...]]:
+        call, module = construction.call, construction.module
+        node = keyword(call, "deps_type", "context_schema")
+        if node is None and construction.maker.framework == "openai-agents" and isinstance(call.func, ast.Subscript):
+            node = call.func.slice
+        return context_for(self._modules, module, node)
+
+    def _state(self, construction: Construction) -> dict[str, Any]:
+        """`input` and `output` for a graph whose state has no messages."""
+        call = construction.call
+        if not call.args and not call.keywords:
+            return {}
+        state = keyword(call, "state_schema", "schema") or next(iter(call.args), None)
+        takes = keyword(call, "input_schema", "input") or state
+        gives = keyword(call, "output_schema", "output") or state
+        fields = fields_of(self._modules, construction.module, takes)
+        results = fields_of(self._modules, construction.module, gives)
+        if fields is None or results is None or ast.unparse(call.func).endswith("create_react_agent"):
+            return {}
+        names = [field.name for field in fields[1]]
+        whole = fields_of(self._modules, construction.module, state)
+        if not names or "messages" in names or (whole is not None and "messages" in [f.name for f in whole[1]]):
+            return {}
+        texts = [f.name for f in fields[1] if f.annotation is None or "str" in ast.unparse(f.annotation)] or names
+        into = next((name for name in MESSAGE_FIELDS if name in texts), texts[0])
+        results_ = [field.name for field in results[1]]
+        rest = [name for name in results_ if name != into] or results_
+        texts = [f.name for f in results[1] if f.annotation is not None and "str" in ast.unparse(f.annotation)]
+        out = next(
+            (name for name in ANSWER_FIELDS if name in rest), next((n for n in reversed(rest) if n in texts), rest[-1])
+        )
+        return {"input": {into: "{{prompt}}"}, "output": out}
+
+    # Factories and classes
+
+    def _factories(self, module: Module, seen: set[str]) -> Iterator[FoundAgent]:
+        called = {
+            node.func.id
+            for value in module.values.values()
+            for node in ast.walk(value)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
+        for name, function in module.functions.items():
+            if name in called or name.startswith("_") or not _needs_nothing(function) or _is_tool(function):
+                continue
+            construction = self._frameworks.returned(module, function)
+            if construction is not None:
+                yield self._agent(module, name, function, construction, Sign.FACTORY)
+
+    def _classes(self, module: Module) -> Iterator[FoundAgent]:
+        for name, cls in module.classes.items():
+            decorators = [
+                module.qualified(node.func if isinstance(node, ast.Call) else node) for node in cls.decorator_list
+            ]
+            bases = [module.qualified(base) for base in cls.bases]
+            if any(node.startswith("crewai") and node.endswith("CrewBase") for node in decorators) or any(
+                node.startswith("crewai") and node.endswith(".Flow") for node in bases
+            ):
+                yield self._crew(module, name, cls)
+            elif _init_needs_nothing(cls) and any(
+                node.startswith(("llama_index", "workflows")) and node.endswith(".Workflow") for node in bases
+            ):
+                yield self._agent(module, name, cls, None, Sign.FACTORY, framework="LlamaIndex")
+
+    def _crew(self, module: Module, name: str, cls: ast.ClassDef) -> FoundAgent:
+        agent = self._agent(module, name, cls, None, Sign.CREW, framework="CrewAI")
+        variables: dict[str, Any] = {}
+        folder = module.folder
+        for place in (
+            module.path,
+            f"{folder}/main.py" if folder else "main.py",
+            f"{folder.rpartition('/')[0]}/main.py",
+        ):
+            other = self._modules.get(place.lstrip("/"))
+            if other is not None and not variables and (place == module.path or name in other.imports):
+                variables = own_words.inputs_in(self._modules, other)
+        tools: list[FoundTool] = []
+        for node in ast.walk(cls):
+            if isinstance(node, ast.Call) and self._frameworks.maker_of(module, node.func) is not None:
+                tools += own_words.tools_of(self._modules, module, node, "")
+        values = {field: getattr(agent, field) for field in agent.__struct_fields__}
+        return FoundAgent(**{**values, "variables": variables, "tools": tuple(tools)})
+
+    # Functions and programs
+
+    def _sdk(self, module: Module) -> str:
+        for target in module.imports.values():
+            for package in SDKS:
+                if target == package or target.startswith(package + "."):
+                    return SDK_NAMES[package.partition(".")[0]]
+        for call in module.calls:
+            if (maker := self._frameworks.maker_of(module, call.func)) is not None:
+                return maker.framework
+        return ""
+
+    def _functions(self, module: Module) -> Iterator[FoundAgent]:
+        library = self._sdk(module)
+        if not library:
+            return
+        for name, function in module.functions.items():
+            if name.startswith("_") or _is_tool(function) or function.decorator_list:
+                continue
+            needed = _needed(function)
+            first = needed[0] if len(needed) == 1 else None
+            if first is None or first.arg not in _PROMPTS or not _gives(function) or not _asks(function):
+                continue
+            yield self._agent(
+                module, name, function, None, Sign.FUNCTION, framework=library, config={"capture": "model"}
+            )
+
+    def _program(self, module: Module) -> Iterator[FoundAgent]:
+        library = self._sdk(module)
+        if not library or not any(_is_question(call) for call in module.calls):
+            return
+        files = self._modules.files
+        folder = files.project_of(module.path)
+        own = relative(module.path, folder)
+        if any(target.startswith(".") for target in module.imports.values()):
+            words = ["-m", own.removesuffix(".py").removeprefix("src/").replace("/", ".")]
+        else:
+            words = [own]
+        construction = next(filter(None, (self._frameworks.makes(module, call) for call in module.calls)), None)
+        modules = self._modules
+        instructions = own_words.instructions_of(modules, module, construction.call) if construction else ""
+        yield FoundAgent(
+            sign=Sign.PROGRAM,
+            name=agent_name("main", module.path, files.root),
+            framework=library,
+            file=module.path,
+            line=_line_of_program(module),
+            source='if __name__ == "__main__":',
+            folder=folder,
+            config={
+                "kind": "command",
+                "command": [python_of(files.root, folder), *words],
+                "input": "text",
+                "capture": "model",
+                "answer": "model",
+            },
+            instructions=instructions or (ast.get_docstring(module.tree) or ""),
+            tools=own_words.tools_of(modules, module, construction.call, "") if construction else (),
+            prompts=own_words.prompts_in(modules, module),
+        )
+
+
+def python_of(root: Any, folder: str) -> str:
+    """The interpreter of a project's own environment, as a command in `folder` names it."""
+    place, up = folder, ""
+    while True:
+        for name in (".venv", "venv", "env"):
+            if (root / place / name / "pyvenv.cfg").is_file():
+                return f"{up}{name}/bin/python"
+        if not place:
+            return "python3"
+        place, up = place.rpartition("/")[0], up + "../"
+
+
+def _line_of_program(module: Module) -> int:
+    for node in module.tree.body:
+        if isinstance(node, ast.If) and "__name__" in ast.dump(node.test):
+            return node.lineno
+    return 1
+
+
+def _source(name: str, node: ast.AST) -> str:
+    if isinstance(node, ast.ClassDef):
+        return f"class {name}"
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return f"def {name}({source_of(node.args, 40)})"
+    if isinstance(node, ast.Call):
+        return f"{name} = {source_of(node.func, 40).partition('(')[0]}(…)"
+    return source_of(node)
+
+
+def _needed(function: Function) -> list[ast.arg]:
+    """The parameters without a default."""
+    arguments = function.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    needed = positional[: len(positional) - len(arguments.defaults)]
+    return needed + [
+        node for node, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default is None
+    ]
+
+
+def _needs_nothing(function: Function) -> bool:
+    names = {node.arg for node in [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]}
+    if names & {"prompt", "messages", "request", *_PROMPTS}:
+        return False
+    return all(node.arg in _SETTINGS for node in _needed(function))
+
+
+def _init_needs_nothing(cls: ast.ClassDef) -> bool:
+    for statement in cls.body:
+        if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
+            return [node.arg for node in _needed(statement)] == ["self"]
+    return True
+
+
+def _is_tool(function: Function) -> bool:
+    return any("tool" in ast.unparse(node).lower() for node in function.decorator_list)
+
+
+def _gives(function: Function) -> bool:
+    return any(
+        (isinstance(node, ast.Return) and node.value is not None and not _is_none(node.value))
+        or isinstance(node, ast.Yield)
+        for node in ast.walk(function)
+    )
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _asks(scope: ast.AST) -> bool:
+    """Whether a model or an agent is asked in it."""
+    return any(_is_question(node) for node in ast.walk(scope) if isinstance(node, ast.Call))
+
+
+def _is_question(call: ast.Call) -> bool:
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return name in _ASKS or name == "ClaudeSDKClient"

@@ -1,0 +1,255 @@
+"""A Python module, read: what its names are, without running anything."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+from agenteval_tui.agents.finding.project_files import ProjectFiles
+
+_DEEPEST = 6
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Module:
+    """One file. `path` is relative to the root of the search."""
+
+    def __init__(self, path: str, tree: ast.Module) -> None:
+        self.path = path
+        self.tree = tree
+        self.imports: dict[str, str] = {}
+        """Local name: "package.module.name"; a relative one begins with dots."""
+        self.values: dict[str, ast.expr] = {}
+        """What names of the module's level are bound to, the last one."""
+        self.functions: dict[str, Function] = {}
+        self.classes: dict[str, ast.ClassDef] = {}
+        for statement in _statements(tree):
+            self._import(statement)
+        for statement in _level(tree.body):
+            if isinstance(statement, ast.Assign):
+                for target in statement.targets:
+                    if isinstance(target, ast.Name):
+                        self.values[target.id] = statement.value
+            elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
+                self.values[statement.target.id] = statement.value
+            elif isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+                self.functions[statement.name] = statement
+            elif isinstance(statement, ast.ClassDef):
+                self.classes[statement.name] = statement
+
+    def _import(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                self.imports[alias.asname or alias.name.partition(".")[0]] = (
+                    alias.name if alias.asname else alias.name.partition(".")[0]
+                )
+        elif isinstance(node, ast.ImportFrom):
+            base = "." * node.level + (node.module or "")
+            for alias in node.names:
+                self.imports[alias.asname or alias.name] = f"{base}.{alias.name}" if node.module else base + alias.name
+
+    @cached_property
+    def calls(self) -> list[ast.Call]:
+        """All calls in it."""
+        return [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)]
+
+    @property
+    def folder(self) -> str:
+        """Its folder; "" is the root."""
+        return self.path.rpartition("/")[0]
+
+    def qualified(self, node: ast.expr | None) -> str:
+        """The full name of what an expression names, as it was imported; "" for another expression."""
+        if isinstance(node, ast.Subscript):
+            return self.qualified(node.value)
+        if isinstance(node, ast.Name):
+            return self.imports.get(node.id, node.id)
+        if isinstance(node, ast.Attribute):
+            base = self.qualified(node.value)
+            return f"{base}.{node.attr}" if base else ""
+        return ""
+
+    def is_program(self) -> bool:
+        """Whether it has `if __name__ == "__main__"`."""
+        return any(
+            isinstance(node, ast.If) and isinstance(node.test, ast.Compare) and "__name__" in ast.dump(node.test)
+            for node in self.tree.body
+        )
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
+    waiting: list[ast.stmt] = list(tree.body)
+    while waiting:
+        statement = waiting.pop()
+        yield statement
+        for name in ("body", "orelse", "finalbody"):
+            waiting.extend(part for part in getattr(statement, name, ()) if isinstance(part, ast.stmt))
+        for handler in getattr(statement, "handlers", ()):
+            waiting.extend(handler.body)
+
+
+def _level(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that run when the module is imported, those of a program left out."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, ast.If):
+            if "__main__" not in ast.dump(statement.test):
+                yield from _level([*statement.body, *statement.orelse])
+        elif isinstance(statement, ast.Try):
+            yield from _level([*statement.body, *statement.orelse])
+        elif isinstance(statement, ast.With | ast.AsyncWith):
+            yield from _level(statement.body)
+
+
+class Modules:
+    """The modules of a project, each parsed once."""
+
+    def __init__(self, files: ProjectFiles) -> None:
+        self.files = files
+        self._parsed: dict[str, Module | None] = {}
+        self._there: dict[str, bool] = {}
+
+    def has(self, path: str) -> bool:
+        """Whether there is such a file."""
+        if path not in self._there:
+            self._there[path] = self.files.has(path)
+        return self._there[path]
+
+    def get(self, path: str) -> Module | None:
+        """The module of a file; None if there is none, or it can't be parsed."""
+        if path not in self._parsed:
+            data = self.files.text(path)
+            self._parsed[path] = None
+            if data is not None:
+                try:
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        self._parsed[path] = Module(path, ast.parse(data))
+                except (SyntaxError, ValueError, RecursionError, MemoryError):
+                    pass
+        return self._parsed[path]
+
+    def is_own(self, module: Module, package: str) -> bool:
+        """Whether a top-level package's name means code beside this module, and not an installed library."""
+        folder = module.folder
+        return any(
+            self.has(f"{place}/{package}{ending}" if place else package + ending)
+            for place in {folder, folder.partition("/")[0] if folder.startswith("src/") else folder}
+            for ending in (".py", "/__init__.py")
+        )
+
+    def resolve(self, module: Module, name: str) -> tuple[Module, str] | None:
+        """Where an imported name of the project is: (its module, its name there; "" is the module itself)."""
+        target = module.imports.get(name)
+        if target is None:
+            return None
+        dots = len(target) - len(target.lstrip("."))
+        parts = target[dots:].split(".")
+        if dots:
+            folder = module.folder
+            for _ in range(dots - 1):
+                folder = folder.rpartition("/")[0]
+            places = [folder]
+        else:
+            places, above = [], module.folder
+            while above:
+                places.append(above)
+                above = above.rpartition("/")[0]
+            project = self.files.project_of(module.path)
+            places += ["", f"{project}/src" if project else "src"]
+        for place in places:
+            for length in (len(parts), len(parts) - 1):
+                path = "/".join([*([place] if place else []), *parts[:length]])
+                for file in (f"{path}.py", f"{path}/__init__.py"):
+                    if length and self.has(file) and (other := self.get(file)) is not None:
+                        return other, "" if length == len(parts) else parts[-1]
+        return None
+
+    def value(self, module: Module, node: ast.expr | None, depth: int = 0) -> tuple[Module, ast.AST] | None:
+        """What an expression stands for: the expression, function or class that a name is bound to."""
+        if node is None or depth > _DEEPEST:
+            return None
+        if isinstance(node, ast.Name):
+            return self.named(module, node.id, depth) or (module, node)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            place = self.resolve(module, node.value.id)
+            if place is not None and place[1] == "":
+                return self.named(place[0], node.attr, depth + 1)
+        return module, node
+
+    def named(self, module: Module, name: str, depth: int = 0) -> tuple[Module, ast.AST] | None:
+        """What a name of a module is bound to, wherever it was imported from."""
+        if depth > _DEEPEST:
+            return None
+        if name in module.values:
+            return self.value(module, module.values[name], depth + 1)
+        if name in module.functions:
+            return module, module.functions[name]
+        if name in module.classes:
+            return module, module.classes[name]
+        place = self.resolve(module, name)
+        return self.named(place[0], place[1], depth + 1) if place is not None and place[1] else None
+
+    def text(self, module: Module, node: ast.AST | None, depth: int = 0) -> str:
+        """The text of an expression, as far as it is written in the project; "" if none is."""
+        if node is None or depth > _DEEPEST:
+            return ""
+        if isinstance(node, ast.Constant):
+            return node.value if isinstance(node.value, str) else ""
+        if isinstance(node, ast.JoinedStr):
+            return "".join(str(part.value) for part in node.values if isinstance(part, ast.Constant))
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            return self.text(module, node.left, depth + 1) + self.text(module, node.right, depth + 1)
+        if isinstance(node, ast.BinOp):
+            return self.text(module, node.left, depth + 1)
+        if isinstance(node, ast.List | ast.Tuple):
+            return "\n".join(filter(None, (self.text(module, part, depth + 1) for part in node.elts)))
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Attribute) and node.func.attr in ("strip", "format", "dedent", "replace"):
+                inner = node.args[0] if node.func.attr == "dedent" and node.args else node.func.value
+                return self.text(module, inner, depth + 1)
+            return self.text(module, node.args[0], depth + 1) if len(node.args) == 1 else ""
+        if isinstance(node, ast.Name | ast.Attribute):
+            place = self.value(module, node, depth + 1)
+            if place is not None and place[1] is not node and isinstance(place[1], ast.expr):
+                return self.text(place[0], place[1], depth + 1)
+        return ""
+
+    def literal(self, module: Module, node: ast.expr | None) -> Any:
+        """The value of a literal, also behind a name; None for anything else."""
+        place = self.value(module, node)
+        if place is None:
+            return None
+        try:
+            return ast.literal_eval(place[1])
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            return None
+
+
+def keyword(call: ast.Call, *names: str) -> ast.expr | None:
+    """The argument that a call gives by one of these names."""
+    return next((word.value for name in names for word in call.keywords if word.arg == name), None)
+
+
+def source_of(node: ast.AST, length: int = 60) -> str:
+    """An expression on one line, cut."""
+    text = " ".join(ast.unparse(node).split())
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def returns_dicts(function: Function) -> list[str]:
+    """The keys of the dicts that a function returns, also in a call: `jsonify({"answer": text})`."""
+    keys: list[str] = []
+    for node in ast.walk(function):
+        if isinstance(node, ast.Return) and node.value is not None:
+            for part in ast.walk(node.value):
+                if isinstance(part, ast.Dict):
+                    keys += [
+                        key.value for key in part.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)
+                    ]
+                elif isinstance(part, ast.Call):
+                    keys += [word.arg for word in part.keywords if word.arg]
+    return keys

@@ -1,0 +1,165 @@
+"""Routes of FastAPI, Flask and Starlette that take a message."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from agenteval_tui.agents.finding.fields import ANSWER_FIELDS, MESSAGE_FIELDS, fields_of, placeholder
+from agenteval_tui.agents.finding.model import FoundAgent, Sign
+from agenteval_tui.agents.finding.naming import agent_name, relative
+from agenteval_tui.agents.finding.python_agents import python_of
+from agenteval_tui.agents.finding.python_module import Function, Module, Modules, keyword, returns_dicts, source_of
+
+_APPS = {"fastapi.FastAPI": "FastAPI", "flask.Flask": "Flask", "quart.Quart": "Quart"}
+_DEFAULT_PORT = {"FastAPI": 8000, "Flask": 5000, "Quart": 5000, "Starlette": 8000}
+
+
+def routes_of(modules: Modules, module: Module) -> Iterator[FoundAgent]:
+    """The routes of a module that take a message by POST."""
+    apps = {
+        name: _APPS[module.qualified(value.func)]
+        for name, value in module.values.items()
+        if isinstance(value, ast.Call) and module.qualified(value.func) in _APPS
+    }
+    if not apps:
+        return
+    for function in module.functions.values():
+        for decorator in function.decorator_list:
+            route = _route(decorator)
+            if route is not None and route[0] in apps and "{" not in route[1] and "<" not in route[1]:
+                agent = _agent(modules, module, function, decorator, apps[route[0]], *route)
+                if agent is not None:
+                    yield agent
+
+
+def _route(decorator: ast.expr) -> tuple[str, str] | None:
+    """(the app's name, the path) of a decorator that routes POST."""
+    if not isinstance(decorator, ast.Call) or not isinstance(decorator.func, ast.Attribute):
+        return None
+    owner, method = decorator.func.value, decorator.func.attr
+    path = keyword(decorator, "path", "rule") or next(iter(decorator.args), None)
+    if not isinstance(owner, ast.Name) or not isinstance(path, ast.Constant) or not isinstance(path.value, str):
+        return None
+    methods = keyword(decorator, "methods")
+    if method == "post" or (
+        method in ("route", "api_route") and methods is not None and "POST" in ast.unparse(methods)
+    ):
+        return owner.id, path.value
+    return None
+
+
+def _agent(
+    modules: Modules, module: Module, function: Function, decorator: ast.expr, framework: str, app: str, path: str
+) -> FoundAgent | None:
+    body = _body_of_model(modules, module, function) or _body_of_keys(function)
+    if body is None:
+        return None
+    files = modules.files
+    folder = files.project_of(module.path)
+    port = _port(module) or _DEFAULT_PORT[framework]
+    config: dict[str, Any] = {"kind": "http", "url": f"http://127.0.0.1:{port}{path}", "body": body}
+    text = ast.unparse(function)
+    if "event-stream" in text or "EventSourceResponse" in text:
+        config["stream"] = "sse"
+    elif "StreamingResponse" not in text and (answer := _answer(modules, module, function, decorator)):
+        config["answer"] = answer
+    own = relative(module.path, folder)
+    place = _place_of_module(files, module.path, folder)
+    python = python_of(files.root, folder)
+    if framework == "FastAPI":
+        words = [python, "-m", "uvicorn", f"{place[1]}:{app}", "--port", str(port)]
+        if place[0]:
+            words += ["--app-dir", place[0]]
+    else:
+        words = [python, "-m", framework.lower(), "--app", own, "run", "--port", str(port)]
+    name = agent_name(path.strip("/").replace("/", "-") or function.name, module.path, files.root)
+    return FoundAgent(
+        sign=Sign.ROUTE,
+        name=name,
+        framework=framework,
+        file=module.path,
+        line=getattr(decorator, "lineno", function.lineno),
+        source=f"@{source_of(decorator)}",
+        folder=folder,
+        config=config,
+        services={"server": {"command": words, "ready": {"port": port}, "reuse_existing": True}},
+        instructions=ast.get_docstring(function) or "",
+    )
+
+
+def _place_of_module(files: Any, path: str, folder: str) -> tuple[str, str]:
+    """(the folder from which a module is imported, within the project; "" is the project's, its dotted name)."""
+    own = relative(path, folder).removesuffix(".py").removesuffix("/__init__")
+    parts = own.split("/")
+    package = len(parts) - 1
+    while package and files.has("/".join([*([folder] if folder else []), *parts[:package], "__init__.py"])):
+        package -= 1
+    return "/".join(parts[:package]), ".".join(parts[package:])
+
+
+def _body_of_model(modules: Modules, module: Module, function: Function) -> dict[str, Any] | None:
+    for parameter in [*function.args.args, *function.args.kwonlyargs]:
+        fields = fields_of(modules, module, parameter.annotation)
+        if fields is None:
+            continue
+        names = [field.name for field in fields[1]]
+        into = next((name for name in MESSAGE_FIELDS if name in names), None)
+        if into is None:
+            continue
+        body: dict[str, Any] = {}
+        for field in fields[1]:
+            if field.name == into:
+                is_list = field.annotation is not None and "ist[" in ast.unparse(field.annotation)
+                body[into] = "{{ messages }}" if is_list else "{{ prompt }}"
+            elif not field.has_default:
+                can, value = placeholder(modules, fields[0], field.annotation)
+                if can:
+                    body[field.name] = value
+        return body
+    return None
+
+
+def _body_of_keys(function: Function) -> dict[str, Any] | None:
+    """The keys that the function reads of the request's JSON."""
+    text = ast.unparse(function)
+    if not any(mark in text for mark in ("request.json", "get_json(", ".json()", "await request.json")):
+        return None
+    keys: list[str] = []
+    for node in ast.walk(function):
+        key: Any = None
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            key = node.slice.value
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "get"
+            and node.args
+        ):
+            key = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
+        if isinstance(key, str):
+            keys.append(key)
+    into = next((name for name in MESSAGE_FIELDS if name in keys), None)
+    if into is None:
+        return None
+    return {into: "{{ messages }}" if into == "messages" else "{{ prompt }}"}
+
+
+def _answer(modules: Modules, module: Module, function: Function, decorator: ast.expr) -> str:
+    names: list[str] = []
+    if isinstance(decorator, ast.Call):
+        for hint in (keyword(decorator, "response_model"), function.returns):
+            fields = fields_of(modules, module, hint)
+            names += [field.name for field in fields[1]] if fields is not None else []
+    names += returns_dicts(function)
+    return next((name for name in ANSWER_FIELDS if name in names), "")
+
+
+def _port(module: Module) -> int:
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "run":
+            value = keyword(node, "port")
+            if isinstance(value, ast.Constant) and isinstance(value.value, int):
+                return value.value
+    return 0

@@ -1,0 +1,94 @@
+"""Find the agents of a folder."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from agenteval_tui.agents.finding.declared import of_compose, of_env, of_langgraph, of_pyproject
+from agenteval_tui.agents.finding.frameworks import MARKS, SDKS
+from agenteval_tui.agents.finding.model import Findings, FoundAgent, Sign
+from agenteval_tui.agents.finding.node_programs import Package, package_of, programs_of
+from agenteval_tui.agents.finding.project_files import MOST_SECONDS, ProjectFiles
+from agenteval_tui.agents.finding.python_agents import PythonAgents
+from agenteval_tui.agents.finding.python_module import Modules
+from agenteval_tui.agents.finding.python_routes import routes_of
+
+_PACKAGES = (*MARKS, *SDKS, "langchain_core", "fastapi", "flask", "quart", "workflows")
+_IMPORTS = re.compile(rb"^[ \t]*(?:from|import)\s+(?:%s)\b" % "|".join(map(re.escape, _PACKAGES)).encode(), re.M)
+_ROOT_AGENT = re.compile(rb"^root_agent\b", re.M)
+_ORDER = list(Sign)
+
+
+def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
+    """The agents of a folder, the best first. Nothing of it is imported or run; the search is bounded in files, their
+    size and time. `root` must be a folder."""
+    files = ProjectFiles(root, seconds=seconds)
+    modules = Modules(files)
+    python = PythonAgents(modules)
+    agents: list[FoundAgent] = []
+    packages: list[Package] = []
+    sources: list[str] = []
+    for path in files:
+        name = path.rpartition("/")[2]
+        if name == "pyproject.toml":
+            agents += of_pyproject(files, path, python)
+        elif name == "langgraph.json":
+            agents += of_langgraph(files, path, python)
+        elif name.startswith(".env"):
+            agents += of_env(files, path)
+        elif name == "package.json":
+            package = package_of(files, path)
+            if package is not None:
+                packages.append(package)
+        elif "compose" in name:
+            agents += of_compose(files, path)
+        elif name.endswith(".py"):
+            data = files.text(path)
+            if data is None or not (_IMPORTS.search(data) or _ROOT_AGENT.search(data)):
+                continue
+            if (module := modules.get(path)) is not None:
+                agents += python.of(module)
+                agents += routes_of(modules, module)
+        elif not name.endswith((".yaml", ".yml")):
+            sources.append(path)
+    for package in packages:
+        others = [other.folder for other in packages if other.folder != package.folder]
+        own = [path for path in sources if _is_in(path, package.folder) and not any(
+            _is_in(path, other) and len(other) > len(package.folder) for other in others)]  # fmt: skip
+        agents += programs_of(package, own)
+    ordered = sorted(_once(agents), key=_rank)
+    return Findings(tuple(_named_apart(ordered)), files.read, files.reason)
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return not folder or path.startswith(folder + "/")
+
+
+def _once(agents: list[FoundAgent]) -> list[FoundAgent]:
+    """Each of them once: what is declared wins over the same object that was seen."""
+    kept: dict[tuple[str, str], FoundAgent] = {}
+    for agent in sorted(agents, key=lambda agent: _ORDER.index(agent.sign)):
+        target = str(
+            agent.config.get("callable") or agent.config.get("url") or agent.config.get("command") or agent.place
+        )
+        kept.setdefault((agent.folder, target.removeprefix("./")), agent)
+    return list(kept.values())
+
+
+def _rank(agent: FoundAgent) -> tuple[int, int, int, int, str, int]:
+    depth = agent.file.count("/")
+    return (int(agent.is_part), int(bool(agent.incomplete)), _ORDER.index(agent.sign), depth, agent.file, agent.line)
+
+
+def _named_apart(agents: list[FoundAgent]) -> list[FoundAgent]:
+    """Their names, each once: of equal ones the later get a number."""
+    taken: dict[str, int] = {}
+    apart: list[FoundAgent] = []
+    for agent in agents:
+        number = taken[agent.name] = taken.get(agent.name, 0) + 1
+        if number > 1:
+            values = {field: getattr(agent, field) for field in agent.__struct_fields__}
+            agent = FoundAgent(**{**values, "name": f"{agent.name}-{number}"})
+        apart.append(agent)
+    return apart

@@ -1,0 +1,45 @@
+"""What people read about an agent that was found: what it is, and why it is taken for one."""
+
+from __future__ import annotations
+
+from agenteval_tui.agents.finding.model import Findings, FoundAgent, Sign
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.numbers import count
+
+_WORDS = {
+    Sign.DECLARED: "named in pyproject.toml",
+    Sign.LANGGRAPH: "named in langgraph.json",
+    Sign.ADK: "the root agent",
+    Sign.CREW: "a crew or flow",
+    Sign.OBJECT: "an agent",
+    Sign.FACTORY: "makes an agent",
+    Sign.ROUTE: "a route that takes a message",
+    Sign.FUNCTION: "a function that asks a model",
+    Sign.PROGRAM: "a program that asks a model",
+    Sign.SCRIPT: "a script that asks a model",
+    Sign.SERVER: "a model server",
+}
+
+
+def what_it_is(agent: FoundAgent) -> str:
+    """Its framework and what was seen: "LangGraph, named in langgraph.json"."""
+    words = ", ".join(filter(None, (one_line(agent.framework, 40), _WORDS[agent.sign])))
+    if agent.is_part:
+        words += ", part of another"
+    if agent.incomplete:
+        words += f", needs context: {one_line(', '.join(agent.incomplete), 40)}"
+    return words
+
+
+def seen(agent: FoundAgent) -> str:
+    """Where, and the expression there: the file and line, then "graph = builder.compile(…)"."""
+    return f"{one_line(agent.place, 80)}  {one_line(agent.source, 60)}"
+
+
+def unread(findings: Findings) -> str:
+    """Why the search did not read everything; "" if it did."""
+    if not findings.reason:
+        return ""
+    limit = "too many files" if findings.reason == "files" else "it took too long"
+    files = count(findings.files, "file")
+    return f"The search ended after {files} ({limit}). Name the folder of your agent to search that."

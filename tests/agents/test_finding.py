@@ -1,0 +1,307 @@
+"""Agents are found by reading: what is one, what isn't, and what is written for them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agenteval_tui.agents.finding.first_suite import write_first_suite
+from agenteval_tui.agents.finding.model import FoundAgent, Sign
+from agenteval_tui.agents.finding.search import find_agents
+from agenteval_tui.core.errors import AgentevalError
+
+
+def project(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    return folder
+
+
+def agents_of(folder: Path, files: dict[str, str]) -> list[FoundAgent]:
+    return list(find_agents(project(folder, files)).agents)
+
+
+def only(folder: Path, files: dict[str, str]) -> FoundAgent:
+    agents = agents_of(folder, files)
+    assert len(agents) == 1, [agent.place for agent in agents]
+    return agents[0]
+
+
+PROMPTS = 'RULES = """You are a cook. Recipes only."""\n'
+OBJECTS = {
+    "pydantic-ai": "from pydantic_ai import Agent as A\nx = A('openai:m', system_prompt=RULES)\n",
+    "openai-agents": "import agents\nx = agents.Agent[None](name='x', instructions=RULES)\n",
+    "LangGraph": "from langgraph.graph import StateGraph, MessagesState\nb = StateGraph(MessagesState)\n"
+    "b.add_edge('a', 'b')\nx = b.compile()\n",
+    "LangChain": "from langchain.agents import create_agent\nx = create_agent('m', [], prompt=RULES)\n",
+    "CrewAI": "from crewai import Crew\nx = Crew(agents=[], tasks=[])\n",
+    "Google ADK": "from google.adk.agents.llm_agent import LlmAgent\nx = LlmAgent(name='x', instruction=RULES)\n",
+    "AutoGen": "from autogen_agentchat.teams import RoundRobinGroupChat\nx = RoundRobinGroupChat([])\n",
+    "LlamaIndex": "from llama_index.core.agent.workflow import FunctionAgent\nx = FunctionAgent(system_prompt=RULES)\n",
+    "smolagents": "import smolagents\nx = smolagents.CodeAgent(tools=[], instructions=RULES)\n",
+    "strands": "from strands import Agent\nx = Agent(system_prompt=RULES)\n",
+}
+
+
+@pytest.mark.parametrize("framework", OBJECTS)
+def test_an_object_of_each_framework(tmp_path: Path, framework: str) -> None:
+    agent = only(tmp_path, {"app/bot.py": PROMPTS + OBJECTS[framework]})
+    assert (agent.sign, agent.framework, agent.file) == (Sign.OBJECT, framework, "app/bot.py")
+    assert agent.config["callable"] == "app/bot.py:x"
+    assert agent.line == (PROMPTS + OBJECTS[framework]).split("\nx = ")[0].count("\n") + 2
+    if "RULES" in OBJECTS[framework]:
+        assert agent.instructions == "You are a cook. Recipes only."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class Agent: ...\nx = Agent()\n",  # its own
+        "from agents import Agent\nx = Agent()\n",  # a module beside it
+        "from pydantic_ai import Agent\ndef make(model):\n    return Agent(model)\n",  # needs something
+        "from pydantic_ai import Agent\nx: Agent\n",
+        "# from pydantic_ai import Agent\nx = Agent()\n",
+        "from langgraph.graph import StateGraph\nx = StateGraph(dict)\n",  # not compiled
+    ],
+)
+def test_what_is_not_an_agent(tmp_path: Path, text: str) -> None:
+    assert agents_of(tmp_path, {"bot.py": text, "agents.py": "class Agent: ...\n"}) == []
+
+
+def test_factories_and_what_they_give(tmp_path: Path) -> None:
+    text = (
+        "from pydantic_ai import Agent\n"
+        "def build(model='m', settings=None):\n    agent = Agent(model, system_prompt='Be a cook.')\n    return agent\n"
+        "async def later() -> Agent:\n    return await somewhere()\n"
+        "def answer(prompt):\n    return Agent().run_sync(prompt)\n"
+        "async def chat(message: str) -> str:\n    return (await Agent().run(message)).output\n"
+    )
+    agents = agents_of(tmp_path, {"bot.py": text})
+    assert [(agent.config["callable"], agent.sign) for agent in agents] == [
+        ("bot.py:build", Sign.FACTORY),
+        ("bot.py:later", Sign.FACTORY),
+    ]
+    assert agents[0].instructions == "Be a cook."
+
+
+def test_a_function_that_asks_a_model_but_not_a_tool(tmp_path: Path) -> None:
+    text = (
+        "import openai\nclient = openai.OpenAI()\n"
+        "def answer(question: str) -> str:\n    return client.chat.completions.create(messages=[question])\n"
+        "@tool\ndef search(query):\n    return client.responses.create(input=query)\n"
+        "def shape(text):\n    return text.strip()\n"
+    )
+    agent = only(tmp_path, {"bot.py": text})
+    assert (agent.sign, agent.config["callable"], agent.config["capture"]) == (Sign.FUNCTION, "bot.py:answer", "model")
+
+
+def test_the_agent_that_has_the_others_comes_first(tmp_path: Path) -> None:
+    text = (
+        "from agents import Agent\n"
+        "math = Agent(name='Math', instructions='m')\n"
+        "triage = Agent(name='Triage', handoffs=[math])\n"
+    )
+    agents = agents_of(tmp_path, {"bot.py": text})
+    assert [(agent.name, agent.is_part) for agent in agents] == [("triage", False), ("math", True)]
+
+
+def test_what_its_project_says_of_it(tmp_path: Path) -> None:
+    files = {
+        "src/shop/__init__.py": "",
+        "src/shop/prompts.py": "RULES = 'You sell ' + 'pans.'\n",
+        "src/shop/tools.py": "def get_order(order_id: str):\n    '''Look up an order.\n\n    Args: x\n    '''\n",
+        "src/shop/bot.py": "from pydantic_ai import Agent\nfrom . import prompts\nfrom .tools import get_order\n"
+        "bot = Agent('m', system_prompt=prompts.RULES, tools=[get_order])\n"
+        "@bot.tool_plain\ndef cancel(id: str):\n    'Cancel an order.'\n"
+        "if __name__ == '__main__':\n    print(bot.run_sync('Where is my order?'))\n",
+        "pyproject.toml": "[project]\nname = 'x'\n",
+    }
+    agent = only(tmp_path, files)
+    assert agent.instructions == "You sell pans."
+    assert [(tool.name, tool.description) for tool in agent.tools] == [
+        ("cancel", "Cancel an order."),
+        ("get_order", "Look up an order."),
+    ]
+    assert agent.prompts == ("Where is my order?",)
+    _, suite = write_first_suite(agent, tmp_path)
+    assert suite.suite is not None
+    first, second = suite.suite.tests
+    assert (first.prompt, second.prompt) == ("Where is my order?", "Cancel an order.")
+    assert first.criteria[0].name == "Calls get_order"
+    before = (tmp_path / "bot.suite.yaml").read_bytes()
+    with pytest.raises(AgentevalError, match="already exists"):
+        write_first_suite(agent, tmp_path)
+    assert (tmp_path / "bot.suite.yaml").read_bytes() == before
+
+
+def test_contexts_and_states_are_written(tmp_path: Path) -> None:
+    deps = (
+        "from dataclasses import dataclass, field\nfrom pydantic_ai import Agent\nimport duck\n"
+        "@dataclass\nclass Deps:\n    customer: int\n    tier: str\n    db: duck.Connection\n"
+        "    tags: list = field(default_factory=list)\n"
+        "bot = Agent('m', deps_type=Deps)\n"
+        "def main():\n    bot.run_sync('Hello you', deps=Deps(customer=7, tier=tier(), db=None))\n"
+    )
+    agent = only(tmp_path / "a", {"bot.py": deps})
+    assert agent.config["context"] == {"customer": 7, "tier": "example"}
+    assert agent.incomplete == ("db",)
+    graph = (
+        "from langgraph.graph import StateGraph\nfrom typing import TypedDict\n"
+        "class State(TypedDict):\n    docs: list\n    question: str\n    draft: str\n    answer: str\n"
+        "graph = StateGraph(State).add_node('a').compile()\n"
+    )
+    agent = only(tmp_path / "b", {"bot.py": graph})
+    assert (agent.config["input"], agent.config["output"]) == ({"question": "{{prompt}}"}, "answer")
+
+
+def test_projects_that_name_their_agents(tmp_path: Path) -> None:
+    graph = (
+        "from langgraph.prebuilt import create_react_agent\nasync def make():\n    return create_react_agent('m', [])\n"
+    )
+    files = {
+        "one/langgraph.json": '{"graphs": {"agent": "./src/my/g.py:make", "gone": "./no.py:x", "js": "./a.ts:g"}}',
+        "one/src/my/g.py": graph,
+        "two/pyproject.toml": '[tool.agenteval.agents.shop]\nkind = "python"\ncallable = "bot:run"\n'
+        "settings = {a = 1}\n",
+        "two/bot.py": "def run(prompt):\n    return prompt\n",
+        "three/cook/__init__.py": "from . import agent\n",
+        "three/cook/agent.py": "from google.adk.agents import Agent\nfrom .sub import helper\n"
+        "root_agent = Agent(name='cook', sub_agents=[helper])\n",
+        "three/cook/sub.py": "from google.adk.agents import Agent\nhelper = Agent(name='helper')\n",
+    }
+    agents = {agent.file: agent for agent in agents_of(tmp_path, files)}
+    assert list(agents)[:3] == ["two/pyproject.toml", "one/langgraph.json", "three/cook/agent.py"]
+    assert agents["one/langgraph.json"].config == {"kind": "python", "callable": "src/my/g.py:make"}
+    assert agents["one/langgraph.json"].folder == "one"
+    assert agents["two/pyproject.toml"].config["settings"] == {"a": 1}
+    assert agents["three/cook/agent.py"].sign is Sign.ADK
+    assert "one/src/my/g.py" not in agents  # once
+
+
+def test_crews_get_the_inputs_of_their_project(tmp_path: Path) -> None:
+    files = {
+        "pyproject.toml": "",
+        "src/trip/crew.py": "from crewai import Agent, Crew\nfrom crewai.project import CrewBase, crew\n"
+        "@CrewBase\nclass TripCrew:\n    @crew\n    def crew(self) -> Crew:\n        return Crew()\n",
+        "src/trip/main.py": "from trip.crew import TripCrew\ndef run():\n"
+        "    inputs = {'city': 'Oslo', 'days': 3, 'x': y}\n"
+        "    TripCrew().crew().kickoff(inputs=inputs)\n",
+    }
+    agent = only(tmp_path, files)
+    assert (agent.sign, agent.name, agent.variables) == (Sign.CREW, "trip-crew", {"city": "Oslo", "days": 3})
+    _, suite = write_first_suite(agent, tmp_path)
+    assert suite.suite is not None
+    assert suite.suite.tests[0].variables == {"city": "Oslo", "days": 3}
+
+
+def test_routes_that_take_a_message(tmp_path: Path) -> None:
+    fast = (
+        "from fastapi import FastAPI\nfrom pydantic import BaseModel\napp = FastAPI()\n"
+        "class Ask(BaseModel):\n    user: int\n    question: str\n    top_k: int = 3\n"
+        "class Reply(BaseModel):\n    answer: str\n"
+        "@app.post('/v1/ask', response_model=Reply)\nasync def ask(body: Ask): ...\n"
+        "@app.post('/upload')\nasync def upload(body: File): ...\n@app.get('/chat')\ndef page(): ...\n"
+    )
+    agent = only(tmp_path / "a", {"src/app/__init__.py": "", "src/app/main.py": fast, "pyproject.toml": ""})
+    assert agent.config == {
+        "kind": "http",
+        "url": "http://127.0.0.1:8000/v1/ask",
+        "body": {"user": 1, "question": "{{ prompt }}"},
+        "answer": "answer",
+    }
+    command = agent.services["server"]["command"]
+    assert command[1:] == ["-m", "uvicorn", "app.main:app", "--port", "8000", "--app-dir", "src"]
+    flask = (
+        "from flask import Flask, request, jsonify\napp = Flask(__name__)\n"
+        "@app.route('/chat', methods=['POST'])\ndef chat():\n    data = request.get_json()\n"
+        "    return jsonify({'reply': think(data['message'])})\n"
+        "if __name__ == '__main__':\n    app.run(port=5055)\n"
+    )
+    agent = only(tmp_path / "b", {"server.py": flask})
+    assert (agent.config["url"], agent.config["body"], agent.config["answer"]) == (
+        "http://127.0.0.1:5055/chat",
+        {"message": "{{ prompt }}"},
+        "reply",
+    )
+
+
+def test_programs_of_node(tmp_path: Path) -> None:
+    files = {
+        "package.json": '{"scripts": {"dev": "tsx watch src/server.ts", "chat": "npx tsx src/chat.ts"},'
+        ' "dependencies": {"ai": "5", "express": "4"}, "devDependencies": {"tsx": "4"}}',
+        "src/chat.ts": "import { generateText, tool } from 'ai';\nasync function main() {\n"
+        "  await generateText({ model, system: 'You sell pans.', prompt: 'Which pan is best?' });\n}\nmain();\n",
+        "src/server.ts": "import express from 'express';\nimport { streamText } from 'ai';\nconst app = express();\n"
+        "app.post('/api', (req, res) => { const { message } = req.body; streamText({ model, prompt: message }); });\n"
+        "app.listen(8080);\n",
+        "src/parts.ts": "import { streamText } from 'ai';\nexport const ask = () => streamText({});\n",
+        "node_modules/x/index.js": "require('openai'); main();\n",
+    }
+    agents = {agent.sign: agent for agent in agents_of(tmp_path, files)}
+    assert set(agents) == {Sign.ROUTE, Sign.SCRIPT}
+    assert agents[Sign.ROUTE].config["url"] == "http://127.0.0.1:8080/api"
+    assert agents[Sign.ROUTE].config["body"] == {"message": "{{ prompt }}"}
+    script = agents[Sign.SCRIPT]
+    assert (script.config["command"], script.config["capture"]) == (["npx", "tsx", "src/chat.ts"], "model")
+    assert (script.instructions, script.prompts) == ("You sell pans.", ("Which pan is best?",))
+
+
+def test_a_model_server_without_its_key(tmp_path: Path) -> None:
+    text = "OPENAI_API_KEY=sk-not-to-be-seen\nOPENAI_BASE_URL=http://localhost:11434/v1\nOPENAI_MODEL=qwen3:8b\n"
+    agent = only(tmp_path, {".env": text})
+    assert agent.config == {"kind": "openai", "base_url": "http://localhost:11434/v1", "model": "qwen3:8b"}
+    assert "sk-not" not in repr(agent)
+
+
+def test_nothing_is_run_or_followed(tmp_path: Path) -> None:
+    outside = project(tmp_path / "outside", {"bot.py": OBJECTS["pydantic-ai"]})
+    here = project(
+        tmp_path / "here",
+        {
+            "loud.py": "from pydantic_ai import Agent\nraise SystemExit('it ran')\n",
+            ".venv/lib/bot.py": OBJECTS["pydantic-ai"],
+            "myenv/pyvenv.cfg": "",
+            "myenv/bot.py": OBJECTS["pydantic-ai"],
+            "tests/test_bot.py": OBJECTS["pydantic-ai"],
+            "broken.py": "from pydantic_ai import Agent\nx = Agent(\n",
+            "nul.py": "from pydantic_ai import Agent\0\n",
+        },
+    )
+    (here / "link").symlink_to(outside)
+    (here / "link.py").symlink_to(outside / "bot.py")
+    (here / "loop").symlink_to(here)
+    before = set(sys.modules)
+    assert find_agents(here).agents == ()
+    assert not {name for name in set(sys.modules) - before if name.startswith(("loud", "pydantic_ai"))}
+
+
+def test_a_search_ends(tmp_path: Path) -> None:
+    findings = find_agents(project(tmp_path, {"bot.py": OBJECTS["strands"]}), seconds=-1)
+    assert (findings.agents, findings.reason) == ((), "time")
+    deep = "x = " + "(" * 150 + ")" * 150
+    assert agents_of(tmp_path / "b", {"bot.py": f"from strands import Agent\nx = Agent\n{deep}\n"}) == []
+    cycle = {"bot.py": "from strands import Agent\nfrom other import x\nx = x\n", "other.py": "from bot import x\n"}
+    assert agents_of(tmp_path / "c", cycle) == []
+
+
+@pytest.mark.parametrize("prompt", ["{{ boom }} now", "pay ${HOME} now", "a: b # c", "\x1b[31m red one", "% yes: [no"])
+def test_any_text_makes_a_right_suite(tmp_path: Path, prompt: str) -> None:
+    text = f"from strands import Agent\nx = Agent(system_prompt={prompt!r})\nx({prompt!r})\n"
+    agent = only(tmp_path, {"bot.py": text})
+    path, suite = write_first_suite(agent, tmp_path)
+    assert [problem.message for problem in suite.problems] == []
+    assert "\x1b" not in path.read_text("utf-8")
+
+
+def names(agents: Any) -> list[str]:
+    return [agent.name for agent in agents]
+
+
+def test_each_name_is_there_once(tmp_path: Path) -> None:
+    agents = agents_of(tmp_path, {f"{folder}/bot.py": OBJECTS["strands"] for folder in "abc"})
+    assert names(agents) == ["x", "x-2", "x-3"]
