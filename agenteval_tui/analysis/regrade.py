@@ -206,8 +206,8 @@ def with_labels(store: Store, row: RunRow) -> str:
 
 
 def threshold_of(store: Store, row: RunRow) -> float | None:
-    """The test's threshold when the run was planned; of runs that an older program stored, the one in the suite's
-    file, as far as that is still there."""
+    """The test's threshold when the run was planned; of an imported run, the one in the suite's file, as far as that is
+    there."""
     task = store.task_of(row.id)
     if task is not None:
         found = task.get("pass_threshold")

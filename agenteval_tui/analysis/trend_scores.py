@@ -169,7 +169,7 @@ def _failing(cause: CauseCount) -> Failing:
         return Failing("", f"agent: {cause.error_kind}", cause.runs, cause.tests, cause.last)
     if not cause.cause:
         return Failing(
-            "", f"{cause.criterion} (an older program did not store why)", cause.runs, cause.tests, cause.last
+            "", f"{cause.criterion} (why is not stored)", cause.runs, cause.tests, cause.last
         )
     try:
         title = cause_from(cause.cause).title

@@ -17,7 +17,7 @@ class LabelDocument(Document, frozen=True, kw_only=True):
     """What a person said of a run or a criterion of it."""
 
     criterion: Annotated[str | None, Meta(description="its name; null: the run as a whole, or it is not known")]
-    unknown: Annotated[bool, Meta(description="of an older history, where several criteria may be meant: no verdict")]
+    unknown: Annotated[bool, Meta(description="it names only a configuration, which several criteria have: no verdict")]
     passed: bool | None
     rating: Count | None
     good: Annotated[bool, Meta(description="passed, or rated 4 or 5")]

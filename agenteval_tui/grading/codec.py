@@ -20,7 +20,7 @@ _CODES = frozenset(Code)
 _Code = Annotated[
     Annotated[str, one_of(*Code)] | UnsetType | None,
     Meta(
-        description="what holds or what is wrong; null: what is below says all. Documents of older versions have none."
+        description="what holds or what is wrong; null: what is below says all."
     ),
 ]
 _FieldsOfCode = Annotated[

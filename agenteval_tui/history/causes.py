@@ -1,7 +1,7 @@
 """Which causes the failed runs have (`grading.causes`), and since when a cause is known.
 
-A cause is stored with the result that has it when its run ends. For runs that an older program stored, it is computed
-from their evidence on request, and then stored.
+A cause is stored with the result that has it when its run ends. For results that have none, it is computed from
+their evidence on request, and then stored.
 """
 
 # ruff: noqa: S608 - statements are put together from words of ours; values are always bound

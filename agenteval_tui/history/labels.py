@@ -25,7 +25,7 @@ class Label(Struct, frozen=True):
     """A person's verdict on a run, or on one criterion of it.
 
     `criterion` is the criterion's name in the run; "" for the run as a whole. `criterion_hash` is the version of it
-    that the person looked at. A label of an older history may have a version without a name: several criteria of the
+    that the person looked at. A label may have a version without a name: several criteria of the
     run have that content, and which one was meant is unknown (`unknown`).
     At least one of `rating` (1 to 5) and `passed` is given. `id`: its number in the history, 0 before it is there.
     """

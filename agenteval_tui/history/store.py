@@ -382,8 +382,8 @@ class Store:
         return self._read(lambda c: label_rows.labels_of(c, run_ids))
 
     def tasks_of(self, execution_id: str) -> dict[str, StoredTask]:
-        """What the runs of an execution were planned from (`runs.task_payload`), by run id. Runs that were stored by an
-        older program, or imported, are not in it."""
+        """What the runs of an execution were planned from (`runs.task_payload`), by run id. Imported runs are
+        not in it."""
         return self._read(lambda c: task_specs.tasks_of(c, execution_id))
 
     def task_of(self, run_id: str) -> Mapping[str, Any] | None:

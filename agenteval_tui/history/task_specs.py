@@ -106,7 +106,7 @@ def tasks_of(connection: sqlite3.Connection, execution_id: str) -> dict[str, Sto
 
 
 def task_of(connection: sqlite3.Connection, run_id: str) -> Mapping[str, Any] | None:
-    """The task of one run; None: it was stored by an older program, or imported."""
+    """The task of one run; None: it was imported."""
     found = connection.execute(
         "SELECT t.data, r.task_number FROM runs r JOIN tasks t ON t.id = r.task WHERE r.uid = ?", (clean(run_id),)
     ).fetchone()

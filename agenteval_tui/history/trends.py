@@ -196,7 +196,7 @@ class AgentUse(NamedTuple):
 
 
 class CauseCount(Struct, frozen=True):
-    """How many results failed by one cause (a signature of `grading.causes`; "": not known, from an older program),
+    """How many results failed by one cause (a signature of `grading.causes`; "": not stored),
     and in how many runs and tests. `error_kind` where the agent did not finish. `last`: the newest of the runs."""
 
     cause: str

@@ -44,7 +44,7 @@ class Live(Struct, frozen=True):
     """An execution whose process lives: its id, the process, the socket to attach to, title and start.
 
     `notices`: messages for the user who started it, such as a suite that changed since it was planned. `order`:
-    executions that started later have higher ones, whatever the clocks say (0: from an older program).
+    executions that started later have higher ones, whatever the clocks say.
     """
 
     execution: str

@@ -120,7 +120,7 @@ def resume_plan(
     setup_data = store.setup_of(row.id)
     if setup_data is None:
         raise AgentevalError(
-            "this execution can't be resumed: the older agenteval that started it did not store what resuming needs",
+            "this execution can't be resumed: what its runs were planned from is not stored",
             where=f"execution {row.id}",
             mend="run its suites again: agenteval run " + (row.source or "PATH"),
         )

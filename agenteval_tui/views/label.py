@@ -18,7 +18,7 @@ RATINGS = {1: "bad", 2: "more bad than good", 3: "undecided", 4: "good", 5: "ver
 WARNING: Span = ("▲", "broken")
 """Beside a label that contradicts the verdict."""
 _UNKNOWN = "criterion unknown"
-"""Of a label from an older history that several criteria of the run could be about: it decides none of these."""
+"""Of a label without a name that several criteria of the run could be about: it decides none of these."""
 
 
 def subject_text(label: Label) -> str:

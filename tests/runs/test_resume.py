@@ -211,7 +211,7 @@ async def test_what_can_not_be_resumed_is_said(
         connection.execute("UPDATE executions SET setup = NULL")
         connection.commit()
     connection.close()
-    with pytest.raises(AgentevalError, match="older agenteval") as raised:
+    with pytest.raises(AgentevalError, match="planned from is not stored") as raised:
         resume_plan(store, identity)
     assert "agenteval run" in raised.value.mend
 
@@ -390,7 +390,7 @@ def test_an_execution_without_its_tasks_can_not_be_resumed(tmp_path: Path) -> No
             " VALUES ('OLDEXECUTION', 't', 'run', '/s', 'interrupted', 1, '{}', '[]', '', 1)"
         )
     connection.close()
-    with Store.open(path) as store, pytest.raises(AgentevalError, match="older agenteval"):
+    with Store.open(path) as store, pytest.raises(AgentevalError, match="planned from is not stored"):
         resume_plan(store, "last")
 
 

@@ -22,7 +22,6 @@ from agenteval_tui.runs.plan.user import UserPlan
 from agenteval_tui.runs.plan.variation import merged_context
 from agenteval_tui.suites.datasets import read_rows
 from agenteval_tui.suites.model import AgentConfig, Variation
-from agenteval_tui.suites.row_keys import content_key, number_of, numbered
 
 TIMEOUT_S = 60.0
 """Of a run without a setting of its own; with a simulated user, for each time that it may speak."""
@@ -117,10 +116,6 @@ class TestRuns:
         if self._failed is None:
             return True
         keys = [case.key] if case.key else []
-        if case.key and self.chosen.test.variables:
-            # As an older program stored it: by all variables of its runs.
-            content = content_key({**self.chosen.test.variables, **(case.variables or {})})
-            keys.append(numbered(content, number_of(case.key)))
         return self._failed.wants(self.chosen.loaded.key, self.chosen.test.id, configuration.variation, keys)
 
     def _ready(self, cases: Iterable[RunSpec]) -> Sequence[_Ready]:
