@@ -168,9 +168,7 @@ def _failing(cause: CauseCount) -> Failing:
     if cause.error_kind:
         return Failing("", f"agent: {cause.error_kind}", cause.runs, cause.tests, cause.last)
     if not cause.cause:
-        return Failing(
-            "", f"{cause.criterion} (why is not stored)", cause.runs, cause.tests, cause.last
-        )
+        return Failing("", f"{cause.criterion} (why is not stored)", cause.runs, cause.tests, cause.last)
     try:
         title = cause_from(cause.cause).title
     except ValueError:

@@ -19,9 +19,7 @@ _CODES = frozenset(Code)
 
 _Code = Annotated[
     Annotated[str, one_of(*Code)] | UnsetType | None,
-    Meta(
-        description="what holds or what is wrong; null: what is below says all."
-    ),
+    Meta(description="what holds or what is wrong; null: what is below says all."),
 ]
 _FieldsOfCode = Annotated[
     dict[str, Any] | UnsetType,
