@@ -242,12 +242,13 @@ def main() -> None:
     parser.add_argument("--commit", default="HEAD")
     parser.add_argument("--only", nargs="*", default=[], help="files, from the root of the project")
     parser.add_argument("--trace-file", type=Path, help="kept, and taken where it is there")
+    parser.add_argument("--tests", nargs="*", default=[], help="files or folders; default: those of the packages")
     parser.add_argument("--seconds", type=float, default=MOST_S, help="of tests for one mutant")
     parser.add_argument("--tree", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.tree:
         session = Session(given, (given.trace_file or Path("..", "trace.json")).resolve())
-        folders = [f"tests/{one}" for one in PACKAGES]
+        folders = given.tests or [f"tests/{one}" for one in PACKAGES]
         options = ["-q", "-m", "not e2e", "-p", "no:cacheprovider", "-p", "no:terminalreporter", "--capture=sys"]
         raise SystemExit(pytest.main([*folders, *options], plugins=[session]))
     git = ["git", "-C", str(ROOT), "worktree"]

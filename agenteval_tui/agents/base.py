@@ -63,7 +63,8 @@ class AgentRequest(Struct, frozen=True):
     brief under `simulated_user`. `repetition` counts from 1; `seed` is derived from
     test, row and repetition, so that an agent that varies can do so reproducibly. `variables` are the test's, with the
     row's of its dataset; the messages have them filled in already. `paid`: what this run paid for before it was cut
-    off, and keeps as it goes; None: nothing is kept.
+    off, and keeps as it goes; None: nothing is kept. `workdir`: the folder of its own that the run works in; None: it
+    has none.
     """
 
     messages: tuple[Message, ...]
@@ -77,6 +78,7 @@ class AgentRequest(Struct, frozen=True):
     turn: int = 1
     variables: Mapping[str, Any] = field(default_factory=dict)
     paid: PaidRequests | None = None
+    workdir: Path | None = None
 
 
 # Transcripts of a stored execution: its reference ("last", an id) -> test id -> transcripts in order of repetition.
@@ -195,6 +197,13 @@ class Noted(Struct, frozen=True):
     note: Note
 
 
+class Asks(Struct, frozen=True):
+    """The model is asked now: the request, with this JSON, is sent when the next event is asked for. So who pays can
+    let it wait."""
+
+    body: Mapping[str, Any]
+
+
 class UsageReported(Struct, frozen=True):
     """Tokens of one request; those of several requests of a run add up. `model`: the model that used them, if the
     agent's `Done` does not name it."""
@@ -265,6 +274,7 @@ AgentEvent = (
     | ToolArgumentsDelta
     | ToolCallFinished
     | TurnEnded
+    | Asks
     | UsageReported
     | Preparing
     | Prepared

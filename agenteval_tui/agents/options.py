@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agenteval_tui.agents.base import AgentRequest, AgentSetup
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.suites.model import Service
 
 
 class OptionGroup(BaseModel):
@@ -80,6 +81,9 @@ class AgentOptions(BaseModel):
         min_length=1,
         description="Which version of its program answers: a commit, say. Change it with the program, and `--cache` "
         "works also where agenteval can't see the program's code.",
+    )
+    services: dict[str, Service] = Field(
+        default_factory=dict, description="Programs to run beside its runs, by name, such as its server."
     )
     price: PriceOption | None = Field(
         None, description="What its tokens cost, in US dollars per million. Wins over every prices.yaml."

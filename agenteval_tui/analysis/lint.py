@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agenteval_tui.agents.registry import option_problems
+from agenteval_tui.analysis.lint_surroundings import brings_variables, surroundings_problems
 from agenteval_tui.core import directories, entry_points
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.entry_points import EMBEDDERS
@@ -100,6 +101,7 @@ def check_suite(
     if suite is not None:
         problems.extend(_agents(loaded, suite))
         problems.extend(_agent_named(loaded, loaded.root, suite.agent, suite, user_agents))
+        problems.extend(surroundings_problems(loaded, suite))
         for test in suite.tests:
             if not wanted():
                 return problems
@@ -243,7 +245,8 @@ def _test(
     yield from conversation_problems(loaded, test)
     yield from attachment_problems(loaded, test, datasets)
     yield from datasets.problems(test)
-    columns = datasets.columns(test)
+    # What hooks bring is not known before a run.
+    columns = None if brings_variables(suite, test) else datasets.columns(test)
     if columns is not None:
         yield from _templates(loaded, node, test.variables, columns, diagnosed)
     yield from _same_names(loaded, test)

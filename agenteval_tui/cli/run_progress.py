@@ -15,7 +15,7 @@ from agenteval_tui.core.numbers import dollars, duration
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.sentences import not_made_sentence
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.events import AttemptFailed, Event, HistoryAwaited, RunState, Throttled
+from agenteval_tui.runs.events import AttemptFailed, Event, HistoryAwaited, RunState, ServiceChanged, Throttled
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.views.evidence import results_in_short
@@ -107,6 +107,8 @@ class RunProgress:
             self._retry(event)
         elif isinstance(event, Throttled):
             self._throttle(event)
+        elif isinstance(event, ServiceChanged):
+            self._service(event)
         elif isinstance(event, HistoryAwaited):
             self._line(("  … ", "warn"), one_line(event.message, 300))
         while self._next < len(self._tests) and self._ended(self._tests[self._next]):
@@ -169,6 +171,16 @@ class RunProgress:
             ("  retry ", "warn"),
             f"{one_line(run.ref.test)}: attempt {event.attempt} failed: {one_line(event.message, 200)}{wait}",
         )
+
+    def _service(self, event: ServiceChanged) -> None:
+        """A service that was there already, or is not there, is a line."""
+        name = one_line(event.name, 60)
+        if event.error:
+            self._line(("  service ", "bad"), one_line(event.error, 600))
+        elif event.status == "reused" and not self.quiet:
+            self._line(("  service ", "dim"), f"{name} runs already, and is used")
+        elif event.status == "ready" and self._verbose:
+            self._line(("  service ", "dim"), f"{name} is ready")
 
     def _throttle(self, event: Throttled) -> None:
         """Its beginning and its end are lines; how far it goes is in the status."""

@@ -20,6 +20,7 @@ from agenteval_tui.core.quick_json import encoder
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
 from agenteval_tui.transcripts.model import (
     Attachment,
+    HookRun,
     Message,
     Note,
     Output,
@@ -184,12 +185,16 @@ def _usage(usage: Usage) -> tuple[object, ...]:
 def _rest(transcript: Transcript) -> tuple[object, ...]:
     """What few transcripts have, as far as the last of it that this one has."""
     simulated = transcript.user_usage != Usage()
-    if not (transcript.log or transcript.notes or simulated or transcript.output):
+    around = bool(transcript.hooks or transcript.workdir)
+    if not (transcript.log or transcript.notes or simulated or transcript.output or around):
         return ()
     notes = [(note.code, note.what, note.place) if note.place else (note.code, note.what) for note in transcript.notes]
     output = [(one.at_ms, one.source, one.text, one.level, one.logger) for one in transcript.output]
-    rest = (transcript.log, notes, _usage(transcript.user_usage), output)
-    return rest[: 4 if output else 3 if simulated else 2 if notes else 1]
+    hooks = [
+        (one.phase, one.name, one.duration_ms, one.output, _error(one.error), one.attempt) for one in transcript.hooks
+    ]
+    rest = (transcript.log, notes, _usage(transcript.user_usage), output, hooks, transcript.workdir)
+    return rest[: 6 if around else 4 if output else 3 if simulated else 2 if notes else 1]
 
 
 def _message_with_attachments(m: Message) -> tuple[object, ...]:
@@ -223,6 +228,10 @@ def _read_error(parts: list[Any] | None) -> RunError | None:
     return RunError(kind, message, mend, code, fields, traceback_from(traceback))
 
 
+def _hook(phase: str, name: str, took_ms: float, output: str, error: list[Any] | None, attempt: int) -> HookRun:
+    return HookRun(phase, name, took_ms, output, _read_error(error), attempt)
+
+
 def _step(step: Step) -> tuple[object, ...]:
     made = (step.name, step.started_ms, step.duration_ms)
     return (*made, True) if step.setup else made
@@ -247,6 +256,8 @@ def unpack_transcript(data: bytes) -> Transcript:
             notes=tuple([Note(*note) for note in more[1]]) if len(more) > 1 else (),
             user_usage=Usage(*more[2]) if len(more) > 2 else Usage(),
             output=tuple([Output(*one) for one in more[3]]) if len(more) > 3 else (),
+            hooks=tuple([_hook(*one) for one in more[4]]) if len(more) > 4 else (),
+            workdir=more[5] if len(more) > 5 else "",
         )
     except (zlib.error, TypeError, LookupError, RecursionError) as wrong:
         raise ValueError(f"these bytes are not a transcript: {wrong}") from wrong

@@ -23,6 +23,7 @@ from agenteval_tui.history.replies import forget_runs
 from agenteval_tui.history.resume import forget_transcript
 from agenteval_tui.history.run_writes import TOTAL_OF, withdraw
 from agenteval_tui.history.store import Store
+from agenteval_tui.history.workdirs import sweep_workdirs
 from agenteval_tui.history.writer import Totals
 
 PRUNED = "some of its runs were removed"
@@ -80,6 +81,7 @@ def remove_runs(
         for some in batches(executions, _BATCH):
             went += store.write(_Remove((), some, unless)).result()[1]
     orphans = int(store.write(_Sweep()).result()) if gone or went else 0
+    sweep_workdirs(store)
     return DeleteResult(gone, went, orphans, store.read(free_bytes))
 
 

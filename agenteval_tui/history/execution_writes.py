@@ -222,6 +222,20 @@ def _plan_ids(connection: sqlite3.Connection, runs: Sequence[PlannedRun]) -> lis
     return [ids[digest] for digest in digests]
 
 
+def plan_with(connection: sqlite3.Connection, plan: int, prompt: str, variables: Mapping[str, Any]) -> int:
+    """The id of a plan that is like another one, but for its prompt and its variables."""
+    tags, wanted = connection.execute("SELECT tags, criteria FROM plans WHERE id = ?", (plan,)).fetchone()
+    text = json_text(dict(variables)) if variables else "{}"
+    digest = hashlib.sha256("\0".join((json_text(prompt), tags, text, wanted)).encode("ascii")).digest()[:16]
+    connection.execute(
+        "INSERT INTO plans (hash, prompt, prompt_head, tags, variables, criteria) VALUES (?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (hash) DO NOTHING",
+        (digest, clean(prompt), clean(prompt)[:HEAD], tags, text, wanted),
+    )
+    found: tuple[int] = connection.execute("SELECT id FROM plans WHERE hash = ?", (digest,)).fetchone()
+    return found[0]
+
+
 def _note_criteria(connection: sqlite3.Connection, criteria: Mapping[str, Mapping[str, Any] | None]) -> None:
     now = now_ms()
     write_rows(

@@ -110,6 +110,8 @@ class RunEnded(Struct, frozen=True):
     request: str = ""
     """The hash of all that was asked of the agent, so that `--cache` finds the answer; "" where it may not."""
     cached: bool = False
+    asked: tuple[str, Mapping[str, Any]] | None = None
+    """Its prompt and its variables, if hooks brought some; None: they are as planned."""
     tape: Sequence[Mapping[str, Any]] = ()
     """What the run's program asked of models and was answered, as JSON (`agents.recording.exchange`)."""
 

@@ -23,6 +23,7 @@ from agenteval_tui.history.blobs import (
 )
 from agenteval_tui.history.bulk_sql import look_up, write_rows
 from agenteval_tui.history.errors import HistoryError
+from agenteval_tui.history.execution_writes import plan_with
 from agenteval_tui.history.recordings import mark_superseded
 from agenteval_tui.history.records import HEAD, FailedAttempt, RunEnded
 from agenteval_tui.history.tapes import pack_tape
@@ -168,6 +169,9 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[EndR
         if ended.run_id not in planned:
             raise HistoryError(f"there is no planned run {ended.run_id}")
         run, execution, test, plan, was, was_cached, *spent_before, recording = planned[ended.run_id]
+        if ended.asked is not None:
+            plan = plan_with(connection, plan, *ended.asked)
+            connection.execute("UPDATE runs SET plan = ? WHERE id = ?", (plan, run))
         if was in TOTAL_OF:
             withdraw(connection, totals, run, execution, test, was, () if was_cached or recording else spent_before)
         cached = ended.cached or bool(was_cached)  # graded again it is still an answer that was known before

@@ -44,6 +44,7 @@ _TABLES = (
         spec TEXT NOT NULL, UNIQUE (test, name, criterion))""",
     # `owner` names the process that does the work (`process_liveness.py`); totals are maintained with every commit, and
     # say what was paid for, failed attempts among it. `project`: "" is not known, as of another tool's results.
+    # `around`: its services and the hooks that belong to no single run (`runs.around.record`), as JSON.
     """CREATE TABLE executions (
         id INTEGER PRIMARY KEY AUTOINCREMENT, uid TEXT NOT NULL UNIQUE, title TEXT NOT NULL, kind TEXT NOT NULL,
         source TEXT NOT NULL, status TEXT NOT NULL, started_ms INTEGER NOT NULL, finished_ms INTEGER,
@@ -53,7 +54,7 @@ _TABLES = (
         errors INTEGER NOT NULL DEFAULT 0, skipped INTEGER NOT NULL DEFAULT 0, cancelled INTEGER NOT NULL DEFAULT 0,
         needs_review INTEGER NOT NULL DEFAULT 0, input_tokens INTEGER NOT NULL DEFAULT 0,
         output_tokens INTEGER NOT NULL DEFAULT 0, cost REAL, setup INTEGER, project TEXT NOT NULL DEFAULT '',
-        startup_ms REAL)""",
+        startup_ms REAL, around TEXT NOT NULL DEFAULT '')""",
     "CREATE INDEX executions_running ON executions (status) WHERE status = 'running'",
     "CREATE INDEX executions_by_project ON executions (project)",
     # What repetitions of a test have in common: stored once.

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.open_histories import history_closed, history_opened
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history import costs as cost_rows
 from agenteval_tui.history import (
@@ -87,6 +88,7 @@ class Store:
         self._reading = 0
         self._closed = False
         path = opened.path
+        history_opened(path)
         self._in_place = FileIdentity(path)
         self._writer = (
             None
@@ -141,7 +143,9 @@ class Store:
         if self._writer is not None:
             self._writer.close()
         with self._guard:
-            self._closed = True
+            if not self._closed:
+                self._closed = True
+                history_closed(self.path)
             # A connection must not go away under another thread's feet. Reading takes milliseconds.
             self._guard.wait_for(lambda: self._reading == 0, timeout=_LAST_READS)
             if self._reading:
@@ -210,12 +214,19 @@ class Store:
         label = Label(run_id, rating, criterion, comment, who, passed=passed, criterion_hash=criterion_hash)
         return self._submit(label_rows.AddLabel(label))
 
+    def around_of(self, execution_id: str) -> str:
+        """What an execution had around its runs, as JSON (`runs.around.record`); "" for nothing."""
+        found = self.read(
+            lambda c: c.execute("SELECT around FROM executions WHERE uid = ?", (execution_id,)).fetchone()
+        )
+        return str(found[0]) if found else ""
+
     def end_execution(
-        self, execution_id: str, status: str, message: str = "", startup_ms: float | None = None
+        self, execution_id: str, status: str, message: str = "", startup_ms: float | None = None, around: str = ""
     ) -> Future[None]:
         """`status`: finished, cancelled (what has not ended is cancelled too), stopped, failed or interrupted (what
         has not ended is queued, and can be resumed). `startup_ms` is added to that of an execution that was resumed."""
-        return self._submit(write_operations.EndExecution(execution_id, status, message, startup_ms))
+        return self._submit(write_operations.EndExecution(execution_id, status, message, startup_ms, around))
 
     def delete_execution(self, execution_id: str) -> Future[int]:
         """Delete an execution with its runs, and the transcripts that no other run has. Gives the number of runs."""

@@ -62,6 +62,7 @@ class EndExecution(Struct):
     status: str
     message: str = ""
     startup_ms: float | None = None
+    around: str = ""
     at_ms: int = field(default_factory=now_ms)
 
     def prepare(self) -> None:
@@ -78,8 +79,8 @@ class EndExecution(Struct):
         execution: int = found[0]
         connection.execute(
             "UPDATE executions SET status = ?1, finished_ms = ?2, message = ?3,"
-            " startup_ms = coalesce(startup_ms + ?4, ?4, startup_ms) WHERE id = ?5",
-            (self.status, self.at_ms, clean(self.message), self.startup_ms, execution),
+            " startup_ms = coalesce(startup_ms + ?4, ?4, startup_ms), around = coalesce(?6, around) WHERE id = ?5",
+            (self.status, self.at_ms, clean(self.message), self.startup_ms, execution, self.around or None),
         )
         left = "execution = ? AND status IN ('queued', 'running', 'grading')"
         if self.status == "cancelled":

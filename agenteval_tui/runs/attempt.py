@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import AsyncIterator, Callable, Container, Iterator, Mapping
 from contextlib import aclosing
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from msgspec.structs import replace
 
@@ -15,6 +15,7 @@ from agenteval_tui.agents.base import (
     Agent,
     AgentEvent,
     AgentRequest,
+    Asks,
     Attached,
     Captured,
     Done,
@@ -32,9 +33,13 @@ from agenteval_tui.agents.base import (
 )
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.registry import is_model
+from agenteval_tui.agents.request_bound import cost_at_most, size_of
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import count, dollars, spoken_seconds
 from agenteval_tui.history.records import FailedAttempt
+from agenteval_tui.runs.around.asking import asked_with
+from agenteval_tui.runs.around.execution import RunSurroundings, SetupFailed
 from agenteval_tui.runs.events import AttemptFailed, RunShown, RunStarted, RunState, Tell, TurnStarted
 from agenteval_tui.runs.plan.conversation import answers_last
 from agenteval_tui.runs.plan.model import RunPlan
@@ -44,12 +49,26 @@ from agenteval_tui.runs.run_stream import Stream, last_parts
 from agenteval_tui.runs.simulated_user import SimulatedUser
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.finish_reason import ending_of
-from agenteval_tui.transcripts.model import Message, Note, RunError, Transcript, Usage
+from agenteval_tui.transcripts.model import SETUP, HookRun, Message, Note, RunError, Transcript, Usage
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 
 _NO_USAGE = Usage()
+HOOKS_KEPT = 50
+"""Hooks of a run that its transcript has: the last ones."""
 YIELD_EVERY = 100
 """After this many events of an agent that never waits, others get a turn."""
+
+
+class Room(Protocol):
+    """Where requests wait for their share of the limit on cost."""
+
+    async def enter(self, attempts: RunAttempts, bound: float | None) -> bool:
+        """Wait until the run's next request fits; gives whether it had to. `bound`: US dollars, None: not known."""
+        ...
+
+    def leave(self, attempts: RunAttempts, at_most: float) -> None:
+        """Its request is over, and may have cost this much in US dollars; 0: it was not paid for."""
+        ...
 
 
 class RunAttempts:
@@ -70,8 +89,14 @@ class RunAttempts:
         withheld: TranscriptRedactor = NOTHING,
         error_on_finish: Container[str] = (),
         user: SimulatedUser | None = None,
+        around: RunSurroundings | None = None,
     ) -> None:
+        self.planned = plan
         self.plan = plan
+        """The same with the variables that hooks brought, once they have run."""
+        self.around = around
+        self._closing: asyncio.Future[None] | None = None
+        self.after_failed: list[HookRun] = []
         self.run = plan.ref.run
         self.attempt = 0
         self.noted = 0
@@ -79,7 +104,9 @@ class RunAttempts:
         self.started_ms = 0
         self.duration_ms = 0.0
         self.stop = ""
-        """Empty, "timeout" or "cancelled"."""
+        """Empty, "timeout", "cancelled" or "service"."""
+        self.stopped_by: RunError | None = None
+        """What it ends with if a service that it needs has ended."""
         self.tape: tuple[Mapping[str, Any], ...] = ()
         """The requests of the last attempt to the agent's models, with the answers, if they were captured."""
         self.refused: Failed | None = None
@@ -107,6 +134,12 @@ class RunAttempts:
         """Whether a request of it has a cost that is not known."""
         self.limit: Callable[[], str] = lambda: ""
         """Why it may send no more requests, in words; "" if it may."""
+        self.room: Room | None = None
+        """Where its requests wait until they fit into the limit on cost; None: there is no such limit."""
+        self.pending = 0.0
+        """What the request in flight may cost, in US dollars; 0: none is in flight, or it is free."""
+        self._asked_before: tuple[int, int] | None = None
+        self._asks_bytes = 0
         self._cut = ""
         self.failed_attempts: list[FailedAttempt] = []
         self.asked_at = 0.0
@@ -134,6 +167,16 @@ class RunAttempts:
         self._error: RunError | None = None
         self._preparing_since = 0.0
         self._left_s = 0.0  # of its time, when something began to be prepared
+
+    @property
+    def asked(self) -> tuple[str, Mapping[str, Any]] | None:
+        """The prompt and the variables, if they are not as planned: hooks brought some. Without secrets."""
+        if self.plan is self.planned:
+            return None
+        prompt, variables = self.plan.prompt, dict(self.plan.variables)
+        if not self._withheld:
+            return prompt, variables
+        return self._withheld.text(prompt), self._withheld.data(variables)
 
     @property
     def age_s(self) -> float:
@@ -240,6 +283,8 @@ class RunAttempts:
             transcript = self.bare()
         else:
             transcript = self._priced_as_far(self._recorder.stored())
+        if self.around is not None:
+            transcript = self._with_surroundings(self.around, transcript)
         error = self._error
         if self.stop == "timeout":
             limit = f"{self.plan.timeout_s:g} s"
@@ -247,6 +292,8 @@ class RunAttempts:
             error = RunError("timeout", said, mend, ErrorCode.RUN_TIMEOUT)
             if self.user is not None and self._user_asked:
                 error = self.user.late(limit)
+        elif self.stopped_by is not None:
+            error = self.stopped_by
         elif self.stop == "cancelled":
             why = f"the run was cancelled: {self._cut}" if self._cut else "the run was cancelled"
             error = RunError("cancelled", why, code=ErrorCode.CANCELLED)
@@ -260,6 +307,14 @@ class RunAttempts:
         if self.user is not None and not self.cached:
             transcript = replace(transcript, user_usage=self.user.usage)
         return self._withheld.transcript(transcript)
+
+    def _with_surroundings(self, around: RunSurroundings, transcript: Transcript) -> Transcript:
+        failed = self.after_failed
+        notes = tuple([Note("after_hook", hook.error.message) for hook in failed if hook.error is not None])
+        workdir = str(around.workdir) if around.workdir is not None else ""
+        return replace(
+            transcript, hooks=tuple(around.ran[-HOOKS_KEPT:]), workdir=workdir, notes=(*transcript.notes, *notes)
+        )
 
     def _priced_as_far(self, transcript: Transcript) -> Transcript:
         """The transcript without a cost if that of one of its requests is not known; it says what the others cost."""
@@ -290,7 +345,76 @@ class RunAttempts:
         return self._withheld.error(error) if self._withheld else error
 
     async def _attempt(self) -> Failed | None:
-        """One attempt with all turns; gives how it failed, or None when the agent was done."""
+        """One attempt, with what is before and after it; gives how it failed, or None when the agent was done."""
+        around = self.around
+        if around is None:
+            return await self._conversation()
+        self._begin_attempt()
+        try:
+            failed = await self._open(around)
+            return failed if failed is not None else await self._conversation()
+        finally:
+            await self.put_away()
+
+    async def _open(self, around: RunSurroundings) -> Failed | None:
+        """Prepare what the attempt needs around it, which is not its time; gives what it ends with if that fails."""
+        self._preparing()
+        try:
+            variables = await around.open(self.attempt)
+            self.plan = asked_with(self.planned, variables)
+        except SetupFailed as error:
+            self._error = error.error
+        except AgentevalError as error:
+            mend = "print it in a `before` hook, or add it to the test's `variables`"
+            self._error = RunError.told(SETUP, error.what, mend, ErrorCode.HOOK, phase="before", why="variable")
+        finally:
+            self._prepared(0.0)
+        if self._error is not None:
+            return Failed(self._error)
+        plan = self.plan
+        self.request = replace(
+            self.request,
+            messages=plan.messages,
+            tool_calls=plan.tool_calls,
+            variables=plan.variables,
+            workdir=around.workdir,
+        )
+        if self.user is not None and plan.user is not None:
+            self.user.brief = plan.user.brief
+        return None
+
+    async def put_away(self) -> None:
+        """Run what is after an attempt, if it is open. Whatever ends the run waits for it; it is not the run's time."""
+        if self._closing is None:
+            if self.around is None or not self.around.is_open:
+                return
+            self._closing = asyncio.ensure_future(self._close(self.around))
+        closing, cancelled = self._closing, False
+        while not closing.done():
+            try:
+                await asyncio.shield(closing)
+            except asyncio.CancelledError:
+                cancelled = True
+        if cancelled:
+            raise asyncio.CancelledError
+        closing.result()
+
+    async def _close(self, around: RunSurroundings) -> None:
+        began = time.monotonic()
+        self.deadline = math.inf
+        try:
+            self.after_failed += await around.close()
+        finally:
+            self._began += time.monotonic() - began
+            self.deadline = time.monotonic() + max(0.0, self.plan.timeout_s - self.age_s)
+            self._closing = None
+
+    @property
+    def to_put_away(self) -> bool:
+        """Whether hooks run after an attempt, or are to run: the end of the run waits for them."""
+        return self._closing is not None or (self.around is not None and self.around.is_open)
+
+    def _begin_attempt(self) -> Recorder:
         request = self.request
         self._recorder = recorder = Recorder(request.messages, tool_calls=request.tool_calls)
         self.tape = ()
@@ -301,6 +425,12 @@ class RunAttempts:
         self.asked_at = time.monotonic()
         self._attempt_ms = now_ms()
         self._user_asked = False
+        return recorder
+
+    async def _conversation(self) -> Failed | None:
+        """All turns; gives how the attempt failed, or None when the agent was done."""
+        recorder = self._begin_attempt()
+        request = self.request
         turns, number, failed = iter(self.plan.turns), request.turn - 1, None
         if self.user is None or answers_last(request.messages):
             number += 1
@@ -360,6 +490,10 @@ class RunAttempts:
             said = str(error) or "no message"
             self._error = RunError.told("exception", f"the agent raised {type(error).__name__}: {said}")
             return Failed(self._error)
+        finally:
+            self._asked_before, self._asks_bytes = None, 0
+            if self.room is not None:
+                self.room.leave(self, 0.0)
 
     async def _consume(self, events: AsyncIterator[AgentEvent], recorder: Recorder) -> Failed | None:
         taken = 0
@@ -373,6 +507,11 @@ class RunAttempts:
                 self._prepared(cast(Prepared, event).duration_ms / 1000)
             elif self._preparing_since:
                 self._prepared(0.0)
+            if kind is Asks:
+                await self._hold(cast(Asks, event), recorder)
+                if self._may_not_ask():
+                    return None
+                continue
             if kind is UsageReported:
                 event = self._used(cast(UsageReported, event))
             recorder.apply(event)
@@ -462,14 +601,35 @@ class RunAttempts:
             self.stop = "cancelled"
         return bool(self._cut)
 
+    async def _hold(self, event: Asks, recorder: Recorder) -> None:
+        """Wait until the request fits into the limit on cost."""
+        if self.room is None or self._price is None:
+            return
+        size, price = size_of(event.body), self._price
+        self._asks_bytes = size.size
+        model = str(event.body.get("model") or "")
+        bound = cost_at_most(lambda usage: price(model, usage), size, self._asked_before)
+        began = time.monotonic()
+        self._preparing()
+        try:
+            has_waited = await self.room.enter(self, bound)
+        finally:
+            self._prepared(0.0)
+        if has_waited:
+            recorder.apply(Prepared("limit on cost", (time.monotonic() - began) * 1000))
+
     def _used(self, event: UsageReported) -> UsageReported:
-        usage = event.usage
+        usage, at_most = event.usage, self.at_most
+        if usage.input_tokens is not None and self._asks_bytes:
+            self._asked_before = self._asks_bytes, usage.input_tokens
         if self._priced is not None:
             before = self._priced.at_most
             usage = self._priced.priced(usage, event.model)
             self.at_most += self._priced.at_most - before
             self.uncounted = self.uncounted or (not self._priced.whole and is_model(self.request.config.get("kind")))
         self._count(usage)
+        if self.room is not None:
+            self.room.leave(self, self.at_most - at_most)
         return event if usage is event.usage else UsageReported(usage)
 
     def _settle_price(self, model: str, recorder: Recorder) -> None:

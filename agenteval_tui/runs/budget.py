@@ -27,7 +27,8 @@ class Budget:
 
     For each run in flight, and for the one that would begin, as much is set aside as the dearest run of its agent has
     taken. If nothing is in flight, the mean is enough: the limit is exceeded by a part of this one run at most. Runs
-    at once exceed it only if several take more than any run of their agent before them.
+    at once exceed it only if several take more than any run of their agent before them; what their requests cost more
+    is held back by `RequestRoom`.
     """
 
     def __init__(self, limits: Limits) -> None:

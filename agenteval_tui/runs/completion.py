@@ -25,7 +25,7 @@ from agenteval_tui.runs.grading_pool import CANCELLED, SKIPPED, GradedRun, judge
 from agenteval_tui.runs.plan.model import RunPlan
 from agenteval_tui.runs.store_records import run_ended, run_never_begun
 from agenteval_tui.transcripts.finish_reason import ending_of
-from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.model import RunError, Transcript
 
 UNSTORED = 512
 """Ended runs that may wait for the store; then no new ones are begun."""
@@ -36,8 +36,8 @@ class RunCompletion:
     """Ends the runs of one execution. What must survive goes to the store first, then out through `tell`.
 
     `changed` is called when another run may begin or the execution may be over, `failed` with the reason when ends
-    can't be stored any more. An agent that was stopped may take `grace_s` seconds to clean up; then its run is ended
-    without it. All of it happens in the event loop's thread.
+    can't be stored any more, `over` with each run that has its end. An agent that was stopped may take `grace_s`
+    seconds to clean up; then its run is ended without it. All of it happens in the event loop's thread.
     """
 
     def __init__(
@@ -48,13 +48,16 @@ class RunCompletion:
         *,
         changed: Callable[[], None],
         failed: Callable[[str], None],
+        over: Callable[[RunPlan], None],
         grace_s: float,
     ) -> None:
+        self._over = over
         self.writes = PendingWrites(store, self._stored, failed, changed)
         self._state = state
         self._tell = tell
         self._changed = changed
         self._grace_s = grace_s
+        self._waiting: set[asyncio.Task[None]] = set()
 
     def agent_finished(self, attempts: RunAttempts) -> Transcript | None:
         """The agent is done: say so, and give what it left behind. None when the run was ended without it."""
@@ -80,6 +83,7 @@ class RunCompletion:
         if attempts.user is not None:
             attempts.user.release()
         state.totals.add(attempts, judged.status)
+        self._over(attempts.planned)
         answered = transcript.error is None and judged.status not in (CANCELLED, SKIPPED)
         request = asked_hash(state.agents, attempts.plan, attempts.request) if answered else ""
         self.writes.add(run_ended(attempts, judged, transcript, request), judged)
@@ -92,12 +96,13 @@ class RunCompletion:
         self._state.totals.count(judged.status)
         self._tell(Graded, run, judged.status, judged.score, judged.failed, duration_ms, judged.not_made)
 
-    def stop(self, attempts: RunAttempts, reason: str) -> None:
-        """End a run in flight from outside: its time is over ("timeout") or the user wants it ("cancelled")."""
+    def stop(self, attempts: RunAttempts, reason: str, error: RunError | None = None) -> None:
+        """End a run in flight from outside: its time is over ("timeout"), the user wants it ("cancelled"), or a service
+        has ended ("service", with the `error`)."""
         task = attempts.task
         if task is None or attempts.stop:
             return
-        attempts.stop = reason
+        attempts.stop, attempts.stopped_by = reason, error
         task.cancel()
         attempts.timer = task.get_loop().call_later(self._grace_s, self._give_up, attempts)
 
@@ -123,6 +128,7 @@ class RunCompletion:
         """End a run that was taken out of the line. Of one that was refused, the attempts are kept."""
         attempts = self._state.parked.pop(run.ref.run, None)
         if attempts is None:
+            self._over(run)
             self.writes.add(run_never_begun(run, judged), judged)
             return
         attempts.refused = None
@@ -143,6 +149,10 @@ class RunCompletion:
         """The agent does not let go: end the run with what there is, and let its task be."""
         if attempts.handed_to_store or attempts.task is None:
             return
+        if attempts.to_put_away:
+            # The agent holds up what comes after it, or that takes its time.
+            self._after_agent(attempts)
+            return
         state, plan = self._state, attempts.plan
         log.warning("agent %s did not end within %g s after it was stopped", plan.ref.agent, self._grace_s)
         attempts.finish()
@@ -152,6 +162,15 @@ class RunCompletion:
             state.waiting.release(plan)
         self.end(attempts, transcript, judge(plan, transcript))
         self._changed()
+
+    def _after_agent(self, attempts: RunAttempts) -> None:
+        async def wait() -> None:
+            await attempts.put_away()
+            self._give_up(attempts)
+
+        task = asyncio.ensure_future(wait())
+        self._waiting.add(task)
+        task.add_done_callback(self._waiting.discard)
 
 
 class PendingWrites:

@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from agenteval_tui.agents.base import AgentRequest, PaidRequests
 from agenteval_tui.agents.process.python_tree import starts
 from agenteval_tui.core.errors import AgentevalError
@@ -20,6 +22,9 @@ from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_pool import asked_hash, prepare_agents
+from agenteval_tui.runs.around.execution import ExecutionSurroundings, needs_surroundings
+from agenteval_tui.runs.around.plan import ServicePlan
+from agenteval_tui.runs.around.record import ServiceState
 from agenteval_tui.runs.attempt import RunAttempts
 from agenteval_tui.runs.budget import Budget
 from agenteval_tui.runs.completion import RunCompletion
@@ -36,17 +41,19 @@ from agenteval_tui.runs.events import (
     Progress,
     RunShown,
     RunState,
+    ServiceChanged,
     UsageCounted,
 )
 from agenteval_tui.runs.execution_state import ExecutionState
 from agenteval_tui.runs.executors.base import Executor, executor_of
 from agenteval_tui.runs.grading_pool import CANCELLED, GradedRun, GradingPool, judge
 from agenteval_tui.runs.plan.model import Plan, RunPlan
+from agenteval_tui.runs.request_room import RequestRoom
 from agenteval_tui.runs.run_queue import WaitingRuns
 from agenteval_tui.runs.simulated_user import SimulatedUsers
 from agenteval_tui.runs.store_records import begin
 from agenteval_tui.runs.throttle import Refusals
-from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.model import RunError, Transcript, Usage
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +64,8 @@ GRACE_S = 5.0
 """How long an agent may clean up after it was cancelled or timed out; then the run is ended without it."""
 FAILED = "failed"
 STOPPED = "stopped"
+SERVICE = "service"
+"""Why a run is stopped: a service that it needs has ended."""
 
 
 class Engine:
@@ -90,10 +99,13 @@ class Engine:
         self._pid = pid
         self._tell = self.events.tell
         self._completion = RunCompletion(
-            self.state, store, self._tell, changed=self._fill, failed=self._fail, grace_s=grace_s
+            self.state, store, self._tell, changed=self._fill, failed=self._fail, over=self._run_over, grace_s=grace_s
         )
+        most = plan.limits.cost
+        self._room = None if most is None else RequestRoom(self.state, most, self._used_by_others)
         self._refusals = Refusals(self.state, self._tell, self._fill_in)
         self._executor: Executor | None = None
+        self._around: ExecutionSurroundings | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._finished = asyncio.Event()
         self._figures: tuple[Any, ...] = ()
@@ -103,6 +115,7 @@ class Engine:
     def prepare(self) -> None:
         """Make the agents. Raises `AgentevalError` where one is wrong (unknown kind or option, missing variable)."""
         self._executor = executor_of(self.plan)
+        self._around = self._surroundings()
         agents = prepare_agents(self.plan, self._store, self._env, self._retry_base_s, self._executor)
         self.state.agents.update(agents)
 
@@ -206,6 +219,37 @@ class Engine:
         limits = {name: agent.limit for name, agent in state.agents.items() if agent.limit is not None}
         state.waiting = WaitingRuns(plan.runs, limits, state.repetitions)
 
+    def _surroundings(self) -> ExecutionSurroundings | None:
+        """What the runs need around them; None: nothing."""
+        if not needs_surroundings(self.plan.runs):
+            return None
+        return ExecutionSurroundings(
+            self.plan,
+            self._store.path,
+            self._env,
+            service_changed=self._service_changed,
+            service_died=self._service_died,
+            hold=lambda name: self.state.waiting.hold(name),
+            free=lambda name: self.state.waiting.free(name),
+            changed=self._fill,
+        )
+
+    def _service_changed(self, service: ServiceState) -> None:
+        self._tell(ServiceChanged, service.name, service.status, service.error, service.mend)
+
+    def _service_died(self, service: ServicePlan, error: RunError) -> None:
+        """Runs that need it end with its error, and no others begin."""
+        state = self.state
+        for attempts in list(state.in_flight.values()):
+            if attempts.around is not None and service in attempts.around.services:
+                self._completion.stop(attempts, SERVICE, error)
+        if not state.stopping:
+            self._stop(FAILED, f"{error.message}; {error.mend}" if error.mend else error.message, cancel=False)
+
+    def _run_over(self, run: RunPlan) -> None:
+        if self._around is not None:
+            self._around.run_over(run)
+
     # Workers
 
     def _fill(self) -> None:
@@ -226,7 +270,11 @@ class Engine:
     def _held_up(self) -> bool:
         """Whether no run may begin now."""
         state = self.state
-        return state.paused or bool(state.stopping) or bool(state.limit_reached(self.grading.usage + self._users.usage))
+        return state.paused or bool(state.stopping) or bool(state.limit_reached(self._used_by_others()))
+
+    def _used_by_others(self) -> Usage:
+        """What judges and simulated users have used."""
+        return self.grading.usage + self._users.usage
 
     def _worker_ended(self, task: asyncio.Task[None]) -> None:
         error = None if task.cancelled() else task.exception()
@@ -269,9 +317,10 @@ class Engine:
         )  # fmt: skip
         attempts = RunAttempts(
             run, agent.agent, request, agent.retries, self._tell, agent.price, agent.withheld, agent.error_on_finish,
-            self._users.of(run),
+            self._users.of(run), self._around.of(run) if self._around is not None else None,
         )  # fmt: skip
-        attempts.limit = lambda: self.state.used_up(self.grading.usage + self._users.usage)
+        attempts.limit = lambda: self.state.used_up(self._used_by_others())
+        attempts.room = self._room
         return attempts
 
     def _paid(self, run: RunPlan) -> PaidRequests | None:
@@ -310,6 +359,9 @@ class Engine:
             if transcript is None:
                 return
             judged = judge(attempts.plan, transcript)
+        if attempts.around is not None and judged.status == "passed":
+            await asyncio.to_thread(attempts.around.forget)
+            transcript = replace(transcript, workdir="")
         if stored:
             # Before the run's end: a result is never in the history without what it rests on.
             self._store.keep_replies(attempts.run, stored)
@@ -329,6 +381,8 @@ class Engine:
         run = attempts.plan
         if attempts.attempt or (self.plan.cache == "first" and run.ref.repetition > 1):
             return None
+        if run.around is not None and run.around.has_effects:
+            return None  # the answer without what the agent does to its surroundings is of no use
         asked = asked_hash(self.state.agents, run, attempts.request)
         if not asked:
             return None
@@ -398,10 +452,10 @@ class Engine:
         if state.workers or state.in_flight or self._completion.writes.waiting or not (state.begun or state.stopping):
             return
         if (len(state.waiting) or state.cut) and not state.stopping:
-            reached = state.cut or state.limit_reached(self.grading.usage + self._users.usage)
+            reached = state.cut or state.limit_reached(self._used_by_others())
             if reached:
                 self._stop_at(reached)
-        if state.stopping == STOPPED or not len(state.waiting):
+        if (state.stopping == STOPPED or not len(state.waiting)) and (self._around is None or self._around.finish()):
             self._finished.set()
 
     def _stop_at(self, reached: str) -> None:
@@ -422,7 +476,10 @@ class Engine:
         message = "; ".join(filter(None, (state.message, *self._remarks())))
         try:
             startup_ms = sum(start.levels_ms for start in starts()) or None
-            await asyncio.wrap_future(self._store.end_execution(self.plan.execution_id, status, message, startup_ms))
+            around = await self._surroundings_ended()
+            await asyncio.wrap_future(
+                self._store.end_execution(self.plan.execution_id, status, message, startup_ms, around)
+            )
         except AgentevalError as error:
             status, message = FAILED, message or str(error)
         if status == CANCELLED:
@@ -434,6 +491,13 @@ class Engine:
         self._tell_progress()
         return self._tell(Ended, status, message, now_ms())
 
+    async def _surroundings_ended(self) -> str:
+        """End services; gives what they and the hooks of no single run were, as JSON. "": there were none."""
+        if self._around is None:
+            return ""
+        await self._around.close()
+        return self._around.document()
+
     def _remarks(self) -> list[str]:
         """What a person should know of an execution that went well."""
         totals, said = self.state.totals, []
@@ -443,11 +507,15 @@ class Engine:
             names = ", ".join(sorted(totals.unpriced))
             said.append(f"the limit on cost did not count {names}: what its tokens cost is not known")
         said += filter(None, (start.remark() for start in starts()))
+        failed = () if self._around is None else self._around.failed_after
+        said += [hook.error.message for hook in failed if hook.error is not None]
         return said
 
     async def _close(self) -> None:
         await self.grading.close()
         await self._users.close()
+        if self._around is not None:
+            await self._around.close()
         for agent in self.state.agents.values():
             try:
                 await asyncio.wait_for(agent.agent.close(), self._grace_s)

@@ -111,6 +111,17 @@ class HistoryAwaited(Event, frozen=True, omit_defaults=True):
     message: str
 
 
+class ServiceChanged(Event, frozen=True, omit_defaults=True):
+    """A service is starting, ready, reused (it was there already), failed (it did not get ready), died or ended.
+    `error` says why, `mend` how to fix it."""
+
+    type: ClassVar[str] = "service"
+    name: str
+    status: str
+    error: str = ""
+    mend: str = ""
+
+
 class RunStarted(Event, frozen=True, omit_defaults=True):
     """A run left the queue. `attempt` counts from 1."""
 
@@ -346,7 +357,7 @@ class Snapshot(Event, frozen=True, omit_defaults=True):
     """Everything since the start, for a watcher that comes later: `seq` is the last event that it contains.
 
     `states` holds the runs that left the queue, in plan order; `ended_runs` the ids of those that ended, in that order;
-    `throttled` the agents that may not have as many runs at once as they should.
+    `throttled` the agents that may not have as many runs at once as they should, `services` those that were started.
     """
 
     type: ClassVar[str] = "snapshot"
@@ -356,6 +367,7 @@ class Snapshot(Event, frozen=True, omit_defaults=True):
     progress: Progress | None
     ended: Ended | None
     throttled: tuple[Throttled, ...] = ()
+    services: tuple[ServiceChanged, ...] = ()
 
 
 EVENTS: dict[str, type[Event]] = {
@@ -371,6 +383,7 @@ EVENTS: dict[str, type[Event]] = {
         ToolFinished,
         TurnStarted,
         Throttled,
+        ServiceChanged,
         HistoryAwaited,
         UsageCounted,
         AttemptFailed,

@@ -257,7 +257,7 @@ class ExecutionState(Struct):
             return ""
         if self.plan.limits.cost is not None and (self.totals.unpriced or others.unpriced):
             return "the limit on cost can't be kept, so no more runs started"
-        in_flight = [self.totals.set_aside(attempts) for attempts in self._running()]
+        in_flight = [self.totals.set_aside(attempts) for attempts in self.running()]
         used, run = self.totals.used(others), self.waiting.next()
         most = None if run is None else self.totals.dearest.get(run.ref.agent)
         limit = self.budget.holds_up(
@@ -274,14 +274,14 @@ class ExecutionState(Struct):
         if not self.budget.limited:
             return ""
         used = self.totals.used(others)
-        spent = [attempts.spent for attempts in self._running()]
+        spent = [attempts.spent for attempts in self.running()]
         cost = sum((one.cost or 0.0 for one in spent), used.cost)
         limit = self.budget.used_up(Spending(cost, sum((one.counted_tokens for one in spent), used.tokens)))
         if limit:
             self.cut = f"{limit} was reached"
         return self.cut if limit else ""
 
-    def _running(self) -> list[RunAttempts]:
+    def running(self) -> list[RunAttempts]:
         """The runs in flight that are not among the ended ones yet."""
         return [attempts for attempts in self.in_flight.values() if not attempts.handed_to_store]
 

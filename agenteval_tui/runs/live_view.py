@@ -27,6 +27,7 @@ from agenteval_tui.runs.events import (
     RunShown,
     RunStarted,
     RunState,
+    ServiceChanged,
     Snapshot,
     StreamPart,
     TextStreamed,
@@ -66,6 +67,8 @@ class ExecutionView:
         """Finished runs that did not pass and were neither cancelled nor skipped as not needed."""
         self.throttled: dict[str, Throttled] = {}
         """By name, the agents that may not have as many runs at once as they should: their servers ask for less."""
+        self.services: dict[str, ServiceChanged] = {}
+        """By name, the services that were started, as they are now."""
         self.progress: Progress | None = None
         self.ended: Ended | None = None
         self.not_made = 0
@@ -158,7 +161,8 @@ class ExecutionView:
             raise ValueError("nothing is planned yet")
         states = tuple(run.copy() for run in self.runs.values() if run.status != "queued")
         ended_runs, throttled = tuple(self.ended_runs), tuple(self.throttled.values())
-        return Snapshot(self.seq, self.planned, states, ended_runs, self.progress, self.ended, throttled)
+        services = tuple(self.services.values())
+        return Snapshot(self.seq, self.planned, states, ended_runs, self.progress, self.ended, throttled, services)
 
     def shown(self, run_id: str) -> RunShown | None:
         """The state of one run as an event; None when there is no such run."""
@@ -173,6 +177,7 @@ class ExecutionView:
         self.failures = []
         self.not_made = 0
         self.throttled = {}
+        self.services = {}
         self.progress = None
         self.ended = None
 
@@ -200,6 +205,7 @@ class ExecutionView:
         self.failures = [run for run in self.ended_runs if self.runs[run].status not in NO_FAILURE]
         self.not_made = sum(self.runs[run].not_made for run in self.ended_runs)
         self.throttled = {one.agent: one for one in event.throttled}
+        self.services = {one.name: one for one in event.services}
         self.progress = event.progress
         self.ended = event.ended
         self.seq = event.seq
@@ -254,6 +260,9 @@ class ExecutionView:
 
     def _history_awaited(self, event: HistoryAwaited) -> None:
         self.awaits = event.message
+
+    def _service(self, event: ServiceChanged) -> None:
+        self.services[event.name] = event
 
     def _throttled(self, event: Throttled) -> None:
         if event.limit < event.wanted:
@@ -388,6 +397,7 @@ _APPLY: dict[type[Event], Callable[[ExecutionView, Any], None]] = {
     ToolFinished: ExecutionView._tool_finished,
     TurnStarted: ExecutionView._turn_started,
     Throttled: ExecutionView._throttled,
+    ServiceChanged: ExecutionView._service,
     HistoryAwaited: ExecutionView._history_awaited,
     UsageCounted: ExecutionView._usage,
     AttemptFailed: ExecutionView._attempt_failed,

@@ -25,6 +25,7 @@ from agenteval_tui.agents.process.trust_description import program_words
 from agenteval_tui.core.entry_points import is_local_agent
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash
+from agenteval_tui.core.open_histories import is_of_open_history
 from agenteval_tui.runs.plan.agents import AgentPlan, expanded
 from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.suites.environment import environment_for
@@ -323,7 +324,7 @@ def _read_by(texts: Mapping[Path, bytes], data: Iterable[Path], roots: Iterable[
                 folders.update(quoted.strip(b"/").split(b"/"))
     within = list(roots)
     for file in data:
-        if looks_like_log(file):
+        if looks_like_log(file) or is_of_open_history(file):
             continue
         if os.fsencode(file.name) in names:
             yield file

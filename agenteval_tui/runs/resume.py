@@ -23,7 +23,16 @@ from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.gates import FAIL_UNDER_TEST, StoredGates
-from agenteval_tui.runs.plan.model import EarlierRun, Limits, Plan, PlanOptions, RunPlan, check_executor, cluster_of
+from agenteval_tui.runs.plan.model import (
+    EarlierRun,
+    Limits,
+    Plan,
+    PlanOptions,
+    RunPlan,
+    check_executor,
+    check_surroundings,
+    cluster_of,
+)
 from agenteval_tui.runs.plan.planner import CONCURRENCY
 from agenteval_tui.runs.task_payload import Setup, file_digest, read_setup, run_plan
 from agenteval_tui.runs.trust_check import check_trust
@@ -66,6 +75,9 @@ def stored_plan(store: Store, row: RunRow, *, user_agents: Mapping[str, AgentCon
     sources = _Sources(user_agents, setup)
     setup = replace(setup, agents=sources.agents_for([row], tasks), respondents=sources.respondents)
     (run,) = _runs([row], tasks, setup, StoredGates(execution.options))
+    if run.around is not None:
+        # What hooks brought then is in the conversation that was recorded.
+        run = replace(run, variables=row.variables, around=replace(run.around, asks=None))
     return StoredPlan(
         run, setup.respondents, setup.concurrency, execution.options.get(MERGED) is True, sources.user_agents()
     )
@@ -156,6 +168,7 @@ def resume_plan(
         # 8 is the default: it means as many as the cluster takes.
         cluster=cluster_of(merged, all_threads=merged.concurrency is None and setup.concurrency == CONCURRENCY),
     )
+    check_surroundings(plan.runs, merged.executor)
     # Who wrote an agent is told by the user's file as it is now: the history may have come from somebody else.
     permission = check_trust(plan, own=sources.user_agents(), foreign=row.options.get(MERGED) is True)
     return ResumePlan(replace(plan, permission=permission), tuple(_changes(setup, missing)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from heapq import heapify, heappop, heappush
 
@@ -87,6 +87,11 @@ class _Line(Struct):
         return wanted if limit is None else min(wanted, max(0, limit - self.busy))
 
 
+def exclusive_of(run: RunPlan) -> str:
+    """What only one run may use at a time, and this one uses; "": nothing."""
+    return run.around.exclusive if run.around is not None else ""
+
+
 class WaitingRuns:
     """Gives out runs in plan order, never more of one agent at once than its limit allows.
 
@@ -110,6 +115,9 @@ class WaitingRuns:
         self._members: dict[int, list[str]] = {}
         self._later: dict[int, deque[str]] = {}
         self._held: set[str] = set()  # the same again, all together
+        # What only one run may use: how many use it, and the runs that wait for it.
+        self._used: Counter[str] = Counter()
+        self._blocked: dict[str, list[tuple[int, str]]] = {}
         self._last = 0
         for position, run in enumerate(runs):
             self._last = position
@@ -155,6 +163,8 @@ class WaitingRuns:
         self._taken[name] = position
         best.leave(name)
         best.begin(name)
+        if exclusive := exclusive_of(run):
+            self._used[exclusive] += 1
         return run
 
     def _best(self) -> _Line | None:
@@ -162,7 +172,9 @@ class WaitingRuns:
         best: _Line | None = None
         for line in self._lines.values():
             self._rested(line)
-            while line.ready and (line.ready[0][1] not in self._waiting or line.ready[0][1] in self._held):
+            while line.ready and (
+                line.ready[0][1] not in self._waiting or line.ready[0][1] in self._held or self._blocks(line)
+            ):
                 heappop(line.ready)
             if line.ready and (best is None or line.ready[0][0] < best.ready[0][0]) and line.room(1, self._clock):
                 if line.ready[0][1] in line.alone and not line.joinable:
@@ -170,9 +182,38 @@ class WaitingRuns:
                 best = line
         return best
 
+    def hold(self, exclusive: str) -> None:
+        """Something beside runs uses what only one run may use."""
+        self._used[exclusive] += 1
+
+    def free(self, exclusive: str) -> None:
+        """It is used no longer; who waits for it may begin when nobody else uses it."""
+        self._used[exclusive] -= 1
+        if self._used[exclusive] <= 0:
+            del self._used[exclusive]
+            for position, name in self._blocked.pop(exclusive, ()):
+                line = self._lines[self._waiting[name][1].agent.hash] if name in self._waiting else None
+                if line is not None and name in line.rests:
+                    line.rests.remove(name)
+                    self._ready(line, position, name)
+
+    def _blocks(self, line: _Line) -> bool:
+        """Whether the first that is ready waits for what another run uses: then it rests until that is free."""
+        position, name = line.ready[0]
+        exclusive = exclusive_of(self._waiting[name][1])
+        if not exclusive or exclusive not in self._used:
+            return False
+        if name not in line.rests:
+            line.count -= 1
+            line.rests.add(name)
+        self._blocked.setdefault(exclusive, []).append((position, name))
+        return True
+
     def release(self, run: RunPlan) -> None:
         """The run has ended: it no longer keeps its agent busy."""
         del self._taken[run.ref.run]
+        if exclusive := exclusive_of(run):
+            self.free(exclusive)
         line = self._lines[run.agent.hash]
         line.busy -= 1
         line.together = line.together and len(line.asking) + len(line.heard) < 2
@@ -189,6 +230,8 @@ class WaitingRuns:
         """
         line, name = self._lines[run.agent.hash], run.ref.run
         del self._taken[name]
+        if exclusive := exclusive_of(run):
+            self.free(exclusive)
         line.busy -= 1
         line.again.add(name)
         self._last += 1
@@ -272,11 +315,13 @@ class WaitingRuns:
         self._waiting.clear()
         self._later = {key: deque() for key in self._later}
         self._held.clear()
+        self._blocked.clear()
         for line in self._lines.values():
             line.ready.clear()
             line.resting.clear()
             line.rests.clear()
             line.alone.clear()
+            line.rests.clear()
             line.count = 0
         return [run for _, run in left]
 

@@ -106,6 +106,7 @@ def run_ended(attempts: RunAttempts, judged: GradedRun, transcript: Transcript, 
         failed_attempts=tuple(attempts.failed_attempts),
         request=request,
         cached=attempts.cached,
+        asked=attempts.asked,
         tape=attempts.tape,
     )
 

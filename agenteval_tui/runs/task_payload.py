@@ -19,6 +19,7 @@ from msgspec.structs import asdict, fields
 from agenteval_tui.agents.inline_secrets import without_keys
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.spec import CriterionSpec, json_like
+from agenteval_tui.runs.around.plan import read_surroundings, surroundings_data
 from agenteval_tui.runs.criteria import spec_from_dict, spec_to_dict
 from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.judge_resolution import Respondents
@@ -50,7 +51,7 @@ class Tasks:
 
     def of(self, run: RunPlan) -> dict[str, Any]:
         """What the run is made of, as JSON data: see `run_plan`."""
-        parts = (run.messages, run.tool_calls, run.turns, run.context, run.specs, run.stop, run.user)
+        parts = (run.messages, run.tool_calls, run.turns, run.context, run.specs, run.stop, run.user, run.around)
         key = (*map(id, parts), run.agent.hash, run.timeout_s, run.pass_threshold)
         known = self._tasks.get(key)
         if known is None:
@@ -112,6 +113,8 @@ class Tasks:
             made["stop"] = [run.stop.alpha, run.stop.threshold]
         if run.user is not None:
             made["user"] = {"agent": run.user.agent.hash, "brief": json_like(run.user.brief.as_dict())}
+        if run.around is not None:
+            made["around"] = json_like(surroundings_data(run.around))
         return made
 
 
@@ -182,6 +185,7 @@ def run_plan(
     _check_version(task)
     try:
         stop, user = task.get("stop"), task.get("user")
+        around = read_surroundings(task["around"]) if "around" in task else None
         return RunPlan(
             ref=ref,
             suite_key=suite_key,
@@ -190,7 +194,7 @@ def run_plan(
             messages=tuple([_message(one) for one in task["messages"]]),
             context=task.get("context", {}),
             specs=tuple([setup.specs[key] for key in task.get("specs", ())]),
-            variables=variables,
+            variables=around.variables if around is not None and around.brings_variables else variables,
             timeout_s=float(task["timeout_s"]),
             pass_threshold=task.get("pass_threshold"),
             tags=tags,
@@ -199,6 +203,7 @@ def run_plan(
             turns=tuple(task.get("turns", ())),
             stop=None if stop is None else StopRule(*stop),
             user=None if user is None else UserPlan(setup.agents[user["agent"]], UserBrief(**user["brief"])),
+            around=around,
         )
     except (KeyError, TypeError, ValueError) as error:
         raise AgentevalError(

@@ -32,6 +32,7 @@ from agenteval_tui.grading.remote import RemoteMetric
 from agenteval_tui.grading.remote_requests import RemoteRequest
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.runs.agent_factory import Configured
+from agenteval_tui.runs.around.plan import Surroundings
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.model import Plan
@@ -69,6 +70,8 @@ def _uses_of(plan: Plan, *, own: Mapping[str, AgentConfig] | None = None) -> tup
             uses.append(_of_agent(respondents, suite_key, run.agent, users))
         if run.user is not None and new("agent", suite_key, run.user.agent.hash):
             uses.append(_of_agent(respondents, suite_key, run.user.agent, users))
+        if run.around is not None and new("around", suite_key, id(run.around.hooks), run.ref.test):
+            uses += _of_surroundings(run.around)
         if run.context and new("context", suite_key, id(run.context)):
             uses.append(Use(respondents.base_dir(suite_key), executes({}, run.base_dir, run.context)))
         for spec in run.specs:
@@ -181,6 +184,23 @@ def _of_agent(respondents: Respondents, suite_key: str, agent: AgentPlan, users:
     if (own is not None and own.as_dict() == agent.config) or agent.config == {"kind": agent.name}:
         return use_of_agent(folder, agent.config, folder, own=True)
     return use_of_agent(respondents.base_dir(suite_key), agent.config, folder)
+
+
+def _of_surroundings(around: Surroundings) -> Iterator[Use]:
+    """What services and hooks would execute, and the folder that is copied for runs."""
+    folder = Path(around.folder)
+    if leads_outside(around.copied, folder):
+        yield Use(folder, (f"copies the folder {around.copied}",))
+    entries: list[tuple[str, dict[str, Any]]] = [
+        (service.said, {"command": service.argv, "cwd": service.cwd, "env": dict(service.env)})
+        for service in around.services
+    ]
+    for hook in around.hooks:
+        what = {"callable": hook.callable} if hook.callable else {"command": hook.argv}
+        entries.append((hook.said, {**what, "env": dict(hook.env)}))
+    for said, entry in entries:
+        named = files_of_agent(entry, folder)
+        yield Use(folder, (said,), named.files, "", named.written)
 
 
 def _of_spec(

@@ -351,7 +351,7 @@ class ServiceReady(_Checked):
     def complaints(cls, data: Mapping[str, Any]) -> Iterator[LoadWarning]:
         told = [key for key in ("url", "port", "log") if data.get(key) is not None]
         if len(told) != 1:
-            what = f"this one has {' and '.join(told)}" if told else "this one has none of them"
+            what = f"this one has {' and '.join(told)}" if told else "this one has no such key"
             message = f"a service is ready by exactly one of url, port and log; {what}"
             yield LoadWarning("missing-required", message, fix="write one of `url`, `port` and `log`")
         log = data.get("log")
@@ -381,7 +381,8 @@ class Service(_Checked):
         default=60.0, gt=0, allow_inf_nan=False, description="Seconds that it may take until it is ready."
     )
     reuse_existing: bool = Field(
-        default=False, description="true: use what is there already at its `url` or `port`, and start nothing then."
+        default=False,
+        description="true: if a program answers at its `url` or `port` already, use that one and start nothing.",
     )
 
     @classmethod
@@ -389,7 +390,7 @@ class Service(_Checked):
         yield from _wrong_command(data)
         ready = data.get("ready")
         if data.get("reuse_existing") is True and _field(ready, "log") is not None:
-            message = "a line of the output can't tell that a service is there already"
+            message = "a line of the output can't tell that a service runs already"
             yield LoadWarning("conflict", message, at="reuse_existing", fix="write `url` or `port` in `ready`")
 
 

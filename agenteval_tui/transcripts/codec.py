@@ -16,6 +16,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.content_parts import attachment_of, attachments_in
 from agenteval_tui.transcripts.model import (
     Attachment,
+    HookRun,
     Message,
     Note,
     Output,
@@ -182,6 +183,17 @@ class StoredOutput(Document, frozen=True, kw_only=True):
     logger: str | UnsetType = UNSET
 
 
+class StoredHook(Document, frozen=True, kw_only=True):
+    """A hook that ran before or after the run."""
+
+    phase: Annotated[str, one_of("before_all", "before", "after", "after_all")]
+    name: Annotated[str, Meta(description="its command, or its Python function")]
+    duration_ms: float
+    output: Annotated[str | UnsetType, Meta(description="the end of what it printed")] = UNSET
+    error: Annotated[StoredError | UnsetType, Meta(description="why it failed; absent: it did not")] = UNSET
+    attempt: Annotated[int | UnsetType, Meta(description="the attempt of the run that it belongs to")] = UNSET
+
+
 class StoredTranscript(Document, frozen=True, kw_only=True):
     """A transcript in this project's JSON form. Files that people write may leave out all but the messages."""
 
@@ -203,6 +215,8 @@ class StoredTranscript(Document, frozen=True, kw_only=True):
         tuple[StoredOutput, ...] | UnsetType,
         Meta(description="what the agent's code printed and logged: the last 64 KB"),
     ] = UNSET
+    hooks: Annotated[tuple[StoredHook, ...] | UnsetType, Meta(description="what ran before and after the run")] = UNSET
+    workdir: Annotated[str | UnsetType, Meta(description="the folder of its own that the run worked in")] = UNSET
 
 
 def to_json(transcript: Transcript) -> dict[str, Any]:
@@ -232,6 +246,8 @@ def stored_transcript(transcript: Transcript) -> StoredTranscript:
             for one in transcript.output
         )
         or UNSET,
+        hooks=tuple(map(stored_hook, transcript.hooks)) or UNSET,
+        workdir=transcript.workdir or UNSET,
     )
 
 
@@ -295,6 +311,18 @@ def stored_error(error: RunError | None) -> StoredError | None:
         code=error.code,
         fields=dict(error.fields),
         traceback=traceback,
+    )
+
+
+def stored_hook(hook: HookRun) -> StoredHook:
+    """A hook as documents hold it."""
+    return StoredHook(
+        phase=hook.phase,
+        name=hook.name,
+        duration_ms=round(hook.duration_ms, 1),
+        output=hook.output or UNSET,
+        error=stored_error(hook.error) or UNSET,
+        attempt=hook.attempt or UNSET,
     )
 
 
@@ -660,6 +688,8 @@ def _read(data: Mapping[str, Any]) -> Transcript:
         error=_error(error) if error else None,
         log=str(data.get("log") or ""),
         output=convert(data.get("output") or (), tuple[Output, ...]),
+        hooks=tuple(map(_hook, data.get("hooks") or ())),
+        workdir=str(data.get("workdir") or ""),
         user_usage=Usage(**figures(data, "user_usage", (dict,))),
         notes=(
             *(
@@ -683,6 +713,11 @@ def read_attachments(given: Any) -> tuple[Attachment, ...]:
             raise TypeError("`sha256` of an attachment is 64 digits from 0 to f")
         found.append(made)
     return tuple(found)
+
+
+def _hook(data: Mapping[str, Any]) -> HookRun:
+    error = data.get("error")
+    return HookRun(**{**data, "error": _error(error) if error else None})
 
 
 def _error(data: Mapping[str, Any]) -> RunError:

@@ -47,6 +47,9 @@ class ErrorCode(StrEnum):
     NOT_DONE = "not_done"  # it stopped without saying that it was done
     RUN_TIMEOUT = "run_timeout"
     CANCELLED = "cancelled"
+    HOOK = "hook"  # a hook failed: phase, hook, why (exit, timeout, start, output, raised), status
+    SERVICE = "service"  # a service that the run needs: service, why (exit, timeout, start, port)
+    WORKDIR = "workdir"  # the run's working folder can't be made: why
     ENDING = "ending"  # ending: what `error_on_finish` names
     WORKER_LOST = "worker_lost"
     SCHEDULER_LOST = "scheduler_lost"

@@ -237,7 +237,7 @@ class Note(Struct, frozen=True):
     it may (how often). partly_priced: the cost of some requests is not known (the sum of the others). partly_counted:
     some requests have no count of tokens (the sum of the others). usage_total: a reported total is not the sum of its
     parts (figures). unrecorded: messages of an MCP server that did not reach the recording (how many, and of which
-    server).
+    server). after_hook: a hook after the run failed (how).
     """
 
     code: str
@@ -268,6 +268,7 @@ _NOTES = {
     "unrecorded": "not recorded, because the recording did not answer in time: {what}",
     "partly_counted": "more tokens were used than were counted: {what}, without those of some requests",
     "usage_total": "the reported tokens do not add up: {what}",
+    "after_hook": "{what}",
     "partly_priced": "the cost is at least {what}: the price of some requests is not known",
 }
 
@@ -283,11 +284,29 @@ class Output(Struct, frozen=True):
     logger: str = ""
 
 
+SETUP = "setup"
+"""The kind of an error of what a run needs around it: a hook, a service, its working folder."""
+
+
+class HookRun(Struct, frozen=True):
+    """A hook that ran: its `phase` (before_all, before, after, after_all), what it is called, and how long it took in
+    milliseconds. `output`: the end of what it printed. `error`: why it failed; None: it did not. `attempt`: the attempt
+    of the run that it belongs to; 0: to several runs."""
+
+    phase: str
+    name: str
+    duration_ms: float
+    output: str = ""
+    error: RunError | None = None
+    attempt: int = 0
+
+
 class Transcript(Struct, frozen=True):
     """Everything that one run of an agent left behind. `final_output` is the final answer's text; `log` what a program
     wrote to its standard error (the end of it), which nothing is judged by. `user_usage` is what the simulated user
     used: `usage` is the agent's alone. `output` is what its code printed and logged, at most 64 KB: the end of it;
-    nothing is judged by it."""
+    nothing is judged by it. `hooks` are those that ran before and after it; `workdir` is the folder that it worked in
+    ("": it had none of its own)."""
 
     messages: tuple[Message, ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
@@ -301,6 +320,8 @@ class Transcript(Struct, frozen=True):
     notes: tuple[Note, ...] = ()
     user_usage: Usage = Usage()
     output: tuple[Output, ...] = ()
+    hooks: tuple[HookRun, ...] = ()
+    workdir: str = ""
 
     @property
     def final_message(self) -> int | None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from agenteval_tui.core.fingerprint import fingerprint
 from agenteval_tui.core.key_shapes import STAND_IN
 from agenteval_tui.core.redaction import SHORTEST, SHORTEST_IN_ERRORS, Redactor
-from agenteval_tui.transcripts.model import Attachment, Message, RunError, ToolCall, Transcript
+from agenteval_tui.transcripts.model import Attachment, HookRun, Message, RunError, ToolCall, Transcript
 from agenteval_tui.transcripts.traceback import with_texts
 
 
@@ -74,6 +74,9 @@ class TranscriptRedactor(Redactor):
         output = tuple([replace(one, text=self.cut(self.text(one.text))) for one in transcript.output])
         if output != transcript.output:
             changed["output"] = output
+        hooks = tuple(map(self._hook, transcript.hooks))
+        if hooks != transcript.hooks:
+            changed["hooks"] = hooks
         error = transcript.error
         if error is not None:
             said = self.error(error)
@@ -95,6 +98,9 @@ class TranscriptRedactor(Redactor):
         parts += [step.name for step in transcript.timing.steps]
         parts += [note.what for note in transcript.notes]
         parts += [piece.text for piece in transcript.output]
+        parts += [text for hook in transcript.hooks for text in (hook.name, hook.output)]
+        if any(self._hook(hook) != hook for hook in transcript.hooks):
+            return True
         if error is not None:
             parts += (error.message, error.mend)
             if self.error(error) is not error:
@@ -107,6 +113,10 @@ class TranscriptRedactor(Redactor):
             self.inside(argument) or (isinstance(argument, str) and self.cut(argument) is not argument)
             for argument in arguments
         )
+
+    def _hook(self, hook: HookRun) -> HookRun:
+        error = hook.error if hook.error is None else self.error(hook.error)
+        return replace(hook, name=self.text(hook.name), output=self.cut(self.text(hook.output)), error=error)
 
     def _message(self, message: Message) -> Message:
         changed: dict[str, Any] = {}

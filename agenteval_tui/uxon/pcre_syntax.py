@@ -1,7 +1,7 @@
 """PCRE's syntax in that of the `regex` package, where the two differ.
 
-`regex` takes `(?:foo){e<=1}` for a fuzzy match, and doesn't know `\\Q...\\E`, `\\k<name>`, `\\x{1F600}`, `\\g{-1}` and
-the flags D, U and n. Source: pcre2pattern(3), and PHP's page "Possible modifiers in regex patterns".
+`regex` takes `(?:foo){e<=1}` for a fuzzy match, and doesn't know `\\Q...\\E`, `\\k<name>`, `\\x{1F600}`, `\\cA`,
+`\\g{-1}` and the flags D, U and n. Source: pcre2pattern(3), and PHP's page "Possible modifiers in regex patterns".
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ _ASCII = {
     "d": r"0-9", "D": r"\x00-/:-\U0010ffff", "w": r"0-9A-Z_a-z", "W": r"\x00-/:-@\[-\^`{-\U0010ffff",
     "s": r"\t-\r\x20", "S": r"\x00-\x08\x0e-\x1f!-\U0010ffff",
 }  # fmt: skip
+_CONTROL = re.compile(r"c([\x20-\x7e])")
 _W = "[0-9A-Z_a-z]"
 _BOUNDARIES = {
     "b": f"(?:(?<={_W})(?!{_W})|(?<!{_W})(?={_W}))",
@@ -111,6 +112,8 @@ class _Reader:
             self._character(int(code[1] or code[2] or "0", 16), code.end())
         elif (code := _OCTAL.match(text, start)) is not None:
             self._character(int(code[1], 8), code.end())
+        elif (control := _CONTROL.match(text, start)) is not None:
+            self._character(ord(control[1].upper()) ^ 0x40, control.end())
         elif following == "e":
             self._character(0x1B, start + 1)
         elif self._ascii_only and following in _ASCII:

@@ -183,6 +183,20 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
 )
 
 
+_CONTROL = (
+    "\\c is a control character, and its letter is missing: write \\cA, or \\\\c for a backslash and the letter c"
+)
+
+
+def _is_control(pattern: str, place: int) -> bool:
+    """Whether the character that an error is about is part of a \\c without its letter, or follows it."""
+    for start in (place - 1, place - 2):
+        before = pattern[: max(start, 0)]
+        if start >= 0 and pattern.startswith("\\c", start) and (len(before) - len(before.rstrip("\\"))) % 2 == 0:
+            return True
+    return False
+
+
 def _explained(parts: PatternParts, message: str, position: int | None) -> PatternError:
     place = min(max(position or 0, 0), len(parts.pattern))
     opener = _unclosed(parts.pattern, message)
@@ -191,6 +205,8 @@ def _explained(parts: PatternParts, message: str, position: int | None) -> Patte
     elif place >= len(parts.pattern) and place:
         place -= 1
     remedy = next((words for key, words in _REMEDIES if key in message), message)
+    if _is_control(parts.pattern, place):
+        remedy = _CONTROL
     return PatternError(f"The regular expression is broken at character {place + 1}: {remedy}.", parts.start + place)
 
 

@@ -38,6 +38,9 @@ def plan_heading(plan: Preview) -> str:
     return " · ".join(said)
 
 
+_MOST_AROUND = 4  # services and hooks that a form shows
+
+
 def about_text(figure: str, whole: bool) -> str:
     """An estimate: `about 30.0 s`; `at least about 30.0 s` where it is of a part only."""
     return f"about {figure}" if whole else f"at least about {figure}"
@@ -48,7 +51,7 @@ def plan_view(plan: Preview) -> View:
     rows = f", {numbers.count(plan.cases, 'case')} with the rows of datasets" if plan.cases != plan.tests else ""
     runs = f"{numbers.count(plan.runs, 'run')} of {numbers.count(plan.tests, 'test')}{rows}"
     head = text((one_line(plan.title), "bold"), f": {runs}, concurrency {plan.concurrency}")
-    more = (*_parts(plan), *_users(plan), *_estimate(plan.estimate), *_limits(plan), *_needs(plan))
+    more = (*_parts(plan), *_users(plan), *_estimate(plan.estimate), *_limits(plan), *_around(plan), *_needs(plan))
     return (Paragraph(head), *paragraphs(more, indent=2))
 
 
@@ -67,6 +70,9 @@ def plan_in_short(plan: Preview) -> View:
         against.append(f"! asks for your trust first, for {what} in a suite's folder")
     takes, judges, users = plan.estimate, plan.estimate.judges, plan.estimate.users
     items = list(_items(takes)) or [text((_NOT_KNOWN, "dim"))]
+    around = [text(one_line(line, 60)) for line in plan.around]
+    if len(around) > _MOST_AROUND:
+        around[_MOST_AROUND:] = [text((f"and {len(around) - _MOST_AROUND} more", "dim"))]
     asked = [text(("judges are asked in ", "dim"), numbers.count(judges.asked, "run")), *_items(judges)]
     simulated = [text(("a simulated user speaks in ", "dim"), numbers.count(users.asked, "run")), *_items(users)]
     if plan.users:
@@ -75,6 +81,7 @@ def plan_in_short(plan: Preview) -> View:
         Paragraph(runs),
         *paragraphs(text((line, "broken")) for line in against),
         List(tuple(items), inline=True),
+        *((List(tuple(around), inline=True),) if around else ()),
         *((List(tuple(asked), inline=True),) if judges.asked else ()),
         *((List(tuple(simulated), inline=True),) if users.asked else ()),
         *paragraphs([text((_may_stop(takes), "dim"))]),
@@ -180,6 +187,13 @@ def without_cache(agents: Mapping[str, str]) -> list[str]:
             "answers are not reused; give the agent a `revision` to allow that"
         )
     return lines
+
+
+def _around(plan: Preview) -> Iterator[Text]:
+    """Services, hooks, and what runs work in."""
+    yield from (text(one_line(line, 300)) for line in plan.around[:_MOST_PROGRAMS])
+    if len(plan.around) > _MOST_PROGRAMS:
+        yield text(f"and {len(plan.around) - _MOST_PROGRAMS} more")
 
 
 def _needs(plan: Preview) -> Iterator[Text]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from agenteval_tui.core.numbers import short_duration
-from agenteval_tui.transcripts.model import Output, Transcript
+from agenteval_tui.runs.around.record import NOTHING, AroundRecord, ServiceState
+from agenteval_tui.transcripts.model import HookRun, Output, Transcript
 
 NO_OUTPUT = "The agent's code printed and logged nothing."
 _LOUD = frozenset(("ERROR", "CRITICAL", "FATAL"))
@@ -24,9 +25,57 @@ class OutputLine(Struct, frozen=True):
     tokens: str = ""
 
 
-def output_lines(transcript: Transcript) -> Iterator[OutputLine]:
+def has_output(transcript: Transcript, record: AroundRecord = NOTHING) -> bool:
+    """Whether the agent's code, a hook or a service printed something, or one of them failed."""
+    return bool(transcript.output or transcript.log or transcript.hooks or record.services or record.hooks)
+
+
+def output_lines(transcript: Transcript, record: AroundRecord = NOTHING) -> Iterator[OutputLine]:
     """The lines of a run's output, with a line for each step before what came in it. What an older run, or one of a
-    program, wrote to its standard error has no time."""
+    program, wrote to its standard error has no time. Hooks come before and after it, then what its execution has in
+    `record`: services, and hooks of no single run."""
+    for hook in transcript.hooks:
+        if hook.phase != "after":
+            yield from hook_lines(hook)
+    yield from _agent_lines(transcript)
+    for hook in transcript.hooks:
+        if hook.phase == "after":
+            yield from hook_lines(hook)
+    for hook in record.hooks:
+        yield from hook_lines(hook)
+    for service in record.services:
+        yield from service_lines(service)
+
+
+def hook_lines(hook: HookRun) -> Iterator[OutputLine]:
+    """What a hook printed, below what it is."""
+    attempt = f", attempt {hook.attempt}" if hook.attempt > 1 else ""
+    yield OutputLine(step=f"{hook.phase} {hook.name} ({short_duration(hook.duration_ms)}{attempt})")
+    yield from _plain(hook.phase, hook.output)
+    if hook.error is not None:
+        yield from _failed(hook.error.message, hook.error.mend)
+
+
+def service_lines(service: ServiceState) -> Iterator[OutputLine]:
+    """What a service printed, below what it is."""
+    ready = f", ready after {short_duration(service.ready_ms)}" if service.ready_ms else ""
+    yield OutputLine(step=f"service {service.name}: {service.command} ({service.status}{ready})")
+    yield from _plain(service.name, service.output)
+    if service.error:
+        yield from _failed(service.error, service.mend)
+
+
+def _plain(source: str, output: str) -> Iterator[OutputLine]:
+    for text in output.splitlines():
+        yield OutputLine(source=source, text=text, tokens="code")
+        source = ""
+
+
+def _failed(message: str, mend: str) -> Iterator[OutputLine]:
+    yield OutputLine(source="error", text=f"{message} ({mend})" if mend else message, tokens="broken code")
+
+
+def _agent_lines(transcript: Transcript) -> Iterator[OutputLine]:
     steps = sorted((step for step in transcript.timing.steps if not step.setup), key=lambda step: step.started_ms)
     begun = 0
     for piece in transcript.output:

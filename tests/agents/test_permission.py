@@ -42,6 +42,7 @@ WAYS_IN = {
         "agents/process/python.py",
         "agents/tools/mcp.py",
         "agents/tools/python.py",
+        "runs/around/hooks.py",
         "runs/judge_client.py",
     },
     "start": {
@@ -49,6 +50,8 @@ WAYS_IN = {
         "agents/tools/command.py",
         "agents/tools/mcp.py",
         "agents/process/python_host.py",
+        "runs/around/hooks.py",
+        "runs/around/services.py",
     },
     "JudgeClient": {
         "analysis/judge_repeatability.py",

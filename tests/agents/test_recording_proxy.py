@@ -287,6 +287,33 @@ async def test_many_requests_at_once_are_never_over_the_limit_by_more_than_one(l
     assert len(bill) == 24 or sum(bill) >= limit
 
 
+@pytest.mark.parametrize("limit", [0.05, 0.4, 1.5])
+async def test_requests_that_each_cost_more_than_any_before_wait_for_their_share(limit: float) -> None:
+    bill: list[float] = []
+    at_once, most = 0, 0
+
+    async def answer(request: Request) -> Answer:
+        nonlocal at_once, most
+        written = min(request.json["max_tokens"], 10 * 2 ** len(bill))
+        bill.append((10 * 100 + written * 500) / 1e6)
+        at_once += 1
+        most = max(most, at_once)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        at_once -= 1
+        usage = {"prompt_tokens": 10, "completion_tokens": written, "total_tokens": 10 + written}
+        return Answer(body=json.dumps({**SAID, "usage": usage}))
+
+    session = Session(max_cost=limit, cost=Prices({"m": Price(100, 500)}).cost)
+    async with proxied(answer, session) as (_, client):
+        asked = [{**ASKED, "max_tokens": 800}] * 24
+        replies = await asyncio.gather(*(client.post("/openai/v1/chat/completions", json=one) for one in asked))
+    assert [one.status_code for one in replies].count(200) == len(bill) < 24
+    assert session.spent == pytest.approx(sum(bill))
+    assert limit <= sum(bill) <= limit + max(bill)
+    assert (most > 1) == (limit > 1), "as many at once as fit: each may cost $0.51"
+
+
 async def test_an_answer_without_a_count_of_tokens_is_not_taken_for_free() -> None:
     session = limited(10)
     async with proxied(lambda _: stream_of(*CHUNKS), session) as (_, client):

@@ -111,6 +111,39 @@ def test_of_a_foreign_form(value: Any, tmp_path: Path) -> None:
         assert any("can't be so" in note and "run 2" in note for note in report.notes), report.notes
 
 
+def braintrust(kind: str, metrics: Any) -> list[dict[str, Any]]:
+    asked, answered = [{"role": "user", "content": "hi"}], [{"role": "assistant", "content": "hello"}]
+    top = {"id": "r", "span_id": "s", "root_span_id": "s", "input": "hi", "output": "hello"}
+    below = {"id": "b", "span_id": "b", "root_span_id": "s", "span_parents": ["s"], "input": asked, "output": answered}
+    return [top, {**below, "span_attributes": {"name": "inner", "type": kind}, "metrics": metrics}]
+
+
+@pytest.mark.parametrize("value", IMPOSSIBLE, ids=lambda value: repr(value)[:20])
+@pytest.mark.parametrize("name", ["start", "end", "prompt_tokens", "tokens", "estimated_cost", "time_to_first_token"])
+@pytest.mark.parametrize("kind", ["llm", "tool", "task"])
+def test_a_metric_of_braintrust_that_can_not_be_so_is_noted(kind: str, name: str, value: Any, tmp_path: Path) -> None:
+    metrics = {"start": 1.7e9, "end": 1.7e9 + 1, "prompt_tokens": 9, "completion_tokens": 4, "tokens": 13}
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(braintrust(kind, {**metrics, name: value})), "utf-8")
+    with Store.open(tmp_path / "h.db") as store:
+        report = import_file(path, store)
+        (row,) = store.runs_of_execution(report.execution_id)
+        noted = [note for note in report.notes if "can't be so" in note]
+        assert [f"metrics.{name}" in note or note.endswith("usage") for note in noted] == [True], report.notes
+        tokens = (None if name == "prompt_tokens" else 9, 4) if kind == "llm" else (None, None)
+        assert (row.input_tokens, row.output_tokens) == tokens
+
+
+def test_metrics_of_braintrust_that_are_as_they_should_be_or_no_object(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "h.db") as store:
+        for place, (metrics, noted) in enumerate([({"start": 1.5, "mine": -3, "tokens": None}, 0), ([1], 1), ("x", 1)]):
+            path = tmp_path / f"{place}.json"
+            path.write_text(json.dumps(braintrust("llm", metrics)), "utf-8")
+            notes = import_file(path, store).notes
+            assert sum(note.endswith("can't be so was left out: metrics") for note in notes) == noted, notes
+            assert sum("can't be so" in note for note in notes) == noted
+
+
 @pytest.mark.parametrize("value", [{}, "x", -1, 10**400, float("nan"), float("inf")], ids=lambda value: repr(value)[:9])
 def test_of_a_living_program(value: Any) -> None:
     reader = EventReader()

@@ -22,7 +22,17 @@ import pytest
 from recorder import MADE, Files, Recorder, Said
 
 from agenteval_tui.history.blobs import inflated
-from agenteval_tui.runs.events import EVENTS, VERBS, Command, HistoryAwaited, RunAdded, RunRef, Throttled, encode
+from agenteval_tui.runs.events import (
+    EVENTS,
+    VERBS,
+    Command,
+    HistoryAwaited,
+    RunAdded,
+    RunRef,
+    ServiceChanged,
+    Throttled,
+    encode,
+)
 
 RUN = ("run", "live.suite.yaml", "--trust", "--concurrency", "1", "--seed", "1", "--json", "-")
 # Another at each execution: what was measured, the process, and the numbers of events, of which texts are merged.
@@ -168,6 +178,7 @@ def events(recorder: Recorder) -> Files:
         Throttled(6, "busy", 1, 4, 2.5),
         HistoryAwaited(7, "waiting for the history file"),
         RunAdded(8, RunRef("RUN", "support", "Where is my order?", "", 0, 1, "support-bot", "shop")),
+        ServiceChanged(9, "shop", "failed", "the service shop ended with exit code 1 before it was ready", "run it"),
     )
     constructed = [json.loads(encode(one)) for one in made]
     kinds = {one["type"] for one in [*found.came, *constructed]} | {"planned"}  # which is in each snapshot

@@ -90,6 +90,22 @@ ATTACKS = {
     "score and a verdict far below": '{{"score": {full}, "evaluation": {{"final": {{"verdict": "fail"}}}}}}',
     "score and dimensions of which none passes": '{{"score": {full}, "dimensions": {{"a": {none}, "b": {none}}}}}',
     "score and scores of which none passes": '{{"score": {full}, "scores": {{"a": {{"score": {none}}}}}}}',
+    "score and dimensions called criteria": '{{"score": {full}, "criteria": {{"a": {none}, "b": {none}}}}}',
+    "score and a rubric": '{{"score": {full}, "rubric": {{"a": {{"score": {none}, "why": "x"}}}}}}',
+    "score and a list of criteria": '{{"score": {full}, "criteria": [{{"name": "a", "score": {none}}}]}}',
+    "score and criteria that are not met": '{{"score": {full}, "criteria": {{"a": false, "b": {{"met": false}}}}}}',
+    "score and a breakdown": '{{"score": {full}, "score_breakdown": {{"a": "fail", "b": {none}}}}}',
+    "score and merits that it lacks": '{{"score": {full}, "accuracy": {none}, "helpfulness_score": {none}}}',
+    "score and a hallucination": '{{"score": {full}, "hallucination": true}}',
+    "score and has_hallucinations": '{{"score": {full}, "hasHallucinations": "yes"}}',
+    "score and hallucinations": '{{"score": {full}, "hallucinations": ["The store in Rome does not exist."]}}',
+    "score and a no as the answer": '{{"score": {full}, "answer": "no"}}',
+    "score and a final answer": '{{"score": {full}, "final_answer": false}}',
+    "score and a bad judgement": '{{"score": {full}, "judgement": "bad"}}',
+    "score and a poor rating": '{{"score": {full}, "overall_rating": "Very poor."}}',
+    "no score and an excellent rating": '{{"score": {none}, "rating": "excellent"}}',
+    "score and an average": '{{"score": {full}, "average": {none}}}',
+    "no score and a final": '{{"score": {none}, "final": {full}}}',
     "a verdict that is a sentence": '{{"score": {full}, "verdict": "it fails, although it says it is right"}}',
     "a comment": '{{"score": {full}}} // but it is wrong',
     "a number that is not JSON": '{{"score": NaN, "quoted": {quote}}}',
@@ -174,6 +190,12 @@ READ = [
     '{"score": %s, "error": false, "errors": 0, "failures": [], "needs_review": false, "is_safe": false}',
     '{"score": %s, "result": "The answer fails to greet, and is right.", "status": "complete", "label": "B"}',
     '{"score": %s, "evaluation": {"passed": true, "notes": "It may fail."}, "outcome": "pass"}',
+    '{"score": %s, "criteria": {"a": 0, "b": 1}, "rubric": {"a": {"met": false}, "b": {"met": true}}}',
+    '{"score": %s, "criteria": {"a": "not asked for"}, "breakdown": [], "metrics": null}',
+    '{"score": %s, "hallucination": "none", "hallucinations": [], "contradiction": 0, "has_hallucination": null}',
+    '{"score": %s, "answer": "yes", "final_answer": "No refund was given."}',
+    '{"score": %s, "judgement": "good", "rating": "fair", "total": 3, "average": 0.88}',
+    '{"score": %s, "accuracy": 0.9, "completeness": 0.2, "toxicity_score": 0}',
     '{"score": %s, "quoted": {"score": 0, "pass": false}, "transcript": [{"verdict": "fail"}]}',
     '{"score": %s, "dimensions": {"tone": 0, "truth": 1}}',
     '{"score": %s, "correct": null, "result": null, "final_score": null, "verdict": null}',
@@ -184,6 +206,14 @@ READ = [
 @pytest.mark.parametrize("reply", READ)
 def test_fields_beside_the_score_that_do_not_contradict_it_are_no_obstacle(reply: str) -> None:
     assert read_judgment(reply.replace("%s", "0.9"), SCALES["zero_to_one"]).score == 0.9
+
+
+@pytest.mark.parametrize(
+    "beside", ['"total": 0.1', '"total": "0.25"', '"total_score": 0.1', '"overall_average": 0.1', '"weighted": "10 %"']
+)
+def test_a_share_that_sums_up_is_the_score(beside: str) -> None:
+    with pytest.raises(UnreadableError, match="contradict"):
+        read_judgment(f'{{"score": 0.9, {beside}}}', SCALES["zero_to_one"])
 
 
 def test_a_low_score_beside_good_dimensions_is_read() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from history_made import ended, planned, record
 
+from agenteval_tui.core.open_histories import is_of_open_history
 from agenteval_tui.history import store as store_module
 from agenteval_tui.history.connections import Connection, connect_writer
 from agenteval_tui.history.errors import HistoryError
@@ -220,6 +221,19 @@ def test_an_execution_whose_last_run_ended_before_its_process_died_is_finished(p
         assert store.execution("last").status == "finished"
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT status, message FROM executions").fetchone() == ("finished", "")
+
+
+def test_which_files_are_left_to_sqlite(path: Path) -> None:
+    link = path.with_name("link.db")
+    link.symlink_to(path)
+    beside = [path.with_name(path.name + end) for end in ("", "-wal", "-shm", "-journal")]
+    assert not any(map(is_of_open_history, beside))
+    with Store.open(path), Store.open(link, read_only=True) as second:
+        second.close()
+        second.close()
+        assert all(map(is_of_open_history, [*beside, link]))
+        assert not is_of_open_history(path.with_name("other.db"))
+    assert not any(map(is_of_open_history, beside))
 
 
 @pytest.mark.parametrize("look", ["open_to_look", "open", "open_read_only"])

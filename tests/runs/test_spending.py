@@ -170,3 +170,51 @@ async def test_a_server_that_counts_no_tokens_can_not_be_limited(execution: Exec
         assert ended.status == "stopped"
         assert ended.message.startswith("the limit on cost can't be kept, so no more runs started after 1 of 40 runs")
         assert len(server.requests) == 1
+
+
+class Growing:
+    """Of each three requests, the last costs more than any before: its answer is longer, up to `max_tokens`."""
+
+    def __init__(self, bill: Bill, calls: bool, most: int) -> None:
+        self.bill, self.calls, self.most, self.asked = bill, calls, most, 0
+
+    async def __call__(self, request: Request) -> Answer:
+        number = self.asked
+        self.asked += 1
+        for _ in range(20 + 7 * (number % 5)):
+            await asyncio.sleep(0)
+        written = min(self.most, 40 * (number + 1) if number % 3 == 2 else 10)
+        asked = 10 + len(request.body) // 5
+        self.bill.charge(CHEAP, input=asked, output=written)
+        usage = {"prompt_tokens": asked, "completion_tokens": written, "total_tokens": asked + written}
+        message: dict[str, Any] = {"role": "assistant", "content": "hello"}
+        again = self.calls and sum(one["role"] == "tool" for one in json.loads(request.body)["messages"]) < 2
+        if again:
+            function = {"name": "time", "arguments": "{}"}
+            message["tool_calls"] = [{"id": f"c{number}", "type": "function", "function": function}]
+        reason = "tool_calls" if again else "stop"
+        choice = {"index": 0, "message": message, "finish_reason": reason}
+        return Answer(body=json.dumps({"model": "m", "choices": [choice], "usage": usage}))
+
+
+@pytest.mark.parametrize("limit", [0.5, 1.5, 4.0, 9.0])
+@pytest.mark.parametrize("calls", [False, True])
+async def test_requests_that_each_cost_more_than_any_before_are_held_back(
+    execution: Execute, calls: bool, limit: float
+) -> None:
+    bill = Bill()
+    async with ScriptedServer(Growing(bill, calls, most=2000)) as server:
+        agent = {
+            "kind": "openai",
+            "base_url": server.url,
+            "model": "m",
+            "price": CHEAP,
+            "stream": False,
+            "max_tokens": 2000,
+            "tools": [{"name": "time", "sample_response": "noon"}],
+        }
+        one = execution(suite(bot=agent), repeat=60, concurrency=8, max_cost=limit)
+        ended = await one.run()
+    assert bill.total <= limit + max(bill.charged)
+    assert bill.total >= limit - 2 * max(bill.charged), "the limit is used"
+    assert ended.status == "stopped"

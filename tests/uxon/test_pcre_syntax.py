@@ -32,6 +32,10 @@ def found(pattern: str, text: str) -> str | None:
     (r"/\x{1F600}\x{41}/u", "😀A", "😀A"),
     (r"/[\x{41}-\x{43}]+/", "zABCD", "ABC"),
     (r"/\o{101}\e/", "A\x1b", "A\x1b"),
+    (r"/\cA\cb\c[/", "\x01\x02\x1b", "\x01\x02\x1b"),
+    (r"/[\cA-\cC\c?]+/", "c\x01\x03\x7fA", "\x01\x03\x7f"),
+    (r"\c\x", "\x1cx", "\x1cx"),
+    (r"/\Q\cA\E/", "\\cA", "\\cA"),
     (r"/a.*b/U", "aXbXb", "aXb"),
     (r"/a.*?b/U", "aXbXb", "aXbXb"),
     (r"/a{1,3}/U", "aaa", "a"),
@@ -73,6 +77,20 @@ def test_an_error_is_at_its_character_as_it_was_written(pattern: str, position: 
     made = compile_pattern(pattern)
     assert isinstance(made, PatternError)
     assert made.position == position
+
+
+@pytest.mark.parametrize("pattern", [r"\c", r"/a\c/", r"\cé", "/[\\c\n]/"])
+def test_a_control_character_without_its_letter_is_refused_with_a_remedy(pattern: str) -> None:
+    refused = compile_pattern(pattern)
+    assert isinstance(refused, PatternError)
+    assert r"write \cA, or \\c for" in refused.message
+
+
+@pytest.mark.parametrize("pattern", [r"\\c)", r"\cA)", r"c)"])
+def test_another_error_near_a_control_character_keeps_its_own_remedy(pattern: str) -> None:
+    refused = compile_pattern(pattern)
+    assert isinstance(refused, PatternError)
+    assert "this ) closes nothing" in refused.message
 
 
 @given(st.text(alphabet="aZ1 .*+?()[]{}|^$\\#/-&~<>\n'é😀", max_size=12).filter(lambda text: "\\E" not in text))

@@ -13,6 +13,7 @@ from agenteval_tui.agents.base import (
     AgentEvent,
     AgentRequest,
     AgentSetup,
+    Asks,
     CheckReport,
     Done,
     Failed,
@@ -189,8 +190,9 @@ async def converse(
     """The events of the whole loop; ends with `Done` or `Failed`."""
     key = 0
     for _ in range(max_steps):
-        reply = dialogue.reply(key)
-        async with aclosing(wire.ask(path, reply, json=dialogue.body())) as events:
+        reply, body = dialogue.reply(key), dialogue.body()
+        yield Asks(body)
+        async with aclosing(wire.ask(path, reply, json=body)) as events:
             async for event in events:
                 yield event
                 if isinstance(event, Failed):

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import cast
 
 from agenteval_tui.agents.permission import Permission
-from agenteval_tui.agents.process.orphans import ends_with_us, is_over, marked
+from agenteval_tui.agents.process.orphans import end_marked, ends_with_us, is_over, marked
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import make_private
@@ -78,6 +78,8 @@ class _Pipes(asyncio.SubprocessProtocol):
         ends_with_us("group", self.pid)
         self.out.transport = cast(asyncio.ReadTransport | None, self._transport.get_pipe_transport(1))
         self.out.ended = self.out.transport is None
+        if self._transport.get_pipe_transport(2) is None:
+            self.err_ended.set()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 1:
@@ -116,9 +118,10 @@ class _Pipes(asyncio.SubprocessProtocol):
 class Program:
     """A running program, to be used as `async with await start(...) as program`: leaving it ends the whole group."""
 
-    def __init__(self, transport: asyncio.SubprocessTransport, pipes: _Pipes) -> None:
+    def __init__(self, transport: asyncio.SubprocessTransport, pipes: _Pipes, mark: str = "") -> None:
         self._transport = transport
         self._pipes = pipes
+        self._mark = mark
 
     @property
     def pid(self) -> int:
@@ -186,6 +189,9 @@ class Program:
                 pass
             finally:
                 self._transport.close()
+                if self._mark:
+                    mark, self._mark = self._mark, ""
+                    await asyncio.shield(asyncio.to_thread(end_marked, mark, self.pid))
 
     async def __aenter__(self) -> Program:
         return self
@@ -254,11 +260,15 @@ async def start(
     env: Mapping[str, str],
     permission: Permission,
     stdin: socket.socket | None = None,
+    merged: bool = False,
+    whole: bool = False,
 ) -> Program:
     """Start a program. Raises `AgentevalError` in words when it can't be started, or `permission` (from the trust
     check) does not cover it, or it has changed since.
 
-    With `stdin`, that is its standard input, and what it writes to standard output is lost.
+    With `stdin`, that is its standard input, and what it writes to standard output is lost. `merged`: its standard
+    error comes with its standard output. `whole`: what it starts ends with it, also what leaves its group (where the
+    system shows the environment of processes).
 
     Python programs keep their bytecode in the user's cache folder, so that none in their own folders is used.
     """
@@ -275,22 +285,27 @@ async def start(
             env=env,
             stdin=asyncio.subprocess.PIPE if stdin is None else stdin.fileno(),
             stdout=asyncio.subprocess.PIPE if stdin is None else asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT if merged else asyncio.subprocess.PIPE,
             start_new_session=True,
         )
     )
-    starting.add_done_callback(lambda _: is_over("start", mark))
+    if not whole:
+        starting.add_done_callback(lambda _: is_over("start", mark))
     try:
         transport, pipes = await asyncio.shield(starting)
     except asyncio.CancelledError:
         # It may have started others by now: it is ended as a group as soon as it is there.
         starting.add_done_callback(_end_unwanted)
+        if whole:
+            starting.add_done_callback(lambda _: end_marked(mark))
         raise
     except OSError as error:
+        is_over("start", mark)
         raise AgentevalError(f"{argv[0]} can't be started: {_why(error)}", mend=_mend(error, argv[0])) from None
     except ValueError as error:  # a NUL in an argument
+        is_over("start", mark)
         raise AgentevalError(f"{argv[0]} can't be started: {error}") from None
-    return Program(transport, pipes)
+    return Program(transport, pipes, mark if whole else "")
 
 
 def _end_unwanted(starting: asyncio.Future[tuple[asyncio.SubprocessTransport, _Pipes]]) -> None:

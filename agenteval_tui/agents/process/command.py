@@ -40,6 +40,7 @@ from agenteval_tui.agents.process.line_splitter import LineSplitter
 from agenteval_tui.agents.process.options import CommandOptions, folder_of
 from agenteval_tui.agents.process.protocol import EventError, EventReader, is_event, prompt_of, request_document
 from agenteval_tui.agents.process.traceback_text import traceback_in
+from agenteval_tui.agents.process.workdir import SUITE_DIR, WORKDIR, found_in
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.command_words import argv_of
 from agenteval_tui.transcripts.error_codes import ErrorCode
@@ -190,7 +191,7 @@ class CommandAgent:
         began = time.perf_counter()
         try:
             options = options_for(request, self._setup, self._options)
-            program = await self._start(options)
+            program = await self._start(options, request.workdir)
         except AgentevalError as error:
             yield Failed(RunError.told("program", error.what, error.mend))
             return
@@ -221,9 +222,13 @@ class CommandAgent:
     async def close(self) -> None:
         """Nothing is open between runs."""
 
-    async def _start(self, options: CommandOptions) -> Program:
+    async def _start(self, options: CommandOptions, workdir: Path | None) -> Program:
         argv = argv_of(options.command, options.shell)
-        return await start(argv, cwd=self._folder(options), env=self._env(options), permission=self._setup.permission)
+        folder, env = self._folder(options), self._env(options)
+        if workdir is not None:
+            argv = argv if options.shell else found_in(folder, workdir, argv)
+            env |= {WORKDIR: str(workdir), SUITE_DIR: str(self._setup.base_dir)}
+        return await start(argv, cwd=workdir or folder, env=env, permission=self._setup.permission)
 
     def _folder(self, options: CommandOptions) -> Path:
         return folder_of(options.cwd, self._setup.base_dir, self._setup.trusted)

@@ -74,6 +74,10 @@ def _only_written(
 
 
 def _tools(config: Mapping[str, Any], base_dir: Path) -> Iterator[Mapping[str, Any]]:
+    services = config.get("services")
+    for service in services.values() if isinstance(services, Mapping) else ():
+        if isinstance(service, Mapping):
+            yield service
     for entry in declared_tools(config, base_dir):
         server = entry.get("mcp")
         yield server if isinstance(server, Mapping) else entry

@@ -83,17 +83,28 @@ def below(roots: set[int]) -> set[int]:
     return found
 
 
-def having(marks: list[bytes]) -> set[int]:
-    """The processes with one of these in their environment; only where the system shows that in /proc."""
+def having(marks: list[bytes], first: int = 0) -> set[int]:
+    """The processes with one of these in their environment; only where the system shows that in /proc. `first`: only
+    those that were started after this one."""
     found = set()
+    if first and not first <= newest():
+        first = 0  # the system began with small numbers again
     for entry in Path("/proc").iterdir() if marks and Path("/proc/self/environ").exists() else ():
-        if entry.name.isdecimal():
+        if entry.name.isdecimal() and int(entry.name) >= first:
             try:
                 if not set(marks).isdisjoint((entry / "environ").read_bytes().split(b"\0")):
                     found.add(int(entry.name))
             except OSError:
                 continue
     return found
+
+
+def newest() -> int:
+    """The number that the system gave last; 0 where it does not say that."""
+    try:
+        return int(Path("/proc/loadavg").read_bytes().split()[-1])
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def living(pids: set[int]) -> set[int]:

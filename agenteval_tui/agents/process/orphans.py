@@ -16,6 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
+from agenteval_tui.agents.process.orphan_reaper import end, having
+
 _REAPER = Path(__file__).with_name("orphan_reaper.py")
 Kind = Literal["group", "tree", "folder", "start"]
 VARIABLE = "AGENTEVAL_STARTED_AS"
@@ -91,6 +93,15 @@ def marked(env: Mapping[str, str]) -> tuple[dict[str, str], str]:
     mark = uuid.uuid4().hex
     _reaper.add(f"start {mark}")
     return {**env, VARIABLE: mark}, mark
+
+
+def end_marked(mark: str, first: int = 0) -> None:
+    """End all programs with this mark in their environment that still run; then its "start" is over. `first`: the
+    first of them to be started. Reads /proc."""
+    left = having([os.fsencode(f"{VARIABLE}={mark}")], first)
+    if left:
+        end(set(), left)
+    is_over("start", mark)
 
 
 def is_over(kind: Kind, what: int | str | Path) -> None:

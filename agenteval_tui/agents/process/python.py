@@ -42,6 +42,7 @@ from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.process.protocol import EventError, EventReader, request_document
 from agenteval_tui.agents.process.python_host import HostError, HostProcess, PythonHost, RaisedError
 from agenteval_tui.agents.process.python_tree import Lease, Root, Tree
+from agenteval_tui.agents.process.workdir import SUITE_DIR, WORKDIR
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.model import RunError
 
@@ -176,7 +177,10 @@ class PythonAgent:
         except AgentevalError as error:
             yield Failed(RunError.told("bad_request", error.what, error.mend))
             return
-        asking = host.events("agent", options.callable, limit=limit, request=document, how=how, last=not options.reuse)
+        place = {} if request.workdir is None else self._place(request.workdir)
+        asking = host.events(
+            "agent", options.callable, limit=limit, request=document, how=how, last=not options.reuse, **place
+        )
         try:
             async with aclosing(asking) as answers:
                 while True:
@@ -226,6 +230,10 @@ class PythonAgent:
                 yield event
             words += _written_since(printed_before, host.program)
             yield self._failed(error, host.program, options, words)
+
+    def _place(self, workdir: Path) -> dict[str, Any]:
+        """Where the process works, with what says so in its environment."""
+        return {"cwd": str(workdir), "env": {WORKDIR: str(workdir), SUITE_DIR: str(self._setup.base_dir)}}
 
     def _printed(self, told: Any, options: PythonOptions) -> list[AgentEvent]:
         """What the process says that the code printed or logged."""

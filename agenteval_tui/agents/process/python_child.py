@@ -17,10 +17,12 @@ do: "fork"      comes with a socket and the end of a pipe: a process that goes o
     "import own"    the same, of a metric: only if it is the project's or a plug-in's
     "find"      the callable is there: its name
     "find agent"    the same, or an agent of a framework
-    "agent"     `request`: call it with what its parameters ask for, or run it; {"prepared"} once it is there, events
+    "agent"     `request`: call it with what its parameters ask for, or run it; {"prepared"} once it is there, events;
+                `cwd`, `env`: where it works, if that is not the suite's folder
     "describe"  its name, docstring and parameters as a JSON Schema
     "tool"      `arguments`: call it with these; runs beside others, in a thread or in the loop of all async tools
     "metric"    `value`, `arguments`, `offered`
+    "hook"      `offered`, `cwd`, `env`: call it there with what its parameters name; what it prints comes as "output"
     "cancel"    `id` of a "tool" whose answer is no longer awaited
 `last`: nothing is asked after this; the process ends by itself.
 
@@ -60,6 +62,8 @@ _effects: Any = None
 _files: Any = ()
 _folder: Any = ""
 """Where the process began: relative files are meant from here."""
+_moved: Any = False
+"""Whether the process works in the folder of a run."""
 _temporary: list[Any] = []
 """What imports from outside of the project left for the end of the process to remove."""
 
@@ -360,6 +364,7 @@ def _do_describe(asked: Any) -> Any:
 
 def _do_agent(asked: Any) -> Any:
     began = time.perf_counter()
+    _go_to(asked)
     found = _find(asked["target"])
     call = _call()
 
@@ -407,6 +412,34 @@ def _do_metric(asked: Any) -> Any:
             arguments.setdefault(name, value)
     returned = found(asked["value"], **arguments)
     return plain(_await(returned) if inspect.isawaitable(returned) else returned)
+
+
+def _go_to(asked: Any) -> Any:
+    """Work in the folder of the run, if it has one of its own; a process that served another run goes back."""
+    global _moved
+    os.environ.update(asked.get("env") or {})
+    if "cwd" in asked or _moved:
+        os.chdir(asked.get("cwd") or _folder)
+        _moved = "cwd" in asked
+
+
+def _do_hook(asked: Any) -> Any:
+    _go_to(asked)
+    found = _find(asked["target"])
+    try:
+        parameters = inspect.signature(found).parameters.values()
+    except (TypeError, ValueError):  # a function written in C
+        parameters = ()  # type: ignore[assignment]
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    names = [one.name for one in parameters if one.kind in by_name]
+    output = _sibling("python_output")
+    output.flush()
+    output.begin(lambda piece: _say(asked["id"], output=piece))
+    try:
+        returned = found(**{name: asked["offered"][name] for name in names if name in asked["offered"]})
+        return plain(_await(returned) if inspect.isawaitable(returned) else returned)
+    finally:
+        output.end()
 
 
 def _begin_tool(asked: Any) -> Any:
@@ -490,7 +523,7 @@ def plain(given: Any) -> Any:
 
 
 _ASYNC = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-_LEADING = ("agent", "metric")
+_LEADING = ("agent", "hook", "metric")
 _DO = {
     "outside": _do_outside,
     "prepare": _do_prepare,
@@ -500,6 +533,7 @@ _DO = {
     "find agent": _do_find_agent,
     "describe": _do_describe,
     "agent": _do_agent,
+    "hook": _do_hook,
     "metric": _do_metric,
 }
 

@@ -19,7 +19,7 @@ def executes(config: Mapping[str, Any], base_dir: Path, context: Mapping[str, An
     or from where it really is when it lies outside; nothing is started, and nothing is raised: what can't be read can't
     be started either, since no agent can be built from it.
     """
-    said = [*_agent(config), *_tools(config, base_dir), *_sample_tools(context)]
+    said = [*_services(config), *_agent(config), *_tools(config, base_dir), *_sample_tools(context)]
     return tuple(dict.fromkeys(said))
 
 
@@ -36,6 +36,14 @@ def _agent(config: Mapping[str, Any]) -> Iterator[str]:
         yield f"command: {program_words(config.get('command', ''))}{shell}"
     if config.get("kind") == "python":
         yield f"python agent {config.get('callable', '')}{_interpreter(config, 'python')}"
+
+
+def _services(config: Mapping[str, Any]) -> Iterator[str]:
+    services = config.get("services")
+    for name, service in services.items() if isinstance(services, Mapping) else ():
+        if isinstance(service, Mapping):
+            shell = " (by a shell)" if service.get("shell") else ""
+            yield f"service {name}: {program_words(service.get('command', ''))}{shell}"
 
 
 def _tools(config: Mapping[str, Any], base_dir: Path) -> Iterator[str]:

@@ -13,6 +13,7 @@ from agenteval_tui.agents.recording.keys import KeyRedactor
 from agenteval_tui.agents.recording.mcp_requests import is_mcp
 from agenteval_tui.agents.recording.playback import Miss
 from agenteval_tui.agents.recording.protocols import error_answer, used_by
+from agenteval_tui.agents.request_bound import cost_at_most, size_of
 from agenteval_tui.core.limits import require_limit
 from agenteval_tui.core.numbers import count
 from agenteval_tui.transcripts.model import Note, Usage
@@ -50,12 +51,13 @@ class Session:
     """The requests of one run of a program, in their order.
 
     `answers`: a recording that answers; None: the servers answer. `on_miss`: for a request that is not in the
-    recording, "error" fails, and "live" sends it and all later requests to the servers. `max_cost`: the US dollars that
-    live requests may cost; `cost` gives the cost of one. The second request waits for the first answer; after that,
-    each request in flight counts as the mean cost. `keys`: secrets known in advance, which must not be stored; the
-    session finds the keys in requests itself. `pace`: recorded answers come as fast as recorded (1), or at once (0).
-    `keep` gets each answer of a server, without keys, as soon as it arrives. `paid` has the answers that servers gave
-    before the recording was cut off: they count as live answers, and no server is asked again.
+    recording, "error" fails, and "live" sends it and all later requests to the servers. `max_cost`: the US dollars
+    that live requests may cost; `cost` gives the cost of one. Each request in flight counts as what it may cost at
+    most; without a limit of its answer, as the dearest one to its model, and until there is one it is alone. `keys`:
+    secrets known in advance, which must not be stored; the session finds the keys in requests itself. `pace`: recorded
+    answers come as fast as recorded (1), or at once (0). `keep` gets each answer of a server, without keys, as soon as
+    it arrives. `paid` has the answers that servers gave before the recording was cut off: they count as live answers,
+    and no server is asked again.
     """
 
     def __init__(
@@ -181,7 +183,7 @@ class Session:
             exchange.paid = True
             exchange.answered(before, live=True)
             return before
-        why = "" if tool else await self._allowed(exchange.question)
+        why = "" if tool else await self._allowed(exchange)
         if why:
             return self._refused(exchange, REFUSED, why)
         exchange.asks = not tool
@@ -193,10 +195,14 @@ class Session:
         exchange.answered(answer, live=False, refused=True)
         return answer
 
-    async def _allowed(self, question: Question) -> str:
+    async def _allowed(self, exchange: OpenExchange) -> str:
         """Why this request may not go to a server, in words; "" if it may. Waits while requests in flight may use up
         the limit, however long their answers take."""
-        while not (why := self._limit()) and not self._fits(question):
+        cost, body = self._cost, exchange.question.body
+        if self._max_cost is not None and cost is not None and isinstance(body, Mapping):
+            model = _model_of(exchange.question)
+            exchange.at_most = cost_at_most(lambda usage: cost(model, usage), size_of(body))
+        while not (why := self._limit()) and not self._fits(exchange):
             self._freed.clear()
             await self._freed.wait()
         return why
@@ -220,13 +226,16 @@ class Session:
             return f"agenteval: --max-cost is reached: {self.spent:.4f} of {self._max_cost:g} dollars are spent"
         return ""
 
-    def _fits(self, question: Question) -> bool:
-        """Whether one more request can be in flight within the limit: for each, as much is set aside as the dearest
-        one to its model has cost."""
-        in_flight = [one.question for one in self._exchanges if one.asks and one.ended_ms is None]
+    def _fits(self, exchange: OpenExchange) -> bool:
+        """Whether one more request can be in flight within the limit: for each, as much is set aside as it may cost at
+        most, or, if that is not known, as the dearest one to its model has cost."""
+        in_flight = [one for one in self._exchanges if one.asks and one.ended_ms is None]
         if self._max_cost is None or not in_flight:
             return True
-        each = [self._dearest.get(_model_of(one)) for one in (question, *in_flight)]
+        each = [
+            self._dearest.get(_model_of(one.question)) if one.at_most is None else one.at_most
+            for one in (exchange, *in_flight)
+        ]
         known = [cost for cost in each if cost is not None]
         return len(known) == len(each) and self.spent + sum(known) <= self._max_cost
 
@@ -312,6 +321,8 @@ class OpenExchange:
         self.refused = False
         self.asks = False
         """Its answer comes from a server of models."""
+        self.at_most: float | None = None
+        """What it may cost at most, in US dollars, if that is known."""
         self.unreached = False
         """There was no server to ask."""
         self.so_far: Callable[[], Answer] | None = None

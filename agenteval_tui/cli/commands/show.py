@@ -17,9 +17,11 @@ from agenteval_tui.formats.documents.difference import difference_document
 from agenteval_tui.formats.documents.results import execution_document, run_document
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
+from agenteval_tui.runs.around.record import NOTHING, AroundRecord, decoded
 from agenteval_tui.transcripts.codec import arguments_text, stored_transcript
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.views.around import around_view
 from agenteval_tui.views.attachment import attachment_text
 from agenteval_tui.views.causes import causes_in_short
 from agenteval_tui.views.cost import spent_view, usage_view
@@ -28,7 +30,7 @@ from agenteval_tui.views.evidence import results_in_short
 from agenteval_tui.views.execution import execution_view, run_head
 from agenteval_tui.views.gates import gates_view
 from agenteval_tui.views.label import label_text
-from agenteval_tui.views.run_output import NO_OUTPUT, output_lines
+from agenteval_tui.views.run_output import NO_OUTPUT, has_output, output_lines
 from agenteval_tui.views.traceback import traceback_view
 
 _LONGEST_RESULT = 600
@@ -59,7 +61,9 @@ def command(
                 invocation.out, store, references.run(reference), references.run(other), as_json=as_json
             )
         if only_output and not as_json:
-            print_output(invocation.out, store.transcript(references.run(reference).id))
+            run = references.run(reference)
+            record = decoded(store.around_of(run.execution_id))
+            print_output(invocation.out, store.transcript(run.id), record)
             return 0
         row = references.either(reference)
         if isinstance(row, ExecutionRow):
@@ -75,6 +79,7 @@ def _show_execution(out: Output, store: Store, execution: ExecutionRow, as_json:
         return 0
     runs = store.runs_of_execution(execution.id)
     out.view(execution_view(execution, runs))
+    out.view(around_view(decoded(store.around_of(execution.id))))
     out.view(gates_view(gates_now(store, execution, runs)))
     out.view(causes_in_short(*causes_of_execution(store, execution.id), execution.id))
     out.view(spent_view(execution_costs(store, execution.id)))
@@ -130,6 +135,8 @@ def print_transcript(out: Output, transcript: Transcript) -> None:
             failed = "  (failed)" if call.status == "error" else ""
             out.line(f"   → {one_line(call.name)} {one_line(arguments_text(call))}", (failed, "bad"))
     print_output(out, transcript, quiet=True)
+    if transcript.workdir:
+        out.line((f"working folder: {one_line(transcript.workdir)}", "dim"))
     if transcript.error is not None:
         mend = f" ({transcript.error.mend})" if transcript.error.mend else ""
         out.line((f"{transcript.error.kind}: {transcript.error.message}{mend}", "broken"))
@@ -141,13 +148,14 @@ def print_transcript(out: Output, transcript: Transcript) -> None:
     out.view(usage_view(transcript))
 
 
-def print_output(out: Output, transcript: Transcript, *, quiet: bool = False) -> None:
-    """What the agent's code printed and logged, with its time; `quiet`: nothing where it is nothing."""
-    if not (transcript.output or transcript.log):
+def print_output(out: Output, transcript: Transcript, record: AroundRecord = NOTHING, *, quiet: bool = False) -> None:
+    """What the agent's code printed and logged, with its time, and what hooks and services printed; `quiet`: nothing
+    where it is nothing."""
+    if not has_output(transcript, record):
         if not quiet:
             out.line((NO_OUTPUT, "dim"))
         return
-    for each in output_lines(transcript):
+    for each in output_lines(transcript, record):
         if each.step:
             out.line((one_line(each.step), "bold"))
         else:

@@ -112,6 +112,9 @@ class PlanPreview(Document, frozen=True, kw_only=True):
         Meta(description="limits that the estimate is likely to reach"),
     ]
     cache: Annotated[str, one_of("", "first", "all")]
+    around: Annotated[
+        tuple[str, ...], Meta(description="services, hooks, and what runs work in and share, in the order of their use")
+    ]
     trusted: bool
     needs: Annotated[
         tuple[TrustNeed, ...],
@@ -134,6 +137,7 @@ def plan_document(preview: Preview) -> PlanPreview:
         limits=PlanLimits(**asdict(preview.limits)),
         over=preview.over,
         cache=preview.cache,
+        around=preview.around,
         trusted=preview.trusted,
         needs=tuple(
             TrustNeed(folder=str(need.folder), what=need.what, trusted=need.trusted, reason=need.reason)

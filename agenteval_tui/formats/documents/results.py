@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, UnsetType
+from msgspec.structs import asdict
 
 from agenteval_tui.analysis.quarantine_gate import QuarantineEffect, gating_now
 from agenteval_tui.analysis.regression_gate import compare_to_baseline
@@ -22,15 +23,18 @@ from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
+from agenteval_tui.runs.around.record import decoded
 from agenteval_tui.runs.plan.gates import OPTION, SUITE, TEST
 from agenteval_tui.transcripts.codec import (
     StoredError,
+    StoredHook,
     StoredTiming,
     StoredToolCall,
     StoredTranscript,
     StoredUsage,
     stored_calls,
     stored_error,
+    stored_hook,
     stored_timing,
     stored_transcript,
     stored_usage,
@@ -166,6 +170,22 @@ class ShownRun(Document, frozen=True, kw_only=True):
     transcript: StoredTranscript
 
 
+class ServiceDocument(Document, frozen=True, kw_only=True):
+    """A service of an execution."""
+
+    name: str
+    command: str
+    status: Annotated[
+        str,
+        one_of("starting", "ready", "reused", "failed", "died", "ended"),
+        Meta(description="reused: it ran already; failed: it never was ready; died: it ended while it was needed"),
+    ]
+    ready_ms: Annotated[float | None, Meta(description="how long it took to be ready")]
+    output: Annotated[str, Meta(description="the end of what it printed: the last 64 KB")]
+    error: str
+    mend: str
+
+
 class ExecutionResults(Document, frozen=True, kw_only=True):
     """`agenteval show EXECUTION`, and what `agenteval run --json` writes: an execution with all its runs."""
 
@@ -192,6 +212,8 @@ class ExecutionResults(Document, frozen=True, kw_only=True):
         Meta(description="against the baseline of its tests; absent if they have none"),
     ] = UNSET
     quarantine: Annotated[tuple[NotGating, ...] | UnsetType, Meta(description="what did not gate")] = UNSET
+    services: Annotated[tuple[ServiceDocument, ...] | UnsetType, Meta(description="its services")] = UNSET
+    hooks: Annotated[tuple[StoredHook, ...] | UnsetType, Meta(description="the hooks before_all and after_all")] = UNSET
     gates: Annotated[
         tuple[GateDocument, ...] | UnsetType,
         Meta(description="of the tests that have a gate and are not in quarantine; of the others every run must pass"),
@@ -210,6 +232,7 @@ def execution_document(store: Store, execution: ExecutionRow) -> ExecutionResult
     gates = gates_now(store, execution, rows, held)
     causes, decided = causes_of_execution(store, execution.id)
     labels = labels_by_run(store, [row.id for row in rows])
+    record = decoded(store.around_of(execution.id))
     return ExecutionResults(
         execution=execution.id,
         title=execution.title,
@@ -224,6 +247,8 @@ def execution_document(store: Store, execution: ExecutionRow) -> ExecutionResult
         summary=_summary(execution, rows),
         baseline=UNSET if against is None else against_document(against),
         quarantine=tuple(map(_not_gating, held.left_out)) or UNSET,
+        services=tuple(ServiceDocument(**asdict(one)) for one in record.services) or UNSET,
+        hooks=tuple(map(stored_hook, record.hooks)) or UNSET,
         gates=tuple(map(gate_document, gates.verdicts)) or UNSET,
         runs=tuple(
             RunDocument(**_run(row, store.results(row.id), store.transcript(row.id), labels.get(row.id, ())))

@@ -58,13 +58,21 @@ def junit_xml(store: Store, execution: ExecutionRow) -> str:
     against = compare_to_baseline(store, execution)
     labels = labels_by_run(store, [row.id for row in every])
     causes = failure_causes(store, [row.id for row in every if row.status in ("failed", "error")])
+    hooked = bool(store.around_of(execution.id))
     for name, rows in suites.items():
         stamp = iso(execution.started_ms) or ""
         lines.append(f"  <testsuite name={_attribute(name)}{_counts(rows, excused)} timestamp={_attribute(stamp)}>")
         lines += _properties(_of_baseline(against, {row.suite_key for row in rows}))
         for row in rows:
             lines.extend(
-                _case(store, row, properties_of(causes.get(row.id, ()), decided), held, gates, labels.get(row.id, ()))
+                _case(
+                    store,
+                    row,
+                    [*properties_of(causes.get(row.id, ()), decided), *(_failed_hooks(store, row) if hooked else ())],
+                    held,
+                    gates,
+                    labels.get(row.id, ()),
+                )
             )
         lines.append("  </testsuite>")
     lines.append("</testsuites>")
@@ -98,6 +106,14 @@ def _case(
     if row.status == "passed":
         return [head + ">", *_notes(properties), "    </testcase>"] if properties else [head + "/>"]
     return [head + ">", *_notes(properties), *_ending(store, row, held, gates, labels), "    </testcase>"]
+
+
+def _failed_hooks(store: Store, row: RunRow) -> list[tuple[str, str]]:
+    """What failed after the run. What failed before it is its error."""
+    if row.status == "skipped":
+        return []
+    hooks = store.transcript(row.id).hooks
+    return [("hook", hook.error.message) for hook in hooks if hook.phase == "after" and hook.error is not None]
 
 
 def _not_made(store: Store, row: RunRow) -> str:

@@ -60,7 +60,7 @@ from agenteval_tui.views.evidence_comparison import (
 )
 from agenteval_tui.views.label import label_text
 from agenteval_tui.views.model import OUTCOMES, Column, Row, Table, plain, text
-from agenteval_tui.views.run_output import output_lines
+from agenteval_tui.views.run_output import has_output, output_lines
 
 MOST_BYTES = 25_000_000
 """The size of a file: what mail and chat still carry."""
@@ -294,7 +294,7 @@ def _run(run: ExportRun, blame: Blame | None) -> Iterator[str]:
         notes[blame.decisive.step] = f"{DECISIVE[0]} decisive step, step {blame.decisive.step + 1}"
     yield f"<details><summary>Transcript: {spent[0]}, {spent[1]}</summary>"
     yield from transcript_html(transcript, notes)
-    if transcript.output or transcript.log:
+    if has_output(transcript):
         rows = [each.step or f"{each.at:<8} {each.source:<8} {each.text}" for each in output_lines(transcript)]
         yield f'<p><b>output</b></p><pre class="dim">{block_html(chr(10).join(rows))}</pre>'
     yield "</details></section>"

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from agenteval_tui.agents.process.python_usage import figures_in
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text, skipped_element
 from agenteval_tui.formats.importers.trace_conversation import Kind, Span, conversation_of
-from agenteval_tui.formats.importers.usage_import import number
+from agenteval_tui.formats.importers.usage_import import leave_out, number
 from agenteval_tui.formats.stream.json_stream import BrokenElement
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.formats.stream.spool import Spool
@@ -20,6 +21,9 @@ from agenteval_tui.grading.results import CriterionResult
 
 NAME = "braintrust"
 _KINDS: dict[str, Kind] = {"llm": "model", "tool": "tool", "function": "tool"}
+
+_FIGURES = frozenset(("start", "end", "duration", "time_to_first_token", "estimated_cost"))
+"""Metrics that Braintrust itself writes, beside those of tokens; others are the user's own."""
 
 
 def can_read(value: Any) -> bool:
@@ -79,7 +83,14 @@ def _span(row: Mapping[str, Any], ids: set[str]) -> Span:
     parents = [plain_text(one) for one in row["span_parents"]] if isinstance(row.get("span_parents"), list) else []
     metrics = row["metrics"] if isinstance(row.get("metrics"), Mapping) else {}
     metadata = row["metadata"] if isinstance(row.get("metadata"), Mapping) else {}
-    started, ended = number(metrics.get("start")), number(metrics.get("end"))
+    started, ended = (_figure(metrics.get(name)) for name in ("start", "end"))
+    of_usage = figures_in(metrics)[1] if kind == "model" else {}  # of which the usage's own note tells
+    for name, value in metrics.items():
+        is_figure = name in _FIGURES or name.endswith("tokens")
+        if is_figure and name not in of_usage and value is not None and _figure(value) is None:
+            leave_out(f"metrics.{name}")
+    if row.get("metrics") is not None and not isinstance(row["metrics"], Mapping):
+        leave_out("metrics")
     return Span(
         id=plain_text(row.get("span_id")),
         kind=kind,
@@ -93,6 +104,12 @@ def _span(row: Mapping[str, Any], ids: set[str]) -> Span:
         usage=metrics if kind == "model" else None,
         error=plain_text(row.get("error")),
     )
+
+
+def _figure(value: Any) -> float | None:
+    """A metric as Braintrust has them: a number from 0 on; None for anything else."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value < 2**63 else None
 
 
 def _scores(scores: Any) -> Iterator[CriterionResult]:

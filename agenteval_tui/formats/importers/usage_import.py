@@ -19,7 +19,7 @@ _left_out: ContextVar[list[str] | None] = ContextVar("figures that were left out
 
 @contextmanager
 def figures_left_out() -> Iterator[list[str]]:
-    """Collects what was read in the block as a figure and can't be one: "" each."""
+    """Collects what was read in the block as a figure and can't be one: its name, "" where that isn't told."""
     names: list[str] = []
     token = _left_out.set(names)
     try:
@@ -28,10 +28,11 @@ def figures_left_out() -> Iterator[list[str]]:
         _left_out.reset(token)
 
 
-def _leave_out() -> None:
+def leave_out(name: str = "") -> None:
+    """A figure of the file can't be so, and was left out."""
     names = _left_out.get()
     if names is not None:
-        names.append("")
+        names.append(name)
 
 
 def with_usage(transcript: Transcript, used: UsageReader) -> Transcript:
@@ -45,7 +46,7 @@ def whole_number(value: Any) -> int | None:
     """A number of things that fits into the history, without its fraction; None for anything else."""
     found = number(value)
     if found is not None and not 0 <= found < 2**63:
-        _leave_out()
+        leave_out()
         return None
     return None if found is None else int(found)
 
@@ -64,7 +65,7 @@ def number(value: Any) -> float | None:
     except OverflowError:
         found = math.inf
     if not math.isfinite(found):
-        _leave_out()
+        leave_out()
         return None
     return found
 

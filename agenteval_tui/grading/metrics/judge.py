@@ -24,7 +24,7 @@ from agenteval_tui.grading.code_fences import whole_block
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.extracted_value import Value
-from agenteval_tui.grading.metrics.judge_claims import claims
+from agenteval_tui.grading.metrics.judge_claims import claims, parts
 from agenteval_tui.grading.metrics.judge_quotes import is_quoted
 from agenteval_tui.grading.metrics.judge_scale import (
     SCALES,
@@ -534,8 +534,8 @@ def _judgment(given: Mapping[str, Any], scale: Scale, dimensions: Sequence[str],
     score = _stated(given, scale, threshold, mean, frozenset(dimensions))
     if score is None:
         raise UnreadableError("the JSON object has no `score`")
-    apart = list(scores.values()) or _other_dimensions(given, scale)
-    if apart and scale.passes(score, threshold) and not any(scale.passes(one, threshold) for one in apart):
+    apart = [scale.passes(one, threshold) for one in scores.values()] or list(parts(given, scale, threshold))
+    if apart and scale.passes(score, threshold) and not any(apart):
         # The other way round may be right: what the criteria ask for need not be one of the dimensions.
         raise UnreadableError("the score passes, and the score of each dimension fails: they contradict each other")
     return Judgment(
@@ -564,19 +564,6 @@ def _dimensions(given: Mapping[str, Any], scale: Scale, wanted: Sequence[str], t
         if name not in found:
             raise UnreadableError(f"there is no score for the dimension {_quoted(name)}")
     return found
-
-
-def _other_dimensions(given: Mapping[str, Any], scale: Scale) -> list[float]:
-    """The scores of dimensions that nobody asked for, as far as they are on the scale."""
-    scores: list[float] = []
-    for held in (given.get(name) for name in _BY_DIMENSION):
-        values = held.values() if isinstance(held, Mapping) else held if isinstance(held, list) else ()
-        for value in values:
-            try:
-                scores.append(scale.read(value.get("score") if isinstance(value, Mapping) else value))
-            except (NoScoreError, OffScaleError):
-                continue
-    return scores
 
 
 def _stated(

@@ -41,8 +41,33 @@ _BESIDE = frozenset(
 )  # fmt: skip
 """Words that may stand beside those above without making the field about something else, as `confidence` does."""
 _FINAL = frozenset(("final", "overall", "total", "aggregate"))
+_WHOLE = frozenset(
+    ("final", "overall", "aggregate", "aggregated", "average", "avg", "mean", "weighted", "normalized", "normalised")
+)
+"""Words that alone name the score; so does `total` with a fraction (a whole number may count things)."""
+_INVENTED = frozenset(
+    ("hallucination", "hallucinations", "hallucinated", "hallucinates", "fabrication", "fabrications", "fabricated",
+     "fabricates", "contradiction", "contradictions", "contradicts")
+)  # fmt: skip
+"""What no answer that passes has. Their absence is no merit."""
+_PARTS = frozenset(
+    ("dimension", "dimensions", "criteria", "criterion", "rubric", "rubrics", "breakdown", "aspect", "aspects", "axes",
+     "categories", "category", "subscores", "subratings", "ratings", "scores", "metrics", "components", "factors")
+)  # fmt: skip
+_OF_PARTS = frozenset(("sub", "by", "per", "score", "rating", "scored", "result", "results", "evaluations"))
+_MERITS = frozenset(
+    ("accuracy", "correctness", "helpfulness", "relevance", "relevancy", "completeness", "quality", "clarity",
+     "coherence", "faithfulness", "groundedness", "factuality", "truthfulness", "consistency", "usefulness")
+)  # fmt: skip
+"""Aspects of which more is better, as judges call them without being asked for dimensions."""
 _PERCENT = frozenset(("percent", "percentage", "pct"))
 _YES = _GOOD | {"true", "yes"}
+_WELL = frozenset(("excellent", "perfect", "flawless"))
+_POOR = frozenset(
+    ("bad", "very bad", "poor", "very poor", "terrible", "awful", "inadequate", "insufficient", "not good",
+     "not good enough")
+)  # fmt: skip
+"""Verdicts in fields that speak of the whole. "good" and "fair" may be on either side of a threshold."""
 _NO = _BAD | {"false", "no", "not passed", "not correct", "not acceptable", "not ok", "does not pass", "did not pass"}
 _ALONE = frozenset(("pass", "passed", "fail", "failed", "correct", "incorrect", "not passed", "not correct"))
 """Values that are a verdict whatever their field is called."""
@@ -84,9 +109,45 @@ def claims(
             yield claim
 
 
+def parts(given: Mapping[str, Any], scale: Scale, threshold: float) -> Iterator[bool]:
+    """Whether the answer passes by each of the dimensions that nobody asked for, as far as a reply tells that."""
+    for name, value in given.items():
+        tokens = _tokens(name)
+        if tokens & _PARTS and tokens <= _PARTS | _OF_PARTS | _BESIDE:
+            for one in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
+                yield from _part(one, scale, threshold)
+        elif tokens & _MERITS and tokens <= _MERITS | _FIGURES | _BESIDE:
+            yield from _part(value, scale, threshold)
+
+
+def _part(value: Any, scale: Scale, threshold: float) -> Iterator[bool]:
+    if isinstance(value, Mapping):
+        beside = claims(
+            {name: one for name, one in value.items() if not isinstance(one, Mapping)}, scale, threshold, ()
+        )
+        passes = [claim.passes for claim in beside]
+        if passes:
+            yield not any(one == {False} for one in passes)
+        return
+    said = _said(value)
+    if said is None:
+        number = plain_number(value)
+        if number is None or not scale.low <= number <= scale.high:
+            return
+        said = scale.passes(number, threshold)
+    yield said
+
+
 def _claim(name: str, tokens: frozenset[str], value: Any, scale: Scale, threshold: float) -> Claim | None:
     said = _said(value)
+    if tokens & _INVENTED and tokens <= _INVENTED | _NEUTRAL | _BESIDE:
+        is_there = said is True or (isinstance(value, list) and any(isinstance(one, str) and one for one in value))
+        return Claim(name, frozenset((False,))) if is_there else None
+    if "answer" in tokens and tokens <= _BESIDE and said is False:
+        return Claim(name, frozenset((False,)))  # "yes" and "no" may also be what the agent answered
     if tokens <= _FIGURES | _NEUTRAL | _BESIDE and tokens & (_FIGURES | _NEUTRAL):
+        if isinstance(value, str) and said is None:
+            said = True if _plain(value) in _WELL else False if _plain(value) in _POOR else None
         shares = _shares(value, tokens, scale)
         if shares:
             is_whole = bool(tokens & _FINAL) and "score" in tokens and len(shares) == 1
@@ -95,6 +156,12 @@ def _claim(name: str, tokens: frozenset[str], value: Any, scale: Scale, threshol
         if said is None and "grade" in tokens and isinstance(value, str):
             said = _LETTERS.get(value.strip().rstrip("+-").lower())
         return None if said is None else Claim(name, frozenset((said,)))
+    if tokens <= _BESIDE and (tokens & _WHOLE or ("total" in tokens and _has_fraction(value))):
+        shares = _shares(value, tokens, scale)
+        if shares:
+            return Claim(name, frozenset(share >= threshold - 1e-9 for share in shares))
+        if scale.name == "pass_fail" and said is not None:
+            return Claim(name, frozenset((said,)))
     if tokens <= _GOOD | _NEUTRAL | _BESIDE and tokens & _GOOD:
         said = said if said is not None else _as_flag(value)
         return None if said is None else Claim(name, frozenset((said,)))
@@ -128,6 +195,11 @@ def _said(value: Any) -> bool | None:
 def _as_flag(value: Any) -> bool | None:
     number = None if isinstance(value, bool) else plain_number(value)
     return bool(number) if number in (0, 1) else None
+
+
+def _has_fraction(value: Any) -> bool:
+    number = None if isinstance(value, bool) else plain_number(value)
+    return number is not None and number != int(number)
 
 
 def _shares(value: Any, tokens: frozenset[str], scale: Scale) -> frozenset[float]:

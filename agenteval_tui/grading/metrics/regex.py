@@ -34,7 +34,9 @@ class FlagError(ValueError):
 class Regex(Metric):
     """Searches the text for a regular expression, which must match somewhere, or, with `not`, nowhere.
 
-    A search that takes longer than a second is an error, not a verdict.
+    A bare pattern knows all scripts: `\\d`, `\\w`, `\\s` and `\\b` match the digits, letters and spaces of any script.
+    A pattern with delimiters is read as PHP reads it: without the flag `u` they match ASCII only. A search that takes
+    longer than a second is an error, not a verdict.
     """
 
     pattern: Annotated[str, RegexText()] = Field(

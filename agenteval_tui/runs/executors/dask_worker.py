@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from agenteval_tui.agents.base import (
     Agent,
     AgentEvent,
+    Asks,
     Done,
     Failed,
     ReasoningDelta,
@@ -142,6 +143,8 @@ class _Attempt:
         events = agent.run(request)
         async with aclosing(cast(Any, events)) if hasattr(events, "aclose") else _Unclosed(events):
             async for event in events:
+                if isinstance(event, Asks):
+                    continue  # nobody there can let it wait
                 self._gathered.add(event)
                 if isinstance(event, Done | Failed):
                     return

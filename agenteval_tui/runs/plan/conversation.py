@@ -115,6 +115,11 @@ class Conversations:
             self._made = made
         return made
 
+    def as_written(self, row: Mapping[str, Any] | None = None) -> Conversation:
+        """The conversation with its templates as they are: hooks are to bring the variables. Raises `AgentevalError`
+        for a row that asks nothing."""
+        return self._given if self._given.messages else _of_row(row or {}, self._given.user)
+
 
 class _Part:
     """A part of a message's content, taken apart once."""

@@ -8,7 +8,7 @@ runs apart, also where an agent is compared with itself, and every list says whi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from msgspec import Struct, field
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.limits import require_limit
+from agenteval_tui.runs.around.plan import Surroundings
 from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.executors import LOCAL, executor_class
 from agenteval_tui.runs.fork.model import ForkOrigin
@@ -116,6 +117,8 @@ class RunPlan(Struct, frozen=True):
     user: UserPlan | None = None
     files: tuple[str, ...] = ()
     """Images and files in its messages that were read, as the suite names them."""
+    around: Surroundings | None = None
+    """What it needs around it; None: nothing."""
 
     @property
     def base_dir(self) -> Path:
@@ -221,6 +224,23 @@ def check_executor(options: PlanOptions) -> None:
             "the address of the cluster's scheduler is missing",
             mend=f"give --scheduler tcp://HOST:PORT, or set {variable}",
         )
+
+
+def check_surroundings(runs: Iterable[RunPlan], executor: str) -> None:
+    """Raise `AgentevalError` where agents run on a cluster, and what a run needs around it is on this machine."""
+    if executor in ("", LOCAL):
+        return
+    for run in runs:
+        around = run.around
+        if (around is not None and (around.hooks or around.services or around.workdir)) or run.agent.config.get(
+            "services"
+        ):
+            raise PlanOptionError(
+                "executor",
+                f"test {run.ref.test!r} needs services, hooks or a working folder, which are on this machine, and its "
+                f"agent would run on a cluster ({executor})",
+                mend="run it without --executor",
+            )
 
 
 def cluster_of(options: PlanOptions, *, all_threads: bool) -> Cluster | None:

@@ -21,6 +21,7 @@ from agenteval_tui.runs.plan.model import (
     PlanOptions,
     check_arms,
     check_executor,
+    check_surroundings,
     cluster_of,
 )
 from agenteval_tui.runs.plan.runs import TestRuns, draw_sample
@@ -69,6 +70,7 @@ def make_untrusted_plan(
         runs = tuple([run for one, cases in picked for run in one.runs(cases, specs)])
     if not runs:
         raise _nothing(chosen, options)
+    check_surroundings(runs, options.executor)
     concurrency = options.concurrency or _concurrency(one.suite for one in chosen)
     return Plan(
         execution_id=new_id(),

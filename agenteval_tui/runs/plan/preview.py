@@ -9,9 +9,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from agenteval_tui.agents.permission import TrustRequirement, untrusted_needs
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.store import Store
+from agenteval_tui.runs.around.execution import services_of
+from agenteval_tui.runs.around.plan import said_of
 from agenteval_tui.runs.estimate import Estimate, estimate
-from agenteval_tui.runs.plan.model import Limits, Plan, PlanOptions
+from agenteval_tui.runs.plan.model import Limits, Plan, PlanOptions, RunPlan
 from agenteval_tui.runs.plan.planner import make_untrusted_plan
 from agenteval_tui.runs.program_code import agents_without_cache
 from agenteval_tui.runs.trust_check import needs_of
@@ -72,6 +75,8 @@ class Preview(Struct, frozen=True):
     cache: str
     needs: tuple[NeedsTrust, ...]
     users: tuple[PlannedUser, ...] = ()
+    around: tuple[str, ...] = ()
+    """Its services and hooks, and what runs work in, in a line each."""
     without_cache: Mapping[str, str] = {}
     """With `cache`, the agents that are asked all the same, with the reason (`program_code.ProgramCode.unknown`)."""
 
@@ -134,8 +139,19 @@ def preview_plan(plan: Plan, store: Store | None) -> Preview:
         cache=plan.cache,
         needs=_needs(plan),
         users=tuple(_users(plan)),
+        around=tuple(dict.fromkeys(line for run in plan.runs for line in _around(run))),
         without_cache=agents_without_cache(plan, os.environ) if plan.cache else {},
     )
+
+
+def _around(run: RunPlan) -> Iterator[str]:
+    try:
+        services = services_of(run)
+    except AgentevalError:  # the trust check, or the agent, says what is wrong
+        services = ()
+    yield from (service.said for service in services)
+    if run.around is not None:
+        yield from said_of(run.around)
 
 
 def _users(plan: Plan) -> Iterator[PlannedUser]:

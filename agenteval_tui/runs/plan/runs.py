@@ -8,9 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import canonical_json, content_hash, new_id
+from agenteval_tui.runs.around.asking import asks_of
+from agenteval_tui.runs.around.plan import Asks, Surroundings, surroundings_of
 from agenteval_tui.runs.criteria import Specs
 from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.plan.agents import AgentPlan, agent_plan
@@ -44,6 +47,7 @@ class _Ready(Struct, frozen=True):
     key: str
     variables: Mapping[str, Any]
     conversation: Conversation
+    around: Surroundings | None = None
 
 
 class TestRuns:
@@ -124,10 +128,18 @@ class TestRuns:
             conversations = Conversations(test, self.chosen.folder)
         except AgentevalError as error:
             raise self._placed(error, RunSpec()) from error
+        around = surroundings_of(self.chosen.suite, test, self.chosen.folder)
+        asks = asks_of(test) if around is not None and around.brings_variables else {}
         for case in cases:
             variables = {**test.variables, **case.variables} if case.variables else test.variables
+            own = around
             try:
-                ready.append(_Ready(case.row, case.key, variables, conversations.of(variables, case.variables)))
+                if asks and around is not None:
+                    own = replace(around, variables=variables, asks=Asks(asks, case.variables))
+                    conversation = _as_far_as_known(conversations, variables, case.variables)
+                else:
+                    conversation = conversations.of(variables, case.variables)
+                ready.append(_Ready(case.row, case.key, variables, conversation, own))
             except AgentevalError as error:
                 raise self._placed(error, case) from error
         return ready
@@ -139,6 +151,16 @@ class TestRuns:
             return AgentevalError(f"test {test.id!r}: {error.what}", where=self.chosen.where, mend=error.mend)
         where = f"{self.chosen.folder / test.dataset.file}:{case.line}"
         return AgentevalError(f"test {test.id!r}, row {case.row}: {error.what}", where=where, mend=error.mend)
+
+
+def _as_far_as_known(
+    conversations: Conversations, variables: Mapping[str, Any], row: Mapping[str, Any] | None
+) -> Conversation:
+    """The conversation with the variables, if hooks need not bring others."""
+    try:
+        return conversations.of(variables, row)
+    except AgentevalError:
+        return conversations.as_written(row)
 
 
 class _Maker:
@@ -200,6 +222,7 @@ class _Maker:
                 stop=self._stop,
                 user=user,
                 files=asked.files,
+                around=case.around,
             )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agenteval_tui.core.display import displayable, one_line
+from agenteval_tui.runs.around.record import AroundRecord
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.presenters.view_lines import style
 from agenteval_tui.tui.styled_text import Line, fit, left, wrap
@@ -12,10 +13,10 @@ _TIME = 9
 _SOURCE = 8  # cells of stdout and stderr; a record's logger is longer, and pushes its text
 
 
-def output_rows(transcript: Transcript, width: int) -> list[Line]:
+def output_rows(transcript: Transcript, record: AroundRecord, width: int) -> list[Line]:
     """The lines in `width` cells: time, source, text; long texts are wrapped."""
     rows: list[Line] = []
-    for each in output_lines(transcript):
+    for each in output_lines(transcript, record):
         if each.step:
             rows.append(fit(((" ", ""), (one_line(each.step), "bold")), width))
             continue

@@ -107,6 +107,9 @@ def facts(
     that it still waits), how it ended. `lost`: its process died without saying so. `resume_key` runs the rest."""
     lines = [_spent(view, agents, expected, width)]
     lines += [fit(((" ", ""), *_throttle(one, wait)), width) for one, wait in throttled]
+    starting = [one_line(one.name, 40) for one in view.services.values() if one.status == "starting"]
+    if starting and view.ended is None and not lost:
+        lines.append(fit(((" ", ""), mark("running"), (f" starting {', '.join(starting)}", "")), width))
     if said := not_made_in_runs_sentence(view.not_made):
         lines.append(fit(((" ", ""), mark("error"), (f" {said}", "error")), width))
     if view.awaits and not lost:

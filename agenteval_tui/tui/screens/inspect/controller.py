@@ -26,6 +26,7 @@ from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.scope import in_scope
+from agenteval_tui.runs.around.record import NOTHING, AroundRecord, decoded
 from agenteval_tui.suites.load import LoadedSuite, load_suite
 from agenteval_tui.suites.yaml.save import FileChanged
 from agenteval_tui.transcripts.model import Transcript
@@ -58,6 +59,8 @@ class LoadedRun(Struct, frozen=True):
     facts: RunFacts
     term: str = ""
     """What to search for in its transcript; "" for nothing."""
+    record: AroundRecord = NOTHING
+    """The services of its execution, and the hooks of no single run."""
 
 
 class ConfigToEdit(Struct, frozen=True):
@@ -230,7 +233,9 @@ class InspectController:
                 bench = with_new(bench, new)
             around = known or runs_around(bench, runs)
             term = term_in(bench.transcript, how.get("search", ""))
-            return LoadedRun(bench, bench.judge_all(quickly=True), around, facts_of_run(bench.store, bench.run), term)
+            record = decoded(bench.store.around_of(bench.run.execution_id))
+            facts = facts_of_run(bench.store, bench.run)
+            return LoadedRun(bench, bench.judge_all(quickly=True), around, facts, term, record)
 
         return read
 

@@ -298,7 +298,7 @@ class InspectScreen(FrameScreen):
         if leaves and other:
             self._focus_pane("transcript")
         self.error.open(loaded.bench.transcript.error)
-        self.output.open(loaded.bench.transcript)
+        self.output.open(loaded.bench.transcript, loaded.record)
         self.transcript.open(loaded.bench.transcript, document, has_strip=may_be_blamed(loaded.bench))
         self._show_config(state.open(loaded, how))
         self.retitle()

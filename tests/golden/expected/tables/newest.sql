@@ -135,7 +135,7 @@ CREATE TABLE executions (
         errors INTEGER NOT NULL DEFAULT 0, skipped INTEGER NOT NULL DEFAULT 0, cancelled INTEGER NOT NULL DEFAULT 0,
         needs_review INTEGER NOT NULL DEFAULT 0, input_tokens INTEGER NOT NULL DEFAULT 0,
         output_tokens INTEGER NOT NULL DEFAULT 0, cost REAL, setup INTEGER, project TEXT NOT NULL DEFAULT '',
-        startup_ms REAL);
+        startup_ms REAL, around TEXT NOT NULL DEFAULT '');
 
 table failed_attempts
 CREATE TABLE failed_attempts (

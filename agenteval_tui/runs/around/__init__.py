@@ -1,0 +1,1 @@
+"""What runs need around them: services, hooks, working folders, and what only one run may use at a time."""

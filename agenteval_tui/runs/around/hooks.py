@@ -1,0 +1,260 @@
+"""Runs one hook: a command, or a Python function in the project's environment."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from agenteval_tui.agents.permission import Permission
+from agenteval_tui.agents.process.child_process import start
+from agenteval_tui.agents.process.errors import (
+    exit_description,
+    remedy_for,
+    stderr_tail,
+    traceback_without_secrets,
+    without_secrets,
+)
+from agenteval_tui.agents.process.project_environment import project_environment
+from agenteval_tui.agents.process.project_words import remedy
+from agenteval_tui.agents.process.python_host import HostError, PythonHost, RaisedError
+from agenteval_tui.agents.process.python_tree import Lease, Root
+from agenteval_tui.agents.process.workdir import SUITE_DIR, WORKDIR, found_in
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading.spec import json_like
+from agenteval_tui.runs.around.plan import HookPlan
+from agenteval_tui.suites.callable_name import parse_callable
+from agenteval_tui.suites.environment import expand
+from agenteval_tui.suites.tool_files import require_inside
+from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.model import SETUP, HookRun, RunError
+
+OUTPUT_KEPT = 16 * 1024
+"""Characters of what a hook printed: the end of it."""
+MOST_VARIABLES = 1_000_000
+"""Bytes of a JSON object that a hook may print."""
+MOST_IN_ENVIRONMENT = 32 * 1024  # characters of a variable: a program can't be started with a longer one
+_PREFIX = "AGENTEVAL_VAR_"
+
+
+class HookTask(Struct, frozen=True):
+    """What a hook is about: its document has `variables`, and which run it is. `folder` is the suite's, `workdir` the
+    run's own (None: it has none). `env` is the environment of the project."""
+
+    folder: Path
+    workdir: Path | None
+    variables: Mapping[str, Any]
+    about: Mapping[str, Any]
+    env: Mapping[str, str]
+
+    @property
+    def cwd(self) -> Path:
+        """Where hooks run."""
+        return self.workdir or self.folder
+
+    def document(self, phase: str) -> dict[str, Any]:
+        """What a command reads from its standard input, and a function can have by name."""
+        workdir = str(self.workdir) if self.workdir else None
+        return {"phase": phase, **self.about, "workdir": workdir, "variables": json_like(dict(self.variables))}
+
+    def more_env(self, hook: HookPlan) -> dict[str, str]:
+        """The variables of the environment that a hook gets beside those of the project."""
+        made = {SUITE_DIR: str(self.folder), **({WORKDIR: str(self.workdir)} if self.workdir else {})}
+        for name, value in self.variables.items():
+            text = value if isinstance(value, str) else json.dumps(json_like(value), ensure_ascii=False)
+            if len(text) <= MOST_IN_ENVIRONMENT and "\0" not in text and "=" not in name and "\0" not in name:
+                made[f"{_PREFIX}{name}"] = text
+        return {**made, **{name: str(expand(value, self.env)) for name, value in hook.env.items()}}
+
+
+class HookResult(Struct, frozen=True):
+    """How a hook ended, and the variables that it brought."""
+
+    run: HookRun
+    variables: Mapping[str, Any] = {}
+
+
+class Hooks:
+    """Runs hooks in one event loop. Close it: it holds a lease of processes for Python functions."""
+
+    def __init__(self, permission: Permission) -> None:
+        self._permission = permission
+        self._lease: Lease | None = None
+
+    async def run(self, hook: HookPlan, task: HookTask, attempt: int = 0) -> HookResult:
+        """Run a hook to its end, at most as long as it may take. Nothing that it started outlives it. Raises only
+        CancelledError."""
+        began = time.monotonic()
+        running = _Running(hook, task)
+        variables: Mapping[str, Any] = {}
+        try:
+            self._permission.require_code(task.folder, hook.said)
+            env = {**task.env, **task.more_env(hook)}
+            running.env = env
+            async with asyncio.timeout(hook.timeout_s):
+                variables = await (self._call(running) if hook.callable else self._execute(running))
+        except TimeoutError:
+            running.fail("timeout", f"did not end within {hook.timeout_s:g} s", _TIMEOUT_MEND)
+        except AgentevalError as error:
+            running.fail("start", error.sentence if error.where else error.what, error.mend, joint=": ")
+        took_ms = (time.monotonic() - began) * 1000
+        output = without_secrets(running.output, running.env)
+        return HookResult(HookRun(hook.phase, hook.name, took_ms, output, running.error, attempt), variables)
+
+    async def close(self) -> None:
+        """Give the processes back."""
+        if self._lease is not None:
+            await self._lease.close()
+            self._lease = None
+
+    # Commands
+
+    async def _execute(self, running: _Running) -> Mapping[str, Any]:
+        hook, task = running.hook, running.task
+        argv = [str(expand(word, task.env)) for word in hook.argv]
+        if not hook.shell:
+            argv = found_in(task.folder, task.cwd, argv)
+        program = await start(argv, cwd=task.cwd, env=running.env, permission=self._permission, whole=True)
+        printed = bytearray()
+        size = 0
+        async with program:
+            program.write(
+                json.dumps(task.document(hook.phase), ensure_ascii=False, default=str).encode("utf-8", "replace")
+            )
+            program.close_stdin()
+            try:
+                while data := await program.read():
+                    size += len(data)
+                    printed += data
+                    if len(printed) > 2 * MOST_VARIABLES:
+                        del printed[:-MOST_VARIABLES]
+                await program.exited()
+            finally:
+                running.heard(bytes(printed).decode("utf-8", "replace"), program.stderr)
+            code = program.returncode
+        if code != 0:
+            words = stderr_tail(program.stderr or running.printed[-1000:], running.env)
+            mend = remedy_for(
+                code, "run it by hand in the same folder; `agenteval docs services-and-hooks` describes it"
+            )
+            running.fail("exit", exit_description(code) + (f": {words}" if words else ""), mend, status=code)
+            return {}
+        if hook.phase not in ("before_all", "before"):
+            return {}
+        return running.read(whole=size == len(printed))
+
+    # Python functions
+
+    async def _call(self, running: _Running) -> Mapping[str, Any]:
+        hook, task = running.hook, running.task
+        file = parse_callable(hook.callable).file
+        places = [require_inside(file, task.folder, trusted=self._permission.trusted).parent] if file else []
+        project = project_environment(task.folder, targets=(hook.callable,), path=places)
+        root = Root.of(project, task.env, (("find", hook.callable),))
+        host: PythonHost | None = None
+        try:
+            if self._lease is None:
+                self._lease = Lease()
+            host = await self._lease.tree(root, self._permission).host()
+            offered = {**task.variables, **task.document(hook.phase)}
+            asked = {"offered": json_like(offered), "cwd": str(task.cwd), "env": task.more_env(hook), "last": True}
+            returned = None
+            async with aclosing(host.events("hook", hook.callable, limit=2 * MOST_VARIABLES, **asked)) as answers:
+                async for answer in answers:
+                    if "output" in answer:
+                        running.heard(str(answer["output"].get("text") or ""), "")
+                    elif "returned" in answer:
+                        returned = answer["returned"]
+        except RaisedError as error:
+            usual = "call the function by hand; `agenteval docs services-and-hooks` says what it gets"
+            running.raised(error, remedy(error.clues, project, running.env) or usual)
+            return {}
+        except HostError as error:
+            code = None if host is None else host.program.returncode
+            said = str(error) if code is None else f"{error}, its process {exit_description(code)}"
+            running.fail("exit", said, remedy_for(code, "look at what ends its process"), status=code)
+            return {}
+        finally:
+            if host is not None:
+                await host.end(politely=running.error is None)
+        if returned is None or hook.phase not in ("before_all", "before"):
+            return {}
+        if isinstance(returned, Mapping):
+            return dict(returned)
+        said = f"returned a {type(returned).__name__}, not an object with variables"
+        running.fail("output", said, "return a dictionary, or nothing")
+        return {}
+
+
+_TIMEOUT_MEND = "find out what it waits for, or raise its `timeout`"
+
+
+class _Running:
+    """A hook at work: what it printed, and how it failed."""
+
+    def __init__(self, hook: HookPlan, task: HookTask) -> None:
+        self.hook = hook
+        self.task = task
+        self.env: Mapping[str, str] = task.env
+        self.error: RunError | None = None
+        self.printed = ""
+        self._errors = ""
+
+    @property
+    def output(self) -> str:
+        """The end of what it printed."""
+        joint = "\n" if self.printed and self._errors and not self.printed.endswith("\n") else ""
+        return f"{self.printed}{joint}{self._errors}"[-OUTPUT_KEPT:]
+
+    def heard(self, printed: str, errors: str) -> None:
+        """It printed more."""
+        self.printed = (self.printed + printed)[-2 * MOST_VARIABLES :]
+        self._errors = errors
+
+    def fail(self, why: str, said: str, mend: str, *, joint: str = " ", status: int | None = None) -> None:
+        """It failed. `why` is a word for how; the sentence says it after the hook's name."""
+        more = {} if status is None else {"status": status}
+        words = without_secrets(f"{self._called}{joint}{said}", self.env)
+        self.error = RunError.told(SETUP, words, mend, ErrorCode.HOOK, phase=self.hook.phase, why=why, **more)
+
+    def raised(self, error: RaisedError, mend: str) -> None:
+        """Its function raised an exception."""
+        joint = ": " if error.wrong else " raised "
+        self.fail("raised", str(error), mend, joint=joint)
+        assert self.error is not None
+        traceback = traceback_without_secrets(error.traceback, self.env)
+        self.error = RunError(
+            self.error.kind, self.error.message, self.error.mend, self.error.code, self.error.fields, traceback
+        )
+
+    def read(self, *, whole: bool) -> Mapping[str, Any]:
+        """The variables in what it printed: all of it, or its last line, as a JSON object."""
+        text = self.printed.strip()
+        last = text.rpartition("\n")[2]
+        for one in (text, last) if whole else (last,):
+            if one.startswith("{") and len(one) <= MOST_VARIABLES:
+                found = _json(one)
+                if isinstance(found, dict):
+                    self.printed = text[: len(text) - len(one)]
+                    return found
+        if last.startswith("{") or (whole and text.startswith("{")):
+            said = f"printed a JSON object that can't be read, or that has more than {MOST_VARIABLES / 1e6:g} MB"
+            self.fail("output", said, "print one JSON object with the variables, and everything else before it")
+        return {}
+
+    @property
+    def _called(self) -> str:
+        return f"the hook {self.hook.name} ({self.hook.phase} of the {self.hook.scope})"
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

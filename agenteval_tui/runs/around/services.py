@@ -1,0 +1,335 @@
+"""The services of an execution: each is started once, before the first run that needs it, and ended at the end.
+
+A service is a process group that this process leads to its end, however that comes: `agents.process.orphans` ends it
+if this process is killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace
+
+from agenteval_tui.agents.permission import Permission
+from agenteval_tui.agents.process.child_process import Program, start
+from agenteval_tui.agents.process.errors import exit_description, remedy_for, stderr_tail, without_secrets
+from agenteval_tui.agents.process.project_environment import project_environment
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.runs.around.plan import ServicePlan
+from agenteval_tui.runs.around.record import DIED, ENDED, FAILED, READY, REUSED, STARTING, ServiceState
+from agenteval_tui.suites.environment import environment_for, expand
+from agenteval_tui.suites.tool_files import require_inside
+from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.model import SETUP, RunError
+
+OUTPUT_KEPT = 64 * 1024
+"""Bytes of what a service printed: the end of it."""
+GRACE_S = 5.0
+"""How long a service that is told to end may take; then it is killed."""
+_PAUSE_S = 0.05  # between two looks whether it is ready
+_LOOK_S = 5.0  # for one look
+_READY = frozenset((400, 401, 402, 403))  # a server that answers so is there
+_LONGEST_LINE = 64 * 1024
+
+
+class ServiceError(Exception):
+    """A service is not there. `error` is what runs that need it end with."""
+
+    def __init__(self, error: RunError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+class Services:
+    """Starts services and watches them. `changed` is called with each that changes its status, and with what is said
+    of it; `died` with the error once one that was ready has ended, or one did not get ready."""
+
+    def __init__(
+        self,
+        permission: Permission,
+        env: Mapping[str, str],
+        changed: Callable[[ServiceState], None],
+        died: Callable[[ServicePlan, RunError], None],
+    ) -> None:
+        self._permission = permission
+        self._env = env
+        self._changed = changed
+        self._died = died
+        self._running: dict[ServicePlan, _Running] = {}
+        self._closing = False
+
+    async def ready(self, plans: Sequence[ServicePlan]) -> None:
+        """Wait until these are ready, one after another: one may need those before it. Raises `ServiceError`."""
+        for plan in plans:
+            running = self._of(plan)
+            await asyncio.shield(running.starting)
+            if running.error is not None:
+                raise ServiceError(running.error)
+
+    def states(self) -> tuple[ServiceState, ...]:
+        """All that were started, in the order in which they were."""
+        return tuple(one.state for one in self._running.values())
+
+    async def close(self) -> None:
+        """End them, the last first."""
+        self._closing = True
+        for one in reversed(list(self._running.values())):
+            await one.end()
+
+    def _of(self, plan: ServicePlan) -> _Running:
+        key = replace(plan, env=_Frozen(plan.env))
+        found = self._running.get(key)
+        if found is None:
+            found = self._running[key] = _Running(plan, self._permission, self._env, self._changed, self._failed)
+            found.begin()
+        return found
+
+    def _failed(self, plan: ServicePlan, error: RunError) -> None:
+        if not self._closing:
+            self._died(plan, error)
+
+
+class _Frozen(dict[str, str]):
+    """Variables as part of a key."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(sorted(self.items())))
+
+
+class _Running:
+    """One service, from its start to its end."""
+
+    def __init__(
+        self,
+        plan: ServicePlan,
+        permission: Permission,
+        env: Mapping[str, str],
+        changed: Callable[[ServiceState], None],
+        failed: Callable[[ServicePlan, RunError], None],
+    ) -> None:
+        self.plan = plan
+        self.error: RunError | None = None
+        self._state = ServiceState(plan.name, plan.words)
+        self._permission = permission
+        self._env: Mapping[str, str] = env
+        self._changed = changed
+        self._failed = failed
+        self._program: Program | None = None
+        self._output = bytearray()
+        self._line = bytearray()
+        self._matched = asyncio.Event()
+        self._watching: asyncio.Task[None] | None = None
+        self._last = ""  # what the last look whether it is ready showed
+        self._ending = False
+
+    def begin(self) -> None:
+        """Start it, in the background."""
+        self.starting = asyncio.ensure_future(self._start())
+
+    @property
+    def state(self) -> ServiceState:
+        """As it is now."""
+        output = bytes(self._output[-OUTPUT_KEPT:]).decode("utf-8", "replace")
+        return replace(self._state, output=without_secrets(output, self._env))
+
+    async def end(self) -> None:
+        """End it with all that it started."""
+        self._ending = True
+        self.starting.cancel()
+        await asyncio.gather(self.starting, return_exceptions=True)
+        if self._program is not None:
+            await self._program.end(GRACE_S)
+        if self._watching is not None:
+            await asyncio.gather(self._watching, return_exceptions=True)
+        if self._state.status in (STARTING, READY):
+            self._set(ENDED)
+
+    async def _start(self) -> None:
+        began = time.monotonic()
+        self._set(STARTING)
+        plan = self.plan
+        try:
+            if await self._is_there():
+                self._set(REUSED, ready_ms=0.0)
+                return
+            self._program = await self._started()
+            self._watching = asyncio.ensure_future(self._watch(self._program))
+            try:
+                async with asyncio.timeout(plan.timeout_s):
+                    await self._until_ready()
+            except TimeoutError:
+                why = self._last or self._awaited()
+                said = f"was not ready within {plan.timeout_s:g} s: {why}{self._words()}"
+                await self._program.end(GRACE_S)
+                raise _StartError("timeout", said, "check its `ready`, or raise its `timeout`") from None
+        except _StartError as error:
+            self._fail(FAILED, error.why, str(error), error.mend, error.status)
+        except AgentevalError as error:
+            self._fail(FAILED, "start", f"can't be started: {error.what}", error.mend)
+        else:
+            self._set(READY, ready_ms=(time.monotonic() - began) * 1000)
+
+    async def _is_there(self) -> bool:
+        """Whether to use what is there already. Raises `_StartError` where it must not be there."""
+        address = self._address()
+        if address is None or not await _answers(*address):
+            return False
+        host, port = address
+        if not self.plan.reuse_existing:
+            said = f"can't be started: port {port} of {host} is taken by another program"
+            mend = "stop that program, choose another port, or set `reuse_existing: true` to use it"
+            raise _StartError("port", said, mend)
+        if self.plan.url and (problem := await asyncio.to_thread(_problem_of, self._url())):
+            said = f"can't be used: what is at {host}:{port} is not ready: {problem}"
+            raise _StartError("port", said, "stop that program, or check `url`")
+        return True
+
+    async def _started(self) -> Program:
+        plan, folder = self.plan, Path(self.plan.folder)
+        env = await asyncio.to_thread(environment_for, folder, self._env)
+        project = await asyncio.to_thread(project_environment, folder)
+        env = project.variables(env)
+        self._env = {"PYTHONUNBUFFERED": "1", **env, **{name: str(expand(v, env)) for name, v in plan.env.items()}}
+        argv = [str(expand(word, env)) for word in plan.argv]
+        cwd = require_inside(plan.cwd, folder, trusted=self._permission.trusted, what="folder")
+        return await start(argv, cwd=cwd, env=self._env, permission=self._permission, merged=True, whole=True)
+
+    async def _until_ready(self) -> None:
+        program = self._program
+        assert program is not None
+        while True:
+            if await self._is_ready():
+                # Another program may have taken its port meanwhile.
+                await asyncio.sleep(0)
+                if program.returncode is None:
+                    return
+            if program.returncode is not None:
+                await program.exited()
+                await asyncio.gather(*filter(None, [self._watching]), return_exceptions=True)
+                code = program.returncode
+                said = f"{exit_description(code)} before it was ready{self._words()}"
+                raise _StartError("exit", said, remedy_for(code, "run its command by hand in the same folder"), code)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_PAUSE_S):
+                    await (self._matched.wait() if self.plan.log else program.exited())
+
+    async def _is_ready(self) -> bool:
+        if self.plan.log:
+            return self._matched.is_set()
+        if self.plan.url:
+            self._last = await asyncio.to_thread(_problem_of, self._url())
+            return not self._last
+        return await _answers("127.0.0.1", self.plan.port) or await _answers("::1", self.plan.port)
+
+    async def _watch(self, program: Program) -> None:
+        """Read what it prints, to its end."""
+        while data := await program.read():
+            self._output += data
+            if len(self._output) > 2 * OUTPUT_KEPT:
+                del self._output[:-OUTPUT_KEPT]
+            if self.plan.log and not self._matched.is_set():
+                self._look_for_line(data)
+        await program.exited()
+        if self._state.status == READY and not self._ending:
+            code = program.returncode
+            said = f"ended while it was needed: it {exit_description(code)}{self._words()}"
+            self._fail(DIED, "exit", said, remedy_for(code, "look at its output"), code)
+
+    def _look_for_line(self, data: bytes) -> None:
+        self._line += data
+        *lines, rest = self._line.split(b"\n")
+        del self._line[:]
+        self._line += rest[-_LONGEST_LINE:]
+        if any(re.search(self.plan.log, line.decode("utf-8", "replace")) for line in (*lines, self._line)):
+            self._matched.set()
+
+    def _fail(self, status: str, why: str, said: str, mend: str, code: int | None = None) -> None:
+        more = {} if code is None else {"status": code}
+        words = without_secrets(f"the service {self.plan.name} {said}", self._env)
+        self.error = RunError.told(SETUP, words, mend, ErrorCode.SERVICE, service=self.plan.name, why=why, **more)
+        self._set(status, error=self.error.message, mend=mend)
+        self._failed(self.plan, self.error)
+
+    def _set(self, status: str, **more: Any) -> None:
+        self._state = replace(self._state, status=status, **more)
+        self._changed(self.state)
+
+    def _words(self) -> str:
+        """The last of what it printed, to end a sentence with."""
+        words = stderr_tail(bytes(self._output[-4_000:]).decode("utf-8", "replace"), self._env)
+        return f": {words}" if words else ""
+
+    def _awaited(self) -> str:
+        return (
+            f"no line of its output matches {self.plan.log!r}" if self.plan.log else f"port {self.plan.port} is closed"
+        )
+
+    def _url(self) -> str:
+        return str(expand(self.plan.url, self._env))
+
+    def _address(self) -> tuple[str, int] | None:
+        """Where it will listen on this machine; None: that is not known."""
+        if self.plan.port:
+            return "127.0.0.1", self.plan.port
+        if not self.plan.url:
+            return None
+        try:
+            parts = urlsplit(self._url())
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+        except ValueError as error:
+            raise _StartError("start", f"can't be started: its url is wrong: {error}", "correct `url`") from None
+        return (parts.hostname or "", port) if parts.hostname else None
+
+
+class _StartError(Exception):
+    def __init__(self, why: str, said: str, mend: str, status: int | None = None) -> None:
+        super().__init__(said)
+        self.why = why
+        self.mend = mend
+        self.status = status
+
+
+async def _answers(host: str, port: int) -> bool:
+    """Whether something listens there."""
+    try:
+        async with asyncio.timeout(_LOOK_S):
+            _, writer = await asyncio.open_connection(host, port)
+    except (OSError, TimeoutError, socket.gaierror, UnicodeError):
+        return False
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
+    return True
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *given: Any, **more: Any) -> None:
+        return None
+
+
+def _problem_of(url: str) -> str:
+    """Why a server is not ready; "" if it is. Blocks. No proxy is asked, and no redirect followed."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect)
+    try:
+        with opener.open(url, timeout=_LOOK_S) as answer:
+            status = int(answer.status)
+    except urllib.error.HTTPError as error:
+        status = error.code
+        error.close()
+    except (OSError, ValueError, urllib.error.URLError) as error:
+        reason = getattr(error, "reason", error)
+        said = getattr(reason, "strerror", None) or str(reason) or type(error).__name__
+        return f"{url} can't be reached ({said})"
+    except Exception as error:  # http.client: what answers does not speak HTTP
+        return f"{url} does not answer as a web server ({type(error).__name__})"
+    return "" if status < 400 or status in _READY else f"{url} answered {status}"
