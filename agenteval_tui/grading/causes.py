@@ -34,7 +34,7 @@ from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResul
 from agenteval_tui.grading.sentences import MEASURES, dotted_path
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.finish_reason import SAID as ENDINGS
-from agenteval_tui.transcripts.model import USER, RunError
+from agenteval_tui.transcripts.model import SETUP, USER, RunError
 
 Kind = Literal["failed", "error", "agent", "threshold", "ending"]
 """`failed`: a criterion; `error`: a check that could not run; `agent`: the agent did not finish; `threshold`: every
@@ -540,7 +540,8 @@ def words_of(cause: Cause, wanted: str = "") -> str:
         return told or f"{words_of(cause)} ({wanted})"
     if cause.kind == "agent":
         whose = f"the agent failed ({cause.condition.replace('_', ' ')})"
-        return f"{'the simulated user failed' if cause.condition == USER else whose}: {_of_agent(cause)}"
+        whose = {USER: "the simulated user failed", SETUP: "the run could not be prepared"}.get(cause.condition, whose)
+        return f"{whose}: {_of_agent(cause)}"
     if cause.kind == "ending":
         return ENDINGS.get(cause.condition, f"the answer ended with {cause.condition}")
     if cause.kind == "threshold":

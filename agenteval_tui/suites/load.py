@@ -287,6 +287,7 @@ class _Reading:
             value = read_value(cast(Any, info.annotation), node, key.text, self.report)
             for complaint in model.hook_complaints({key.text: value}):
                 self.report(complaint.code, node.start, node.end, complaint.message, complaint.fix or None)
+                value = WRONG
         else:
             value = reader_of(cast(Any, info.annotation))(node, key.text, self.report)
         if value is not WRONG and not (isinstance(value, list) and WRONG in value):

@@ -14,7 +14,7 @@ from agenteval_tui.grading.explain import Fact, Mark, explain, on_one_line
 from agenteval_tui.grading.results import CriterionResult, Evidence, Outcome
 from agenteval_tui.grading.sentences import not_made_sentence
 from agenteval_tui.history.records import RunRow
-from agenteval_tui.transcripts.model import RunError
+from agenteval_tui.transcripts.model import SETUP, RunError
 from agenteval_tui.views.blame import blame_line
 from agenteval_tui.views.comparison_text import comparison_text
 from agenteval_tui.views.divergence import parting_text
@@ -150,5 +150,7 @@ def _of_the_run(explanation: Explanation) -> Iterator[Node]:
 
 
 def _kept(error: RunError) -> str:
-    """Whose error it is: the agent's, or the simulated user's."""
+    """Whose error it is: the agent's, the simulated user's, or that of what the run needs around it."""
+    if error.kind == SETUP:
+        return "the run could not be prepared"
     return "the user's fault" if error.of_user else f"the agent did not finish: {error.kind}"

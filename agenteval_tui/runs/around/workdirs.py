@@ -12,6 +12,7 @@ import stat
 from pathlib import Path
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.open_histories import is_of_open_history
 from agenteval_tui.core.private_files import make_private
 from agenteval_tui.history.workdirs import remove_workdirs
 from agenteval_tui.runs.around.plan import COPY, Surroundings
@@ -59,9 +60,13 @@ def _source(around: Surroundings, root: Path, trusted: bool) -> Path:
         mend = f"it is looked for in {around.folder}"
         raise WorkdirError("missing", f"the folder to copy, {around.copied}, {what}", where=where, mend=mend)
     if root.resolve().is_relative_to(source):
-        said = f"the folder to copy, {around.copied}, holds the history and its working folders"
-        raise WorkdirError("history", said, where=where, mend="copy a folder that does not hold them")
+        raise _has_history(source)
     return source
+
+
+def _has_history(source: Path) -> WorkdirError:
+    said = f"the folder to copy, {source.name}, holds the history of this execution"
+    return WorkdirError("history", said, where=str(source), mend="copy a folder without it, or move it with --db FILE")
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -83,6 +88,8 @@ def _copy(source: Path, target: Path) -> None:
             if not stat.S_ISREG(status.st_mode):
                 said = f"{shown} in the folder to copy is not a file, a folder or a link"
                 raise WorkdirError("special", said, where=str(path), mend="remove it, or copy another folder")
+            if is_of_open_history(path):  # to open it would let go of SQLite's locks
+                raise _has_history(source)
             size += status.st_size
             if size > MOST_BYTES or files > MOST_FILES:
                 limit = f"{MOST_BYTES / 1e6:,.0f} MB" if size > MOST_BYTES else f"{MOST_FILES:,} files"
