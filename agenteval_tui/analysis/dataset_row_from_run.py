@@ -59,13 +59,15 @@ def provenance_of(run: RunRow, labels: tuple[Label, ...] = ()) -> dict[str, Any]
     return made
 
 
-def dataset_for(run: RunRow, loaded: LoadedSuite | None) -> Path:
-    """The file that rows of this run's test go to: its dataset, else a new one beside the suite (or here)."""
+def dataset_for(run: RunRow, loaded: LoadedSuite | None) -> tuple[Path, str | None]:
+    """The file that rows of this run's test go to, and its encoding if the suite says it: its dataset, else a new one
+    beside the suite (or here).
+    """
     test = None
     if loaded is not None and loaded.suite is not None:
         test = next((one for one in loaded.suite.tests if one.id == run.test_id), None)
     if loaded is not None and test is not None and test.dataset is not None:
-        return loaded.path.parent / test.dataset.file
+        return loaded.path.parent / test.dataset.file, test.dataset.encoding
     name = "".join(char if char.isalnum() or char in "-_." else "-" for char in run.test_id)[:60].strip(".-") or "cases"
     folder = loaded.path.parent if loaded is not None else Path()
-    return folder / f"{name}.rows.jsonl"
+    return folder / f"{name}.rows.jsonl", None

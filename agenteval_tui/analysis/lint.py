@@ -503,7 +503,7 @@ class Datasets:
 
     def __init__(self, loaded: LoadedSuite) -> None:
         self._loaded = loaded
-        self._checks: dict[tuple[str, int | None, str | None, str | None], DatasetCheck] = {}
+        self._checks: dict[tuple[str, int | None, str | None, str | None, str | None], DatasetCheck] = {}
         self._said: set[Problem] = set()
         self._trusted: bool | None = None
 
@@ -537,7 +537,7 @@ class Datasets:
         return check.columns.keys() if check.read and check.rows else None
 
     def _check(self, dataset: Dataset) -> DatasetCheck:
-        key = (dataset.file, dataset.limit, dataset.row_id, dataset.split)
+        key = (dataset.file, dataset.limit, dataset.row_id, dataset.split, dataset.encoding)
         found = self._checks.get(key)
         if found is None:
             found = check_dataset(dataset, self.folder, trusted=self.trusts(dataset.file))

@@ -122,7 +122,7 @@ def check_dataset(
         keys: Any = None
         shared: list[Column] = []
         row_keys = RowKeys(dataset.row_id)
-        for found in rows_and_problems(path, dataset.limit, lines, split=dataset.split):
+        for found in rows_and_problems(path, dataset.limit, lines, split=dataset.split, encoding=dataset.encoding):
             problem = found if isinstance(found, Problem) else _key_problem(check, row_keys, found)
             if problem is not None:
                 said += 1
@@ -155,6 +155,9 @@ def check_dataset(
     except AgentevalError as error:
         check.read = False
         check.problems.append(_as_problem(path, error))
+    if lines and (assumed := lines[0].form.describe_assumed()):
+        message = f"this dataset is read {assumed}"
+        check.problems.append(check.problem(lines[0].header, "assumed-form", message, severity="info"))
     if check.read and not check.rows and not wrong and not said:
         message = "this dataset has no rows, so its test has nothing to run"
         check.problems.append(check.problem(1, "no-rows", message, "add rows below the heading", "warning"))

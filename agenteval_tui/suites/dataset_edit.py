@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -17,9 +18,15 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.core.atomic_write import locked, write_whole
+from agenteval_tui.core.delimited_text import HEAD, TextForm, is_header, text_form
 from agenteval_tui.core.errors import AgentevalError, Problem
-from agenteval_tui.suites.datasets import EXPECTED_COLUMNS, PROMPT_COLUMNS, kind_of, rows_and_problems
-from agenteval_tui.suites.files import BOM
+from agenteval_tui.suites.datasets import (
+    EXPECTED_COLUMNS,
+    PROMPT_COLUMNS,
+    form_of,
+    kind_of,
+    rows_and_problems,
+)
 from agenteval_tui.suites.row_keys import ID_COLUMN, id_in
 from agenteval_tui.suites.table_files import KINDS as TABLES
 from agenteval_tui.suites.yaml.edit import same
@@ -31,14 +38,17 @@ SHOWN = 4_000
 """Characters of a row that a preview has."""
 
 
-def append_row(path: Path, row: Mapping[str, Any], provenance: Mapping[str, Any] | None = None) -> int:
+def append_row(
+    path: Path, row: Mapping[str, Any], provenance: Mapping[str, Any] | None = None, encoding: str | None = None
+) -> int:
     """Add `row` as the last one of a .csv, .jsonl or .yaml dataset, made if it does not exist. Gives its number.
 
     `input` and `expected` are written into the column that serves as such in this file (`question`, `answer`). The
     column `provenance` says where the row came from, as an object; columns that a .csv lacks are added, empty in the
     other rows. A .jsonl of the course's form gets `{"inputs", "outputs", "metadata"}`. The file is replaced in one
-    step; its line ends, mode and every other byte stay. Raises `AgentevalError` when the file is broken, can't be
-    written, or would not be read back as what was meant; then it is as it was.
+    step; its encoding (`encoding`, if the suite says it), delimiter, line ends, mode and every other byte stay. Raises
+    `AgentevalError` when the file is broken, can't be written, lacks a character of the row in its encoding, or would
+    not be read back as what was meant; then it is as it was.
     """
     if path.is_dir():
         mend = "export its rows to a .jsonl file and use that"
@@ -52,13 +62,21 @@ def append_row(path: Path, row: Mapping[str, Any], provenance: Mapping[str, Any]
     try:
         with locked(path.parent, needed=False):  # no other process adds a row meanwhile
             before, mode = _before(path)
-            count = _checked(path) if before.strip() else 0
+            count = _checked(path, encoding) if before.strip() else 0
             make = {"csv": _csv, "jsonl": _jsonl, "yaml": _yaml}[kind]
+            form = text_form(before) if kind == "yaml" else form_of(path, before[:HEAD], encoding)
+            text = make(path, form.decode(before), {**row}, dict(provenance or {}), form.delimiter)
             try:
-                data = make(path, before, {**row}, dict(provenance or {}))
-            except UnicodeEncodeError:
-                raise AgentevalError("this row holds half a character (a lone surrogate)", where=str(path)) from None
-            _replace(path, data, mode, count + 1)
+                data = form.encode(text)
+            except UnicodeEncodeError as error:
+                character = error.object[error.start]
+                if "\ud800" <= character <= "\udfff":
+                    what, mend = "this row holds half a character (a lone surrogate)", ""
+                else:
+                    what = f"this row holds {character!r}, which {form.encoding_name} does not have"
+                    mend = "save the file as UTF-8 first"
+                raise AgentevalError(what, where=str(path), mend=mend) from None
+            _replace(path, data, mode, count + 1, encoding)
     except OSError as error:
         raise AgentevalError(
             f"the row can't be written: {error.strerror or error}", where=str(path), mend="check its folder"
@@ -78,10 +96,10 @@ def _before(path: Path) -> tuple[bytes, int | None]:
         return b"", None
 
 
-def _checked(path: Path) -> int:
+def _checked(path: Path, encoding: str | None = None) -> int:
     """How many rows there are. Raises `AgentevalError` for the first that is wrong: nothing is added to a ruin."""
     count = 0
-    for found in rows_and_problems(path):
+    for found in rows_and_problems(path, encoding=encoding):
         if isinstance(found, Problem):
             if found.code == "empty":
                 continue
@@ -91,10 +109,10 @@ def _checked(path: Path) -> int:
     return count
 
 
-def _replace(path: Path, data: bytes, mode: int | None, rows: int) -> None:
+def _replace(path: Path, data: bytes, mode: int | None, rows: int, encoding: str | None) -> None:
     def check(draft: Path) -> None:
         try:
-            count = _checked(draft)
+            count = _checked(draft, encoding)
         except AgentevalError:
             count = -1
         if count != rows:
@@ -115,53 +133,52 @@ def _renamed(row: dict[str, Any], columns: list[str]) -> dict[str, Any]:
     return row
 
 
-def _eol(data: bytes) -> str:
-    return "\r\n" if b"\r\n" in data[: data.find(b"\n") + 1] else "\n"
+def _eol(text: str) -> str:
+    return "\r\n" if "\r\n" in text[: text.find("\n") + 1] else "\n"
 
 
 # .csv
 
 
-def _csv(path: Path, before: bytes, row: dict[str, Any], provenance: dict[str, Any]) -> bytes:
+def _csv(path: Path, text: str, row: dict[str, Any], provenance: dict[str, Any], delimiter: str) -> str:
     if provenance:
         row = {**row, PROVENANCE: provenance}
-    text = before.removeprefix(BOM).decode()
-    eol = _eol(before)
+    eol = _eol(text)
     lines = io.StringIO(text, newline="").readlines()
-    at = next((at for at, line in enumerate(lines) if not line.startswith("#") and line.strip()), None)
+    at = next((at for at, line in enumerate(lines) if is_header(line)), None)
     if at is None:
         head = text if not text or text.endswith(("\n", "\r")) else text + eol
-        return (BOM if before.startswith(BOM) else b"") + (head + _line(list(row), eol) + _cells(row, eol)).encode()
-    reader = csv.reader(iter(lines[at:]), strict=True)
+        return head + _line(list(row), delimiter) + eol + _cells(row, delimiter) + eol
+    reader = csv.reader(iter(lines[at:]), delimiter=delimiter, strict=True)
     columns = [name.strip() for name in next(reader)]
     row = _renamed(row, columns)
     added = [name for name in row if name not in columns]
     if added:
-        lines = _widened(lines, at, added)
+        lines = _widened(lines, at, added, delimiter)
     text = "".join(lines)
     if not text.endswith(("\n", "\r")):
         text += eol
     full = {name: row.get(name) for name in [*columns, *added]}
-    return (BOM if before.startswith(BOM) else b"") + (text + _cells(full, eol)).encode()
+    return text + _cells(full, delimiter) + eol
 
 
-def _widened(lines: list[str], at: int, added: list[str]) -> list[str]:
+def _widened(lines: list[str], at: int, added: list[str], delimiter: str) -> list[str]:
     """The lines with these columns behind the others: their names in the header, nothing in every row."""
     widened = list(lines)
-    reader = csv.reader(iter(lines[at:]), strict=True)
-    more = "," + _line(added, "")
+    reader = csv.reader(iter(lines[at:]), delimiter=delimiter, strict=True)
+    more = delimiter + _line(added, delimiter)
     for cells in reader:
         if not cells:
             continue  # a blank line
         last = at + reader.line_num - 1
         body = widened[last].rstrip("\r\n")
         widened[last] = body + more + widened[last][len(body) :]
-        more = "," * len(added)
+        more = delimiter * len(added)
     return widened
 
 
-def _cells(row: Mapping[str, Any], eol: str) -> str:
-    return _line([_cell(value) for value in row.values()], eol)
+def _cells(row: Mapping[str, Any], delimiter: str) -> str:
+    return _line([_cell(value) for value in row.values()], delimiter)
 
 
 def _cell(value: Any) -> str:
@@ -170,17 +187,16 @@ def _cell(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _line(cells: list[str], eol: str) -> str:
+def _line(cells: list[str], delimiter: str) -> str:
     out = io.StringIO(newline="")
-    csv.writer(out, lineterminator="", quoting=csv.QUOTE_MINIMAL).writerow(cells)
-    return out.getvalue() + eol
+    csv.writer(out, delimiter=delimiter, lineterminator="", quoting=csv.QUOTE_MINIMAL).writerow(cells)
+    return out.getvalue()
 
 
 # .jsonl
 
 
-def _jsonl(path: Path, before: bytes, row: dict[str, Any], provenance: dict[str, Any]) -> bytes:
-    text = before.decode("utf-8-sig")
+def _jsonl(path: Path, text: str, row: dict[str, Any], provenance: dict[str, Any], delimiter: str) -> str:
     sample = next((json.loads(line) for line in io.StringIO(text) if line.strip()), None)
     data: dict[str, Any]
     if isinstance(sample, dict) and isinstance(sample.get("inputs"), dict):
@@ -194,14 +210,14 @@ def _jsonl(path: Path, before: bytes, row: dict[str, Any], provenance: dict[str,
         data = _renamed(row, list(sample or ()))
         if provenance:
             data = {**data, PROVENANCE: provenance}
-    glue = b"" if not before or before.endswith((b"\n", b"\r")) else _eol(before).encode()
-    return before + glue + (json.dumps(data, ensure_ascii=False) + _eol(before)).encode()
+    glue = "" if not text or text.endswith(("\n", "\r")) else _eol(text)
+    return text + glue + json.dumps(data, ensure_ascii=False) + _eol(text)
 
 
 # .yaml
 
 
-def _yaml(path: Path, before: bytes, row: dict[str, Any], provenance: dict[str, Any]) -> bytes:
+def _yaml(path: Path, text: str, row: dict[str, Any], provenance: dict[str, Any], delimiter: str) -> str:
 
     def tree(text: str) -> SequenceNode | None:
         root, _ = compose(text, lambda *_: None)
@@ -214,8 +230,7 @@ def _yaml(path: Path, before: bytes, row: dict[str, Any], provenance: dict[str, 
                 return top
         return None
 
-    text = before.removeprefix(BOM).decode()
-    eol = _eol(before)
+    eol = _eol(text)
     old = tree(text)
     rows: list[Any] = plain_data(old) if old is not None else []
     columns = list(rows[0]) if rows and isinstance(rows[0], dict) else []
@@ -251,7 +266,7 @@ def _yaml(path: Path, before: bytes, row: dict[str, Any], provenance: dict[str, 
         raise AgentevalError(
             "the row can't be added to this file without changing another", where=str(path), mend="add it by hand"
         )
-    return (BOM if before.startswith(BOM) else b"") + made.encode()
+    return made
 
 
 # A row of a dataset before it is written, after it is written, and taken back
@@ -275,7 +290,9 @@ class Preview(Struct, frozen=True):
     new_file: bool
 
 
-def preview_row(path: Path, row: Mapping[str, Any], provenance: Mapping[str, Any] | None = None) -> Preview:
+def preview_row(
+    path: Path, row: Mapping[str, Any], provenance: Mapping[str, Any] | None = None, encoding: str | None = None
+) -> Preview:
     """Add the row to a copy and look. Raises `AgentevalError` where `append_row` would."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / path.name
@@ -284,27 +301,34 @@ def preview_row(path: Path, row: Mapping[str, Any], provenance: Mapping[str, Any
             shutil.copyfile(path, copy)
             before = copy.read_bytes()
         try:
-            number = append_row(copy, _with_own_id(copy, row), provenance)
+            number = append_row(copy, _with_own_id(copy, row, encoding), provenance, encoding)
         except AgentevalError as error:
             raise AgentevalError(error.what, where=str(path), mend=error.mend) from None
         after = copy.read_bytes()
-    old, new = before.splitlines(), after.splitlines()
+    form = text_form(before or after, encoding)
+    old, new = _lines(form, before), _lines(form, after)
     same = 0
     while same < min(len(old), len(new)) and old[same] == new[same]:
         same += 1
     if after.startswith(before) or same >= len(old):
-        text = b"\n".join(new[same:])
+        text = "\n".join(new[same:])
     else:
         # Columns were added to every row, or a list in brackets grew: the head and the last line tell.
-        text = b"\n".join([new[same], *new[-1:]] if same + 1 < len(new) else new[same:])
-    widened = bool(before.strip()) and same < len(old) and path.suffix.lower() == ".csv"
-    return Preview(number, text.decode("utf-8", "replace")[:SHOWN], widened, not before)
+        text = "\n".join([new[same], *new[-1:]] if same + 1 < len(new) else new[same:])
+    widened = bool(before.strip()) and same < len(old) and path.suffix.lower() in (".csv", ".tsv")
+    return Preview(number, text[:SHOWN], widened, not before)
 
 
-def add_row(path: Path, row: Mapping[str, Any], provenance: Mapping[str, Any] | None = None) -> RowAdded:
+def _lines(form: TextForm, data: bytes) -> list[str]:
+    return re.split(r"\r\n|\r|\n", form.decode(data).rstrip("\r\n")) if data.strip() else []
+
+
+def add_row(
+    path: Path, row: Mapping[str, Any], provenance: Mapping[str, Any] | None = None, encoding: str | None = None
+) -> RowAdded:
     """Add the row to the dataset, so that it can be taken back. Raises as `append_row` does."""
     before = path.read_bytes() if path.is_file() else None
-    number = append_row(path, _with_own_id(path, row), provenance)
+    number = append_row(path, _with_own_id(path, row, encoding), provenance, encoding)
     return RowAdded(path, number, before, _digest(path))
 
 
@@ -326,13 +350,17 @@ def undo_add_row(added: RowAdded) -> None:
         raise AgentevalError(f"the row can't be removed: {error.strerror or error}", where=str(added.path)) from None
 
 
-def _with_own_id(path: Path, row: Mapping[str, Any]) -> dict[str, Any]:
+def _with_own_id(path: Path, row: Mapping[str, Any], encoding: str | None) -> dict[str, Any]:
     """The row; where the file has a row of its id, with a number behind it: made of a run of that, it is another."""
     made = dict(row)
     name = id_in(made, ID_COLUMN)
     if name is None or not path.is_file():
         return made
-    known = {id_in(one.variables, ID_COLUMN) for one in rows_and_problems(path) if not isinstance(one, Problem)}
+    known = {
+        id_in(one.variables, ID_COLUMN)
+        for one in rows_and_problems(path, encoding=encoding)
+        if not isinstance(one, Problem)
+    }
     number = 1
     while id_in(made, ID_COLUMN) in known:
         number += 1

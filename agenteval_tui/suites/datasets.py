@@ -16,6 +16,15 @@ from typing import Any, NoReturn, TextIO
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.core.delimited_text import (
+    DELIMITERS,
+    HEAD,
+    TextForm,
+    encoding_or_none,
+    is_header,
+    table_form,
+    text_form,
+)
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.json_depth import DEEPEST, is_too_deep
 from agenteval_tui.core.numbers import count
@@ -28,7 +37,7 @@ from agenteval_tui.suites.table_files import table_rows
 from agenteval_tui.suites.yaml.line_index import LineIndex
 from agenteval_tui.suites.yaml.tree import MappingNode, Node, SequenceNode, compose, is_null, plain_data, resolve
 
-KINDS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".yaml": "yaml", ".yml": "yaml", **TABLES}
+KINDS = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".yaml": "yaml", ".yml": "yaml", **TABLES}
 PROMPT_COLUMNS = ("input", "prompt", "question")
 EXPECTED_COLUMNS = ("expected", "expected_value", "expected_response", "answer")
 EXPECTED = "expected_value"
@@ -40,7 +49,10 @@ MAX_LINE = 16 * 1024 * 1024  # characters; also of a field with line ends in it
 # What `surrogateescape` makes of bytes that are not UTF-8.
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 # One cell at a time, to say where a column's name is. (`csv` does not tell.)
-_CELL = re.compile(r'("(?:[^"]|"")*"|[^,\r\n]*)(,|\r?\n|\r|\Z)')
+_CELLS = {
+    mark: re.compile(rf'("(?:[^"]|"")*"|[^{re.escape(mark)}\r\n]*)({re.escape(mark)}|\r?\n|\r|\Z)')
+    for mark in DELIMITERS
+}
 
 
 class DatasetRow(Struct, frozen=True):
@@ -68,7 +80,7 @@ def read_rows(dataset: Dataset, base_dir: Path, *, trusted: bool = False) -> Ite
 
 def _right_rows(path: Path, dataset: Dataset) -> Iterator[DatasetRow]:
     keys = RowKeys(dataset.row_id)
-    for found in rows_and_problems(path, dataset.limit, split=dataset.split):
+    for found in rows_and_problems(path, dataset.limit, split=dataset.split, encoding=dataset.encoding):
         if isinstance(found, Problem):
             where = f"{found.file}:{found.line}:{found.column}"
             raise AgentevalError(found.message, where=where, mend=found.fix or "")
@@ -104,7 +116,16 @@ def dataset_path(dataset: Dataset, base_dir: Path, *, trusted: bool = False) -> 
         raise AgentevalError(
             "only a dataset that is a folder has splits", where=where, mend="remove `split`, or name the folder"
         )
-    kind_of(path)
+    kind = kind_of(path)
+    if dataset.encoding is not None:
+        if kind not in ("csv", "jsonl"):
+            raise AgentevalError(
+                "only a .csv, .tsv or .jsonl dataset has an encoding", where=where, mend="remove `encoding`"
+            )
+        if encoding_or_none(dataset.encoding) is None:
+            raise AgentevalError(
+                f"there is no encoding {dataset.encoding[:40]!r}", where=where, mend="write `encoding: windows-1252`"
+            )
     return path
 
 
@@ -134,22 +155,28 @@ def kind_of(path: Path) -> str:
             "write one object per line and name it .jsonl" if path.suffix.lower() == ".json" else "rename or convert it"
         )
         raise AgentevalError(
-            "a dataset is a .csv, .jsonl, .yaml, .xlsx, .parquet or .arrow file", where=str(path), mend=mend
+            "a dataset is a .csv, .tsv, .jsonl, .yaml, .xlsx, .parquet or .arrow file", where=str(path), mend=mend
         )
     return kind
 
 
 def rows_and_problems(
-    path: Path, limit: int | None = None, lines: list[LineReader] | None = None, *, split: str | None = None
+    path: Path,
+    limit: int | None = None,
+    lines: list[LineReader] | None = None,
+    *,
+    split: str | None = None,
+    encoding: str | None = None,
 ) -> Iterator[DatasetRow | Problem]:
     """Every row up to `limit` and every problem, in the order of the file. A wrong row counts as a row.
 
     `lines` gets the reader of a .csv or .jsonl file, for those who want to know how far it is. `split`: of a folder,
-    the part that is read. Raises `AgentevalError` when the file can't be read.
+    the part that is read. `encoding`: what a file is written in that has no byte order mark; None: UTF-8. Raises
+    `AgentevalError` when the file can't be read.
     """
     number = 0
     wrong_on = 0
-    for found in _found(path, lines, split):
+    for found in _found(path, lines, split, encoding):
         if isinstance(found, Problem):
             # Two complaints about one row are one row.
             if found.code != "empty" and found.line != wrong_on:
@@ -168,7 +195,7 @@ def rows_and_problems(
 
 
 def _found(
-    path: Path, out: list[LineReader] | None, split: str | None
+    path: Path, out: list[LineReader] | None, split: str | None, encoding: str | None
 ) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
     shards = shards_of(path, split) if path.is_dir() else [path]
     kind = kind_of(shards[0])
@@ -181,12 +208,10 @@ def _found(
         return
 
     try:
-        with path.open("rb") as peek:
-            start = peek.read(2)
-        if start in (b"\xff\xfe", b"\xfe\xff"):
-            raise AgentevalError("this file is UTF-16, not UTF-8", where=f"{path}:1:1", mend="save it as UTF-8")
-        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as stream:
-            lines = LineReader(stream, path)
+        with path.open("rb") as file:
+            form = form_of(path, file.read(HEAD), encoding)
+        with path.open(encoding=form.reading, errors="surrogateescape", newline="") as stream:
+            lines = LineReader(stream, path, form)
             if out is not None:
                 out.append(lines)
             if kind == "csv":
@@ -195,6 +220,13 @@ def _found(
                 yield from _jsonl_rows(lines)
     except OSError as error:
         raise AgentevalError(f"this dataset can't be read: {error.strerror or error}", where=str(path)) from None
+
+
+def form_of(path: Path, head: bytes, encoding: str | None) -> TextForm:
+    """How a .csv, .tsv or .jsonl file is written that begins with `head`; an empty one is written as its name says."""
+    if kind_of(path) == "csv":
+        return table_form(head, encoding, usual="\t" if path.suffix.lower() == ".tsv" else ",")
+    return text_form(head, encoding)
 
 
 # What the columns of a dataset mean: which is the prompt, which the expected value, and other tools' rows
@@ -313,12 +345,14 @@ class LineTooLongError(Exception):
 class LineReader:
     """An iterator of lines with their line ends. `number` is the line that came last, 1-based; 0 before the first.
 
-    Bytes that are no UTF-8 and NUL characters go to `problems`, with the line as it is otherwise; whoever reads takes
-    them from there. Raises `LineTooLongError`.
+    `form` says how the file is written. Bytes that are not text in its encoding, and NUL characters, go to `problems`,
+    with the line as it is otherwise; whoever reads takes them from there. Raises `LineTooLongError`, and
+    `AgentevalError` for bytes that can't even be held as text.
     """
 
-    def __init__(self, stream: TextIO, path: Path) -> None:
+    def __init__(self, stream: TextIO, path: Path, form: TextForm) -> None:
         self._stream = stream
+        self.form = form
         self._file = str(path)
         self.number = 0
         self.header = 1  # the line where the header of a .csv begins
@@ -330,7 +364,14 @@ class LineReader:
         return self
 
     def __next__(self) -> str:
-        line = self._stream.readline(MAX_LINE + 1)
+        try:
+            line = self._stream.readline(MAX_LINE + 1)
+        except UnicodeDecodeError as error:
+            raise AgentevalError(
+                f"this file is not {self.form.encoding_name}: {error.reason}",
+                where=f"{self._file}:{self.number + 1}:1",
+                mend="save it as UTF-8",
+            ) from None
         if not line:
             raise StopIteration
         self.number += 1
@@ -342,7 +383,11 @@ class LineReader:
         if not line.isascii() and (wrong := _NOT_UTF8.search(line)) is not None:
             at = wrong.start() + 1
             byte = ord(wrong.group()) - 0xDC00
-            self.report("encoding", at, at + 1, f"the byte 0x{byte:02x} is not UTF-8", "save the file as UTF-8")
+            name = self.form.encoding_name
+            fix = "save the file as UTF-8"
+            if name == "UTF-8":
+                fix += ", or say what it is: `encoding: windows-1252` in the dataset"
+            self.report("encoding", at, at + 1, f"the byte 0x{byte:02x} is not {name}", fix)
         if "\0" in line:
             at = line.index("\0") + 1
             self.report("bad-character", at, at + 1, "a dataset cannot contain a NUL character", "remove it")
@@ -372,12 +417,12 @@ def _text_end(line: str) -> int:
 def _csv_rows(lines: LineReader) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
     """(line, variables) of every right row, and a problem for each that is not.
 
-    Comma-separated, quoted by `"`. The first row is the header; lines that begin with `#` and blank lines before it
-    are skipped, as blank lines are between rows.
+    Separated by what `lines.form` says, quoted by `"`. The first row is the header; lines that begin with `#`, blank
+    lines and Excel's `sep=;` before it are skipped, as blank lines are between rows.
     """
     if csv.field_size_limit() < MAX_LINE:
         csv.field_size_limit(MAX_LINE)
-    reader = csv.reader(_from_header(lines), strict=True)
+    reader = csv.reader(_from_header(lines), delimiter=lines.form.delimiter, strict=True)
     header: list[str] | None = None
     try:
         header = next(reader)
@@ -443,7 +488,7 @@ _DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 def _from_header(lines: LineReader) -> Iterator[str]:
     for line in lines:
-        if not line.startswith("#") and not line.isspace():
+        if is_header(line):
             lines.header = lines.number
             yield line
             break
@@ -460,25 +505,25 @@ def _report(error: BaseException, lines: LineReader, start: int) -> None:
         return
     where = f" (the row begins on line {start})" if start != lines.number else ""
     if "expected after" in said:
-        at = _behind_quote(lines.last, inside=start != lines.number)
+        at = _behind_quote(lines.last, lines.form.delimiter, inside=start != lines.number)
         message = f"text follows a closing quote{where}"
         lines.report("syntax", at, _text_end(lines.last), message, 'write a quote inside a quoted text as ""')
         return
     lines.report("syntax", 1, _text_end(lines.last), f"this line is not CSV{where}: {said}", "check its quotes")
 
 
-def _behind_quote(line: str, *, inside: bool) -> int:
-    """The 1-based column of the text after a closed quote, where a comma should be. `inside`: the line begins
+def _behind_quote(line: str, delimiter: str, *, inside: bool) -> int:
+    """The 1-based column of the text after a closed quote, where a delimiter should be. `inside`: the line begins
     within a quoted text.
     """
     at = 0
     if inside and (rest := re.match(r'(?:[^"]|"")*"', line)) is not None:
         at = rest.end()
-        if line[at : at + 1] != ",":
+        if line[at : at + 1] != delimiter:
             return at + 1
         at += 1
     while at < len(line):
-        cell = _CELL.match(line, at)
+        cell = _CELLS[delimiter].match(line, at)
         if cell is not None and cell.group(1).endswith('"') == line.startswith('"', at):
             at = max(cell.end(), at + 1)
             continue
@@ -493,13 +538,7 @@ def _names(header: list[str], lines: LineReader) -> list[str] | None:
     start = lines.header
     if lines.problems:
         return None
-    if len(names) == 1 and (mark := next((one for one in ";\t|" if one in names[0]), None)) is not None:
-        said = {";": "a semicolon", "\t": "a tab", "|": "a bar"}[mark]
-        at = lines.last.find(mark) + 1
-        message = f"the columns are separated by {said}, not by a comma"
-        lines.report("wrong-value", at, at + 1, message, "export it as CSV with commas", line=start)
-        return None
-    places = [match.span(1) for match in _CELL.finditer(lines.last)]
+    places = [match.span(1) for match in _CELLS[lines.form.delimiter].finditer(lines.last)]
     seen: dict[str, int] = {}
     for number, name in enumerate(names, 1):
         begin, end = places[number - 1] if number <= len(places) else (0, 0)
@@ -516,7 +555,7 @@ def _names(header: list[str], lines: LineReader) -> list[str] | None:
 def _wrong_length(row: list[str], names: list[str], lines: LineReader, start: int) -> None:
     cells = count(len(row), "cell")
     if len(row) > len(names):
-        fix = "quote the text that contains a comma, or remove the extra cells"
+        fix = f"quote the text that contains {DELIMITERS[lines.form.delimiter]}, or remove the extra cells"
     else:
         fix = f'"{names[len(row)]}" is the first column without a cell: add the cells, empty ones with a comma'
     message = f"this row has {cells}, and the header {len(names):,}"

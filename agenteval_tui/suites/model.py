@@ -281,10 +281,15 @@ class Dataset(_Strict):
 
     file: str = Field(
         min_length=1,
-        description="A .csv, .jsonl, .yaml, .xlsx, .parquet or .arrow file, or a folder, relative to the suite.",
+        description="A .csv, .tsv, .jsonl, .yaml, .xlsx, .parquet or .arrow file, or a folder, relative to the suite.",
     )
     split: str | None = Field(
         default=None, min_length=1, description="The split of a folder; required if there are several."
+    )
+    encoding: str | None = Field(
+        default=None,
+        min_length=1,
+        description="A text file's encoding, e.g. windows-1252. Default: UTF-8, or what its byte order mark says.",
     )
     limit: int | None = Field(default=None, ge=1, description="Use only this many rows, from the start.")
     row_id: str | None = Field(

@@ -338,6 +338,23 @@ def promptfoo(suite: Read, tmp_path: Path) -> Callable[..., tuple[Any, FoundTest
     return read
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_promptfoos_tables_as_excel_writes_them(
+    promptfoo: Callable[..., tuple[Any, FoundTests]], tmp_path: Path, delimiter: str, encoding: str
+) -> None:
+    rows = delimiter.join(("q", "__expected")) + "\r\n" + delimiter.join(("Wie groß?", "contains:grün")) + "\r\n"
+    (tmp_path / "excel.csv").write_bytes(rows.encode(encoding))
+    made, report = promptfoo(tests="file://excel.csv")
+    (test,) = made.tests
+    assert (test.variables["q"], metrics(test.criteria[0])[0]["contains"]) == ("Wie groß?", "grün")
+    (tmp_path / "excel.csv").write_bytes(rows.replace("__expected", "other").encode(encoding))
+    assumed = [note for note in report.notes if "excel.csv is read" in note]
+    assert bool(assumed) == (delimiter != "," or encoding == "cp1252")
+    made, _ = promptfoo(tests="file://excel.csv")
+    assert made.tests[0].dataset.encoding == ("windows-1252" if encoding == "cp1252" else None)
+
+
 def types_of(test: Any) -> list[str]:
     return [metrics(one)[0]["type"] for one in test.criteria]
 

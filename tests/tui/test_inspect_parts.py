@@ -129,7 +129,8 @@ def test_a_run_becomes_a_row() -> None:
     made = provenance_of(RUN, (Label("RUN1", 2, comment="no", who="kim"),))
     assert made["label"] == {"said": "2 of 5", "who": "kim", "comment": "no"}
     assert made["at"] == "2026-11-21T12:00:00Z"
-    assert dataset_for(RUN, None).name == "test-1.rows.jsonl"
+    path, encoding = dataset_for(RUN, None)
+    assert (path.name, encoding) == ("test-1.rows.jsonl", None)
 
 
 @pytest.mark.parametrize(

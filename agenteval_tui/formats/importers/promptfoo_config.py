@@ -18,6 +18,9 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
+from agenteval_tui.core.delimited_text import HEAD, TextForm, from_header, table_form
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text
@@ -187,7 +190,7 @@ class _Adding:
             return
         paths = self._files.paths(plain) if plain.lower().endswith(".csv") else []
         if len(paths) == 1 and not has_tests(paths[0]):
-            self.case({}, dataset=plain)  # its columns are variables, and nothing else
+            self.case({}, dataset=_dataset(plain, paths[0]))  # its columns are variables, and nothing else
             return
         for test in self._files.tests(plain):
             self.case(test)
@@ -214,14 +217,14 @@ class _Adding:
             elif isinstance(one, Mapping):
                 yield one
 
-    def case(self, one: Mapping[str, Any], *, dataset: str = "") -> None:
+    def case(self, one: Mapping[str, Any], *, dataset: Mapping[str, str] | None = None) -> None:
         """A test."""
         self._number += 1
         shared = self._files.variables(self._default.get("vars"))
         for variables in _variables({**shared, **self._files.variables(one.get("vars"))}, self._found):
             self._add(one, variables, dataset)
 
-    def _add(self, one: Mapping[str, Any], variables: Mapping[str, Any], dataset: str) -> None:
+    def _add(self, one: Mapping[str, Any], variables: Mapping[str, Any], dataset: Mapping[str, str] | None) -> None:
         options = {**_mapping(self._default.get("options")), **_mapping(one.get("options"))}
         limit = number(one["threshold"] if one.get("threshold") is not None else self._default.get("threshold"))
         threshold = limit if limit is not None and 0 <= limit <= 1 else None
@@ -236,7 +239,7 @@ class _Adding:
                 test["variables"] = dict(variables)
             test["criteria"] = criteria
             if dataset:
-                test["dataset"] = {"file": dataset}
+                test["dataset"] = dict(dataset)
             if threshold is not None:
                 test["pass_threshold"] = threshold
             self._found.tests.append(test)
@@ -414,7 +417,11 @@ class Files:
                 yield one if one.keys() & {"vars", "assert", "description", "options"} else {"vars": dict(one)}
 
     def _rows(self, path: Path) -> Iterator[dict[str, Any]]:
-        rows = csv.reader(io.StringIO(self.text(path), newline=""))
+        form, text = table_of(path, LARGEST)
+        if assumed := form.describe_assumed():
+            self._found.note(f"{path.name} is read {assumed}")
+        lines = io.StringIO(text, newline="")
+        rows = csv.reader(from_header(lines), delimiter=form.delimiter)
         head: list[str] | None = None
         try:
             for cells in rows:
@@ -426,11 +433,35 @@ class Files:
             self._found.skipped.append(f"{path.name}, line {rows.line_num}: {error}")
 
 
+def _dataset(name: str, path: Path) -> dict[str, str]:
+    """A CSV file as a test's dataset, with its encoding where the file does not say it."""
+    form, _ = table_of(path, LARGEST)
+    return {"file": name} if form.encoding.startswith("utf-") else {"file": name, "encoding": "windows-1252"}
+
+
+def table_of(path: Path, most: int) -> tuple[TextForm, str]:
+    """A table of another tool, up to `most` bytes. Nobody can be asked for its encoding: Windows-1252 if it is not
+    UTF-8. Raises OSError.
+    """
+    with path.open("rb") as file:
+        data = file.read(most)
+    form = table_form(data[:HEAD])
+    try:
+        return form, form.decode(data)
+    except UnicodeDecodeError as error:
+        cut_off = len(data) == most and error.start > most - 4
+        if form.encoding != "utf-8" or form.bom or cut_off:
+            return form, data.removeprefix(form.bom).decode(form.encoding, "replace")
+    form = table_form(data[:HEAD], "cp1252")
+    return replace(form, assumed=("encoding", *form.assumed)), data.decode("cp1252", "replace")
+
+
 def has_tests(path: Path) -> bool:
     """Whether the head of a CSV file has columns that are not variables, such as `__expected`."""
     try:
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-            return any(one.strip().startswith("__") for one in next(csv.reader(file), []))
+        form, text = table_of(path, HEAD)
+        lines = from_header(io.StringIO(text, newline=""))
+        return any(one.strip().startswith("__") for one in next(csv.reader(lines, delimiter=form.delimiter), []))
     except (OSError, csv.Error):
         return False
 

@@ -36,10 +36,15 @@ class AddRowScreen(Sheet["RowAdded | None"]):
         Binding("ctrl+s", "write", "write", show=False, priority=True),
     ]
 
-    def __init__(self, path: Path, row: Mapping[str, Any], provenance: Mapping[str, Any]) -> None:
-        """`row` has the run's columns, `expected` (or the name that its test has for it) among them."""
+    def __init__(
+        self, path: Path, row: Mapping[str, Any], provenance: Mapping[str, Any], encoding: str | None = None
+    ) -> None:
+        """`row` has the run's columns, `expected` (or the name that its test has for it) among them. `encoding`: what
+        the suite says of the file at `path`.
+        """
         super().__init__()
         self._path = path
+        self._encoding = encoding
         self._row = dict(row)
         self._provenance = dict(provenance)
         self._asked = next((name for name in PROMPT_COLUMNS if isinstance(row.get(name), str)), "")
@@ -91,6 +96,9 @@ class AddRowScreen(Sheet["RowAdded | None"]):
             row[self._expected] = values["expected"]
         return typed_path(values["file"]), row
 
+    def _encoding_of(self, path: Path) -> str | None:
+        return self._encoding if path == self._path else None
+
     def _look(self) -> None:
         # Not the coroutine: one that a newer key ends before it started would never be awaited.
         start_worker(self, self._show, group="preview")
@@ -99,7 +107,7 @@ class AddRowScreen(Sheet["RowAdded | None"]):
         await asyncio.sleep(QUIET_SECONDS)
         try:
             path, row = self._made()
-            self._preview = await asyncio.to_thread(preview_row, path, row, self._provenance)
+            self._preview = await asyncio.to_thread(preview_row, path, row, self._provenance, self._encoding_of(path))
             self._error = None
         except AgentevalError as error:
             self._preview, self._error = None, error
@@ -108,7 +116,7 @@ class AddRowScreen(Sheet["RowAdded | None"]):
     async def _write(self) -> None:
         try:
             path, row = self._made()
-            added: RowAdded = await asyncio.to_thread(add_row, path, row, self._provenance)
+            added: RowAdded = await asyncio.to_thread(add_row, path, row, self._provenance, self._encoding_of(path))
         except AgentevalError as error:
             self._error = error
             self._retell()

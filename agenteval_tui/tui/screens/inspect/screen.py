@@ -1292,7 +1292,8 @@ class InspectScreen(FrameScreen):
                     f"Added row {added.number} to {one_line(added.path.name, 60)}. Press {{inspect.take_back}} to undo."
                 )
 
-        self.app.push_screen(sheet("add_row", dataset_for(bench.run, bench.loaded), row, provenance), done)
+        path, encoding = dataset_for(bench.run, bench.loaded)
+        self.app.push_screen(sheet("add_row", path, row, provenance, encoding), done)
 
     def action_take_back_row(self) -> None:
         """The row that was added last goes again."""
