@@ -8,6 +8,8 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from agenteval_tui.agents.http.own_servers import is_own
 from agenteval_tui.core.entry_points import is_local_agent
 from agenteval_tui.core.errors import AgentevalError
@@ -15,6 +17,7 @@ from agenteval_tui.core.phrasing import cut
 from agenteval_tui.suites.env_files import env_files
 from agenteval_tui.suites.environment import expand, expansions
 from agenteval_tui.suites.tool_files import load_tools
+from agenteval_tui.suites.trust import Sending
 
 if TYPE_CHECKING:
     import httpx
@@ -43,28 +46,66 @@ _PORTS = {"http": 80, "https": 443}
 _KEY_HEADERS = frozenset(("authorization", "x-api-key", "api-key", "x-goog-api-key"))
 
 
-def sends_keys(config: Mapping[str, Any], base_dir: Path, environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """In words, what this agent would send of the user's own to servers that the file names: keys, headers, values of
-    environment variables in any option. () if there is no risk.
+def sends_keys(
+    config: Mapping[str, Any], base_dir: Path, environ: Mapping[str, str] | None = None
+) -> tuple[Sending, ...]:
+    """What this agent would send of the user's own to servers that the file names: keys, and values of environment
+    variables in any option, each with where it would go. () if there is none.
 
-    These are not a risk: an agent that can't be built because a variable is not set; a server on this machine that this
-    process started, or that gets the file's own text only; a server's own key at its own https address; a key or
-    variable with the value that the project's `.env` gives (unless by plain http). `config` is the configuration before
-    `${VAR}` is expanded, `environ` the environment (None: this process'). Nothing is raised: an address that can't be
-    read counts as foreign.
+    Not among them: an agent that can't be built because a variable is not set; a server on this machine that this
+    process started; a server's own key at its own https address. `config` is the configuration before `${VAR}` is
+    expanded, `environ` the environment (None: this process'). Nothing is raised: an address that can't be read counts
+    as foreign.
     """
+    env = _environment(config, base_dir, environ)
+    sends: dict[Sending, None] = {}
+    if config.get("kind") == "litellm":
+        sends[Sending("the keys that litellm finds", _through_litellm(config))] = None
+    for part in _parts(config, base_dir):
+        sends.update(dict.fromkeys(part.sent(env)))
+    return tuple(sends)
+
+
+def sends_headers(
+    config: Mapping[str, Any], base_dir: Path, environ: Mapping[str, str] | None = None
+) -> tuple[str, ...]:
+    """In words, which headers this agent would send to servers that the file names, beside what `sends_keys` has."""
+    env = _environment(config, base_dir, environ)
+    return tuple(dict.fromkeys(said for part in _parts(config, base_dir) for said in part.headers(env)))
+
+
+def _environment(config: Mapping[str, Any], base_dir: Path, environ: Mapping[str, str] | None) -> dict[str, str]:
     try:
         brought = env_files(base_dir, config).variables
-        env: Mapping[str, str] = {**brought, **(os.environ if environ is None else environ)}
     except AgentevalError:
-        brought, env = {}, dict(os.environ if environ is None else environ)
-    said: dict[str, None] = {}
-    if config.get("kind") == "litellm":  # its model's name may be an address, and it takes keys from many places
-        said[f"asks {cut(str(config.get('model', '')), 80)} through litellm, which finds your keys by itself"] = None
-    for part in _parts(config, base_dir):
-        for one in part.sent(env, brought):
-            said[one] = None
-    return tuple(said)
+        brought = {}
+    return {**brought, **(os.environ if environ is None else environ)}
+
+
+def _through_litellm(config: Mapping[str, Any]) -> str:
+    """Where litellm asks: at an address, which may be in the model's name, or at a provider."""
+    model = str(config.get("model", ""))
+    provider, slash, rest = model.partition("/")
+    known = slash and not any(sign in model for sign in ("${", "://")) and rest
+    # Parameters can name an address, too (`api_base`).
+    params = config.get("params")
+    more = [text for text in _texts(params) if "://" in text or "${" in text]
+    place = str(config.get("base_url") or (f"{provider} (through litellm)" if known else f"litellm's {model}"))
+    return ", ".join((place, *more))
+
+
+def sends_to(name: str, address: str) -> Sending | None:
+    """The sending of the key in the variable `name` to an address; None where nobody needs to agree to that."""
+    place = _place(address, hidden=False)
+    return None if place is None or name in place.keys else Sending(name, place.name)
+
+
+class _Place(Struct, frozen=True):
+    """A server: what it is called, the variables whose keys belong to it, and whether it is on this machine."""
+
+    name: str
+    keys: tuple[str, ...] = ()
+    local: bool = False
 
 
 class _Part:
@@ -75,52 +116,44 @@ class _Part:
         self._config = config
         self._all = (config, more)
 
-    def sent(self, env: Mapping[str, str], brought: Mapping[str, str]) -> Iterator[str]:
+    def sent(self, env: Mapping[str, str]) -> Iterator[Sending]:
+        """Each secret, and where it would go without a question asked before."""
         keys = self._keys()
         taken = [one for part in self._all for one in expansions(part, env, unset=True)]
         if any(not one.value for one in taken):
             return  # it can't be expanded, so nothing is made of it
-        headers = self._config.get("headers")
-        silent = not keys and not taken and not headers and self._address_is_plain()
-        if silent and self._usual_key(env) is None:
+        if not keys and not taken and self._address_is_plain() and self._usual_key(env) is None:
             return
+        for place in self._places(env):
+            for name in keys:
+                if name not in place.keys:
+                    yield Sending(name, place.name)
+            usual = self._usual_key(env)
+            if usual is not None and not place.keys:
+                yield Sending(usual, place.name)
+            for part in self._all:
+                for one in expansions(part, env):
+                    as_key = one.path[:1] == ("headers",) and one.path[-1].lower() in _KEY_HEADERS
+                    if not (as_key and one.name in place.keys):
+                        yield Sending(one.name, place.name)
+
+    def headers(self, env: Mapping[str, str]) -> Iterator[str]:
+        """In words, the headers that go to a server elsewhere that no key belongs to."""
+        headers = self._config.get("headers")
+        if not headers or any(not one.value for part in self._all for one in expansions(part, env, unset=True)):
+            return
+        names = ", ".join(str(name) for name in headers) if isinstance(headers, Mapping) else "headers"
+        for place in self._places(env):
+            if not place.keys and not place.local:
+                yield f"sends headers ({cut(names, 80)}) to {cut(place.name, 300)}"
+
+    def _places(self, env: Mapping[str, str]) -> Iterator[_Place]:
+        """Where it asks, but for servers that this process started."""
         for written, address in self._addresses(env):
-            yield from self._to(address, written, env, brought)
-
-    def _to(self, address: str, written: str, env: Mapping[str, str], brought: Mapping[str, str]) -> Iterator[str]:
-        url = _read_address(address)
-        hidden = any(True for _ in expansions(written, env))
-        local = url is not None and _is_this_machine(url)
-        if url is not None and local and is_own(url.host, url.port):
-            return
-        own = _own_keys(url) if url is not None else ()
-        secure = url is not None and url.scheme == "https"
-        # Where a value of the environment is part of the address, it may be what must not be shown.
-        where = url.netloc.decode("ascii", "replace") if url is not None and not hidden else cut(written, 80)
-        if url is not None and local:  # another user of this machine may listen at any of its ports
-            where = f"{f'[{url.host}]' if ':' in url.host else url.host}:{url.port or _PORTS[url.scheme]}"
-
-        def free(name: str, *, as_key: bool) -> bool:
-            if as_key and name in own:
-                return True
-            value = env.get(name, "").strip()
-            return secure and bool(value) and value == brought.get(name, "").strip()
-
-        for name in self._keys():
-            if not free(name, as_key=True):
-                yield f"sends {name} to {where}"
-        usual = self._usual_key(env)
-        if usual is not None and not own:
-            yield f"sends {usual} to {where}"
-        for part in self._all:
-            for one in expansions(part, env):
-                as_key = one.path[:1] == ("headers",) and one.path[-1].lower() in _KEY_HEADERS
-                if not free(one.name, as_key=as_key):
-                    yield f"sends {one.name} to {where}"
-        headers = self._config.get("headers")
-        if headers and not own and not local:
-            names = ", ".join(str(name) for name in headers) if isinstance(headers, Mapping) else "headers"
-            yield f"sends headers ({cut(names, 80)}) to {where}"
+            hidden = any(True for _ in expansions(written, env))
+            place = _place(address, hidden=hidden, written=written)
+            if place is not None:
+                yield place
 
     def _keys(self) -> list[str]:
         found = [str(value) for name, value in self._config.items() if name.endswith("_env") and value]
@@ -197,6 +230,26 @@ def _texts(value: Any, depth: int = 0) -> Iterator[str]:
     elif isinstance(value, list | tuple) and depth < 50:
         for one in value:
             yield from _texts(one, depth + 1)
+
+
+def _place(address: str, *, hidden: bool, written: str = "") -> _Place | None:
+    """Where an address leads; None for a server that this process started. `hidden`: a value of the environment is part
+    of it, and may be what must not be shown; then it is called as it is `written`."""
+    url = _read_address(address)
+    if url is None:
+        return _Place(written or address)
+    local = _is_this_machine(url)
+    if local and is_own(url.host, url.port):
+        return None
+    if local:  # another user of this machine may listen at any of its ports
+        name = f"{f'[{url.host}]' if ':' in url.host else url.host}:{url.port or _PORTS[url.scheme]}"
+    elif hidden:
+        name = written
+    else:
+        name = url.netloc.decode("ascii", "replace")
+        if url.scheme == "http":  # anybody on the way reads it
+            name = f"http://{name}"
+    return _Place(name, _own_keys(url), local)
 
 
 # Where an address really leads: read by the parser of the HTTP client that will use it

@@ -7,47 +7,48 @@ where it is made, so that a forgotten question is an error and never a leak.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from agenteval_tui.agents.key_destinations import sends_keys
-from agenteval_tui.agents.process.named_files import files_of_agent
+from agenteval_tui.agents.key_destinations import sends_headers, sends_keys
 from agenteval_tui.agents.process.trust_description import executes
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash
-from agenteval_tui.suites.trust import Trust
-from agenteval_tui.suites.watched_files import WatchedFiles, code_of
+from agenteval_tui.suites.callable_name import parse_callable
+from agenteval_tui.suites.tool_files import declared_tools
+from agenteval_tui.suites.trust import Sending, Trust, allows_everything, repository_of
 
-_SAID = 5  # of one folder, in a sentence
-_LOOK_S = 1.0  # how often all code of a folder is looked at while an execution runs; what commands name, always
+_SAID = 5  # of one repository, in a sentence
 
 
 class TrustRequirement(Struct, frozen=True):
-    """A folder, in words what would be started, read or sent because of files in it, and the files that its commands
-    name, wherever they lie."""
+    """A repository, and in words what would be started, read or sent because of files in it. `sends`: the secrets among
+    that, each of which is agreed by itself. `trusted`: the repository is trusted, and only they are the question."""
 
     folder: Path
     what: tuple[str, ...]
-    files: tuple[Path, ...] = ()
+    sends: tuple[Sending, ...] = ()
+    trusted: bool = False
 
 
 class NotTrustedError(AgentevalError):
-    """Something would act or send because of folders that the user does not trust (any more): `needs` are those."""
+    """Something would act because of repositories that the user does not trust, or would send a secret where that was
+    not agreed: `needs` are those."""
 
     def __init__(self, needs: tuple[TrustRequirement, ...], reason: str) -> None:
         first = needs[0]
         listed = "; ".join(first.what[:_SAID])
         more = f"; and {len(first.what) - _SAID} more" if len(first.what) > _SAID else ""
-        others = f" (and so would {len(needs) - 1} more folders)" if len(needs) > 1 else ""
+        others = f" (and so would {len(needs) - 1} more repositories)" if len(needs) > 1 else ""
         super().__init__(
             f"this needs your trust: {listed}{more}{others}; {reason}",
             where=str(first.folder),
-            mend="look at what is in the folder, then give --trust, or agree when the app asks",
+            mend="look at what is there; then `agenteval trust PATH` trusts it for good, and --trust allows it once",
         )
         self.needs = needs
 
@@ -60,12 +61,13 @@ _KEY: Final = _Key()
 
 
 class Permission:
-    """What may be used: a folder that is trusted, an agent that was asked about, or everything for this time.
+    """What may be used: repositories that are trusted, secrets that may go somewhere, an agent that was asked about, or
+    everything for this time.
 
     `permission_for` makes it.
     """
 
-    __slots__ = ("_everything", "_folders", "_foreign", "_granted", "_looked", "_watched")
+    __slots__ = ("_everything", "_folders", "_foreign", "_granted", "_sends")
 
     def __init__(
         self,
@@ -73,18 +75,17 @@ class Permission:
         *,
         everything: bool = False,
         folders: frozenset[Path] = frozenset(),
+        sends: frozenset[Sending] = frozenset(),
         granted: frozenset[str] = frozenset(),
         foreign: bool = False,
-        watched: WatchedFiles | None = None,
     ) -> None:
         if key is not _KEY:
             raise TypeError("a permission comes from `permission_for`")
         self._everything = everything
         self._folders = folders
+        self._sends = sends
         self._granted = granted
         self._foreign = foreign
-        self._watched = watched or WatchedFiles()
-        self._looked = time.monotonic()
 
     @property
     def trusted(self) -> bool:
@@ -95,44 +96,38 @@ class Permission:
         """Raises `NotTrustedError` where an agent of this configuration (as it is written) may not be made."""
         if self._everything or agent_hash(config, base_dir) in self._granted:
             return
-        folder = base_dir.resolve()
-        if folder in self._folders or (not self._foreign and is_bundled(folder)):
-            return
-        what = needs_of_agent(config, base_dir, env)
-        if what:
-            raise NotTrustedError((TrustRequirement(folder, what),), "it was not asked about")
+        for need in merge_needs(uses_of_agent(base_dir, config, base_dir, env=env), foreign=self._foreign):
+            new = tuple(sending for sending in need.sends if sending not in self._sends)
+            if not self._covers(need.folder):
+                raise NotTrustedError((need,), "it was not asked about")
+            if new:
+                raise NotTrustedError((_only_sending(need, new),), "it was not asked about")
 
     def require_code(self, folder: Path, what: str) -> None:
         """Raises `NotTrustedError` where code of this folder may not run. `what` says in words what would be run."""
-        if self._everything or folder.resolve() in self._folders:
+        if self._everything or self._covers(folder):
             return
         if self._foreign or not is_bundled(folder.resolve()):
-            raise NotTrustedError((TrustRequirement(folder, (what,)),), "this folder was not trusted")
+            raise NotTrustedError((TrustRequirement(folder, (what,)),), "it was not asked about")
 
     def require_start(self, argv: Sequence[str]) -> None:
-        """Before each start of a program. Raises `NotTrustedError` when no program was permitted, `AgentevalError`
-        where a program has changed since it was permitted."""
-        if not (self._everything or self._folders or self._granted):
+        """Before each start of a program. Raises `NotTrustedError` when no program was permitted."""
+        if not self.trusted:
             raise NotTrustedError((TrustRequirement(Path.cwd(), (f"command: {argv[0]}",)),), "it was not asked about")
-        now = time.monotonic()
-        whole = now - self._looked >= _LOOK_S
-        if whole:
-            self._looked = now
-        changed = self._watched.changed(whole=whole)
-        if changed:
-            raise AgentevalError(
-                f"a program has changed since it was allowed to run: {changed}",
-                mend="look at what changed it, then run again",
-            )
 
     def to_json(self) -> dict[str, Any]:
         """For a worker of a cluster that this execution was given: what may be used there."""
         return {
             "everything": self._everything,
             "folders": sorted(str(folder) for folder in self._folders),
+            "sends": sorted((sending.name, sending.address) for sending in self._sends),
             "granted": sorted(self._granted),
             "foreign": self._foreign,
         }
+
+    def _covers(self, folder: Path) -> bool:
+        # On a worker the folder may lie in no repository: there it is known by itself.
+        return folder.resolve() in self._folders or repository_of(folder) in self._folders
 
 
 NOTHING: Final[Permission] = Permission(_KEY)
@@ -140,28 +135,27 @@ NOTHING: Final[Permission] = Permission(_KEY)
 
 
 class Use(Struct, frozen=True):
-    """Something that is about to be used: whose word it is, and what it would do. `agent` is its `agent_hash`, "" for
-    a function or a file. With nothing in `what` it is the user's own, and needs no question. `files` are those that its
-    commands name; those that are only `written` may change from one start to the next."""
+    """Something that is about to be used: whose word it is, and what it would do, in words. With nothing in `what` it
+    is the user's own, and needs no question. `sends`: the secrets among that. `agent` is its `agent_hash`, "" for a
+    function or a file."""
 
     folder: Path
     what: tuple[str, ...]
-    files: tuple[Path, ...] = ()
+    sends: tuple[Sending, ...] = ()
     agent: str = ""
-    written: frozenset[Path] = frozenset()
 
 
 def permission_for(
     uses: Iterable[Use], *, everything: bool = False, foreign: bool = False, trust: Trust | None = None
 ) -> Permission:
-    """The permission for these uses. Raises `NotTrustedError` for folders whose present content is not trusted.
-    `everything`: the user allowed all for this time (`--trust`, or yes in the app). `foreign`: what says this came with
-    another history, so that no folder's trust speaks for it, and neither do the bundled suites. `trust`: by default the
-    user's.
+    """The permission for these uses. Raises `NotTrustedError` for repositories that are not trusted, and for secrets
+    that were not agreed to go where they would go. `everything`: the user allowed all for this time (`--trust`, or once
+    in the app). `foreign`: what says this came with another history, so that no repository's trust speaks for it, and
+    neither do the bundled suites. `trust`: by default the user's.
     """
     uses = tuple(uses)
     needs = merge_needs(uses, foreign=foreign)
-    watched = {file for use in uses for file in use.files if file not in use.written}
+    everything = everything or allows_everything()
     if needs and not everything:
         if foreign:
             raise NotTrustedError(needs, "the execution came with another history, and no folder here says this")
@@ -171,15 +165,12 @@ def permission_for(
     return Permission(
         _KEY,
         everything=everything,
-        folders=frozenset(need.folder.resolve() for need in needs),
+        folders=frozenset(
+            (*(need.folder.resolve() for need in needs), *(use.folder.resolve() for use in uses if use.what))
+        ),
+        sends=frozenset(sending for need in needs for sending in need.sends),
         granted=frozenset(use.agent for use in uses if use.agent),
         foreign=foreign,
-        watched=WatchedFiles.of(
-            named=[file for need in needs for file in need.files if file in watched],
-            code=[
-                file for folder in dict.fromkeys(need.folder.resolve() for need in needs) for file in code_of(folder)
-            ],
-        ),
     )
 
 
@@ -188,32 +179,45 @@ def permission_from_json(data: Mapping[str, Any]) -> Permission:
     return Permission(
         _KEY,
         everything=bool(data["everything"]),
-        folders=frozenset(Path(one) for one in data["folders"]),
-        granted=frozenset(str(one) for one in data["granted"]),
+        folders=frozenset(Path(folder) for folder in data["folders"]),
+        sends=frozenset(Sending(str(name), str(address)) for name, address in data["sends"]),
+        granted=frozenset(str(agent) for agent in data["granted"]),
         foreign=bool(data["foreign"]),
     )
 
 
 def merge_needs(uses: Iterable[Use], *, foreign: bool = False) -> tuple[TrustRequirement, ...]:
-    """What must be trusted, a folder once. What ships with the program needs no trust, unless it is `foreign`."""
-    found: dict[Path, tuple[dict[str, None], dict[Path, None]]] = {}
+    """What must be trusted, a repository once. What ships with the program needs no trust, unless it is `foreign`."""
+    merged: dict[Path, tuple[dict[str, None], dict[Sending, None]]] = {}
     for use in uses:
         if use.what and (foreign or not is_bundled(use.folder.resolve())):
-            what, files = found.setdefault(use.folder, ({}, {}))
+            what, sends = merged.setdefault(repository_of(use.folder), ({}, {}))
             what.update(dict.fromkeys(use.what))
-            files.update(dict.fromkeys(use.files))
-    return tuple(TrustRequirement(folder, tuple(what), tuple(files)) for folder, (what, files) in found.items())
+            sends.update(dict.fromkeys(use.sends))
+    return tuple(TrustRequirement(folder, tuple(what), tuple(sends)) for folder, (what, sends) in merged.items())
 
 
 def untrusted_needs(
     needs: Sequence[TrustRequirement], trust: Trust | None = None
 ) -> list[tuple[TrustRequirement, str]]:
-    """The needs whose folder is not trusted, each with the reason in a sentence. `trust`: by default the user's."""
+    """The needs that are a question, each with the reason in a sentence: all of a repository that is not trusted; of
+    one that is, the secrets that would go where that was not agreed. `trust`: by default the user's."""
     if not needs:
         return []
     if trust is None:
         trust = Trust.load()
-    return [(need, reason) for need in needs if (reason := trust.why_not(need.folder, need.files))]
+    refused = []
+    for need in needs:
+        reason = trust.why_not(need.folder, need.sends)
+        if reason and trust.is_trusted(need.folder):
+            need = _only_sending(need, trust.new_sends(need.folder, need.sends))
+        if reason:
+            refused.append((need, reason))
+    return refused
+
+
+def _only_sending(need: TrustRequirement, sends: tuple[Sending, ...]) -> TrustRequirement:
+    return replace(need, what=tuple(map(str, sends)), sends=sends, trusted=True)
 
 
 def needs_of_agent(config: Mapping[str, Any], base_dir: Path, env: Mapping[str, str] | None = None) -> tuple[str, ...]:
@@ -221,18 +225,63 @@ def needs_of_agent(config: Mapping[str, Any], base_dir: Path, env: Mapping[str, 
 
     `config` is as it is written, `env` the environment (None: this process'). () for what needs none.
     """
-    return (*executes(config, base_dir, {}), *_files(config, base_dir), *sends_keys(config, base_dir, env))
+    return tuple(dict.fromkeys(what for use in uses_of_agent(base_dir, config, base_dir, env=env) for what in use.what))
 
 
-def use_of_agent(folder: Path, config: Mapping[str, Any], base_dir: Path, *, own: bool = False) -> Use:
-    """The use of an agent on the word of `folder`. `own`: the user wrote all of it."""
+def uses_of_agent(
+    folder: Path,
+    config: Mapping[str, Any],
+    base_dir: Path,
+    *,
+    own: bool = False,
+    env: Mapping[str, str] | None = None,
+) -> Iterator[Use]:
+    """The uses of an agent on the word of `folder`, the first one with its hash; the others are of code that lies
+    elsewhere. `own`: the user wrote all of it. `env`: the environment (None: this process')."""
     if own:
-        return Use(folder, (), (), agent_hash(config, base_dir))
-    what = needs_of_agent(config, base_dir)
+        yield Use(folder, (), (), agent_hash(config, base_dir))
+        return
+    sends = sends_keys(config, base_dir, env)
+    words = (*executes(config, base_dir, {}), *_files(config, base_dir), *map(str, sends))
+    what = (*words, *sends_headers(config, base_dir, env))
     if not what:
-        return Use(folder, ())
-    named = files_of_agent(config, base_dir)
-    return Use(folder, what, named.files, agent_hash(config, base_dir), named.written)
+        yield Use(folder, ())
+        return
+    yield Use(folder, what, sends, agent_hash(config, base_dir))
+    if config.get("kind") == "python":
+        yield from uses_of_code(folder, str(config.get("callable", "")), "python agent", base_dir, config.get("path"))
+    for tool in declared_tools(config, base_dir):
+        if "python" in tool:
+            yield from uses_of_code(folder, str(tool["python"]), "python tool", base_dir, tool.get("path"))
+
+
+def uses_of_code(folder: Path, target: str, kind: str, base_dir: Path, path: object = ()) -> Iterator[Use]:
+    """The use of a function or object, `package.module:name` or `file.py:name`, by each repository that its code lies
+    in, but that of `folder`: a submodule, say, or the repository beside this one. `path`: more folders with modules."""
+    try:
+        name = parse_callable(target)
+    except ValueError:
+        return
+    places = [base_dir, *(base_dir / str(one) for one in (path if isinstance(path, list | tuple) else ()))]
+    parts = name.module.split(".")
+    home, seen = repository_of(folder), set[Path]()
+    for place in places:
+        files = [place / name.file]
+        if not name.file:
+            bases = [place.joinpath(*parts[:depth]) for depth in range(1, len(parts) + 1)]
+            files = [file for base in bases for file in (base / "__init__.py", base.with_name(base.name + ".py"))]
+        for file in files:
+            try:
+                root = repository_of(file.resolve().parent) if file.is_file() else home
+            except (OSError, RuntimeError, ValueError):
+                continue
+            if root not in (home, *seen) and not _is_installed(file):
+                seen.add(root)
+                yield Use(root, (f"{kind} {target}",))
+
+
+def _is_installed(file: Path) -> bool:
+    return not {"site-packages", "dist-packages"}.isdisjoint(file.resolve().parts)
 
 
 def agent_hash(config: Mapping[str, Any], base_dir: Path) -> str:

@@ -20,7 +20,6 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 from msgspec import Struct
-from msgspec.structs import replace
 from pydantic import Field
 
 from agenteval_tui.agents.permission import Permission
@@ -45,7 +44,6 @@ from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.explain import explain
 from agenteval_tui.runs.agent_factory import configured_agents
 from agenteval_tui.runs.recorded_program import Program, program_of
-from agenteval_tui.runs.trust_check import adds_code
 from agenteval_tui.suites.yaml.save import save_config
 from agenteval_tui.views.evidence import fact_tree
 from agenteval_tui.views.terminal import plain_text
@@ -268,11 +266,8 @@ class _Tools(Struct, frozen=True):
             if bench.loaded is None or work.index is None:
                 raise AgentevalError("this criterion is not in a suite file", mend="add it to a suite")
             self._within(str(bench.loaded.path))
-            # An assistant's word is not the user's: a folder is not trusted any more with a function that it names.
-            asks = adds_code(work.spec, replace(work.spec, config=config))
-            save_config(bench.loaded, bench.run.test_id, work.index, config, stay_trusted=not asks)
-        said = f"saved: {bench.loaded.path}:{work.line}"
-        return f"{said}\nIt calls a function: the user must trust the folder again before it can run." if asks else said
+            save_config(bench.loaded, bench.run.test_id, work.index, config)
+        return f"saved: {bench.loaded.path}:{work.line}"
 
     def make_test(
         self,

@@ -1,4 +1,4 @@
-"""Asking whether programs of a suite's folder may run, before anything runs."""
+"""Asking whether code of a suite's repository may run, and secrets may be sent, before anything runs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from agenteval_tui.cli.prompts import can_ask, choose
 from agenteval_tui.core.display import one_line
 from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.trust_check import check_trust
-from agenteval_tui.suites.trust import Trust
+from agenteval_tui.suites.trust import Trust, kind_of
 
-_LISTED = 12  # programs of one folder
+_LISTED = 30  # programs and secrets of one repository
 
 
 def plan_with_permission(invocation: Invocation, plan: Plan) -> Plan:
@@ -59,25 +59,26 @@ def trust_answer(invocation: Invocation, refused: NotTrustedError) -> bool:
 
 
 def _ask(invocation: Invocation, needs: Sequence[TrustRequirement]) -> bool:
-    """Whether they may run; folders that are trusted from now on are remembered."""
-
+    """Whether it may be; what is trusted and agreed from now on is remembered."""
     err = invocation.err
     trust = Trust.load()
     for need in needs:
-        err.line(("This needs your trust, from ", "warn"), (str(need.folder), "bold"))
-        reason = trust.why_not(need.folder, need.files)
-        err.line((f"({one_line(reason)})", "dim"))
+        err.line(("This needs your trust, from ", "warn"), (one_line(str(need.folder)), "bold"))
+        err.line((f"({one_line(trust.why_not(need.folder, need.sends))})", "dim"))
         for what in need.what[:_LISTED]:
-            err.line("  ", one_line(what, 300))
+            err.line("  ", one_line(what, 400))
         if len(need.what) > _LISTED:
             err.line(f"  and {len(need.what) - _LISTED} more")
-    many = "these folders" if len(needs) > 1 else "this folder"
-    answer = choose(
-        invocation,
-        f"Allow it once, trust {many} from now on (until a file in it changes), or no?",
-        ("once", "trust", "No"),
-    )
+    answer = choose(invocation, _question(needs), ("once", "trust", "No"))
     if answer == "trust":
         for need in needs:
-            trust.trust(need.folder, need.files)
+            trust.trust(need.folder, need.sends)
     return answer in ("once", "trust")
+
+
+def _question(needs: Sequence[TrustRequirement]) -> str:
+    if all(need.trusted for need in needs):
+        return "Allow it once, trust this address with it from now on, or no?"
+    kinds = {kind_of(need.folder) for need in needs}
+    what = f"this {kinds.pop()}" if len(needs) == 1 else "all of these"
+    return f"Allow it once, trust {what} from now on (it is asked only once), or no?"

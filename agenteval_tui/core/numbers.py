@@ -64,7 +64,7 @@ def plural(noun: str) -> str:
     return noun + "s"
 
 
-_PLURALS = {"criterion": "criteria", "reply": "replies", "branch": "branches"}
+_PLURALS = {"criterion": "criteria", "reply": "replies", "branch": "branches", "repository": "repositories"}
 
 
 def duration(milliseconds: float | None) -> str:

@@ -25,7 +25,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--agenteval-max-cost", type=float, metavar="USD", help="Stop a suite that costs more than this.")
     group.addoption("--agenteval-db", type=Path, metavar="FILE", help="The history file (default: your own).")
     group.addoption(
-        "--agenteval-trust", action="store_true", help="Let programs and functions of the suites' folders run."
+        "--agenteval-trust",
+        action="store_true",
+        help="Let suites use code of other repositories, and send secrets to addresses that you haven't agreed to.",
     )
     parser.addini(_SUITES, "Collect suite files (*.suite.yaml) as tests.", type="bool", default=True)
 

@@ -28,6 +28,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_to_dict
 from agenteval_tui.runs.event_loop import run_in_thread
 from agenteval_tui.suites.projects import project_of_folder
+from agenteval_tui.suites.trust import code_runs_here
 
 
 class CheckFailed(AssertionError):  # noqa: N818 - pytest shows the name: a failed check is no error of the program
@@ -108,6 +109,7 @@ class Checks:
         self._record = record
         self._item = item
         self._trust = trust
+        code_runs_here(item.path.parent)
         self._names: Counter[str] = Counter()
 
     def check(

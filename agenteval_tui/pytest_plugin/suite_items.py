@@ -18,6 +18,7 @@ from agenteval_tui.api.runs import Execution, Run, run
 from agenteval_tui.api.suites import Suite, load
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.pytest_plugin.session_executions import session_executions
+from agenteval_tui.suites.trust import code_runs_here
 from agenteval_tui.views.gates import verdict_text
 
 _REASONS = 3
@@ -61,6 +62,7 @@ class SuiteFile(pytest.File):
     def _execute(self, tests: list[str]) -> Execution:
         option = self.config.getoption
         assert self.suite is not None
+        code_runs_here(self.path.parent)
         execution = run(
             self.suite,
             tests=tests,

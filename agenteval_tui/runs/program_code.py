@@ -30,8 +30,20 @@ from agenteval_tui.runs.plan.agents import AgentPlan, expanded
 from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.suites.tool_files import declared_tools
-from agenteval_tui.suites.watched_files import PASSED_OVER, looks_like_data, looks_like_log
 
+_PASSED_OVER = frozenset((".git", "__pycache__", "node_modules", "site-packages"))
+# What programs write all the time. Whatever may be executed by its mode counts all the same.
+_DATA = frozenset(
+    (
+        ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".txt", ".md", ".rst", ".log", ".out", ".err", ".html", ".htm",
+        ".css", ".xml", ".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".docx", ".xlsx", ".pptx",
+        ".odt", ".db", ".sqlite", ".sqlite3", ".db-wal", ".db-shm", ".db-journal", ".parquet", ".arrow", ".npy", ".npz",
+        ".onnx", ".safetensors", ".eval", ".gz", ".zip", ".bak", ".tmp", ".swp", ".orig", ".woff2", ".mp3", ".mp4",
+        ".yaml", ".yml", ".lock", ".pyc", ".pid", ".sock", "",
+    )
+)  # fmt: skip
+_ARCHIVES = frozenset((".zip", ".pyc"))  # data that Python runs
+_LOGS = frozenset((".log", ".out", ".err", ".pid", ".db", ".sqlite", ".sqlite3"))
 _MOST = 5_000  # files of a project that are looked at
 _MOST_BYTES = 200_000_000  # of their code
 _LARGEST = 4_000_000  # bytes of a file that is searched for names of others
@@ -127,8 +139,7 @@ def _add(found: dict[str, str], entry: Mapping[str, Any], base_dir: Path) -> str
     words = program_words(entry.get("command") or "").split()
     if any(Path(word).name in _ELSEWHERE for word in words):
         return "server"
-    named = files_of_agent(entry, base_dir)
-    files = [file for file in named.files if file not in named.written and not looks_like_log(file)]
+    files = [file for file in files_of_agent(entry, base_dir) if not _looks_like_log(file)]
     home = project_of(_folder(base_dir))
     roots = dict.fromkeys((home, project_of(cwd), *_listed(entry, base_dir), *_places(entry, cwd, _MODULE_PLACES)))
     command = " ".join(words)
@@ -141,7 +152,7 @@ def _add(found: dict[str, str], entry: Mapping[str, Any], base_dir: Path) -> str
     data: dict[Path, None] = {}
     for root in roots:
         for file in _below(root):
-            (data if looks_like_data(file) else code)[file] = None
+            (data if _looks_like_data(file) else code)[file] = None
             if len(code) + len(data) > _MOST:
                 return "size"
     if sum(map(_size, code)) > _MOST_BYTES:
@@ -210,7 +221,7 @@ def _below(root: Path) -> Iterator[Path]:
                 mode = entry.stat().st_mode
             except OSError:
                 continue
-            if stat.S_ISDIR(mode) and entry.name not in PASSED_OVER:
+            if stat.S_ISDIR(mode) and entry.name not in _PASSED_OVER:
                 waiting.append(Path(entry.path))
             elif stat.S_ISREG(mode):
                 yield Path(entry.path)
@@ -239,7 +250,7 @@ def _is_own(entry: Mapping[str, Any], words: list[str], files: list[Path], code:
 
 
 def _is_installed(file: Path) -> bool:
-    return not (PASSED_OVER | {"dist-packages"}).isdisjoint(file.parts)
+    return not (_PASSED_OVER | {"dist-packages"}).isdisjoint(file.parts)
 
 
 def _size(file: Path) -> int:
@@ -289,7 +300,7 @@ def _module(name: str, places: Iterable[Path]) -> list[Path] | None:
         if (place / f"{name}.py").is_file():
             return [place / f"{name}.py"]
         if (place / name).is_dir():
-            return [file for file in _below(place / name) if not looks_like_data(file)]
+            return [file for file in _below(place / name) if not _looks_like_data(file)]
     try:
         spec = importlib.util.find_spec(name)
     except (ImportError, ValueError, AttributeError):
@@ -300,7 +311,7 @@ def _module(name: str, places: Iterable[Path]) -> list[Path] | None:
     for found in spec.submodule_search_locations or ([spec.origin] if spec.origin else ()):
         path = Path(found)
         if not _is_installed(path):
-            files += [file for file in _below(path) if not looks_like_data(file)] if path.is_dir() else [path]
+            files += [file for file in _below(path) if not _looks_like_data(file)] if path.is_dir() else [path]
     return files
 
 
@@ -324,7 +335,7 @@ def _read_by(texts: Mapping[Path, bytes], data: Iterable[Path], roots: Iterable[
                 folders.update(quoted.strip(b"/").split(b"/"))
     within = list(roots)
     for file in data:
-        if looks_like_log(file) or is_of_open_history(file):
+        if _looks_like_log(file) or is_of_open_history(file):
             continue
         if os.fsencode(file.name) in names:
             yield file
@@ -345,3 +356,23 @@ def _digest(file: Path) -> str:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError:
         return ""
+
+
+def _looks_like_log(path: Path) -> bool:
+    """Whether this is a log, a list of errors, a process' number or a database, and nothing that may be executed."""
+    return path.suffix.lower() in _LOGS and _looks_like_data(path)
+
+
+def _looks_like_data(path: Path) -> bool:
+    """Whether this is a file that programs write and do not run: by its ending, its mode and its first bytes."""
+    suffix = path.suffix.lower()
+    if suffix not in _DATA or suffix in _ARCHIVES:
+        return False
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode) or status.st_mode & 0o111:
+            return False
+        with path.open("rb") as stream:
+            return stream.read(2) != b"#!"
+    except OSError:
+        return False

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shlex
 import signal
 import stat
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -17,11 +18,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.agents.base import AgentRequest
+from agenteval_tui.agents.key_destinations import sends_to
 from agenteval_tui.agents.permission import Permission, Use
 from agenteval_tui.agents.prices import Prices
 from agenteval_tui.agents.process.command import input_of
 from agenteval_tui.agents.process.launchers import launched
 from agenteval_tui.agents.process.options import CommandOptions, folder_of
+from agenteval_tui.agents.process.trust_description import program_words
 from agenteval_tui.agents.recording.capture import NOTHING_SEEN
 from agenteval_tui.agents.recording.cassette import Cassette, append, documents, of_documents, write
 from agenteval_tui.agents.recording.conversation import transcript_of
@@ -35,7 +38,7 @@ from agenteval_tui.agents.recording.mcp_requests import is_mcp, tool_request
 from agenteval_tui.agents.recording.playback import Miss, OrderedPlayback, PaidAnswers, Playback
 from agenteval_tui.agents.recording.program import run_program
 from agenteval_tui.agents.recording.protocols import first_words, read_reply, read_request
-from agenteval_tui.agents.recording.providers import upstreams
+from agenteval_tui.agents.recording.providers import PROVIDERS, upstreams
 from agenteval_tui.agents.recording.session import Answers, Cost, Session
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
@@ -64,10 +67,12 @@ from agenteval_tui.suites.environment import environment_for, expand
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import AgentConfig
 from agenteval_tui.suites.slugs import slug
+from agenteval_tui.suites.trust import Sending, repository_of
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError, Transcript
 
 _NAME = 60
+_SEPARATORS = re.compile(r"[\s,;:|&<>()'\"`=]+")  # of file names in an argument
 _INTERRUPTED = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # as shells, and many programs, tell it
 STOPPED = -1000
 """In place of the exit code of a program that was stopped by somebody who watched it."""
@@ -204,10 +209,21 @@ def permission_of(program: Program, *, trusted: bool = False) -> Permission:
     """
     names = [name for name in program.brought.variables if name not in os.environ]
     if names:
-        files = program.brought.files
-        what = f"gives the program {listed(names)} from {listed([str(file) for file in files])}"
-        check_use(Use(program.cwd, (what,), files), trusted=trusted)
+        files = listed([str(file) for file in program.brought.files])
+        sends = tuple(_led_away(program, names))
+        what = (f"gives the program {listed(names)} from {files}", *map(str, sends))
+        check_use(Use(program.cwd, what, sends), trusted=trusted)
     return check_agents([Configured(program.name, agent_config(program), program.cwd / "-", 1)])
+
+
+def _led_away(program: Program, names: Collection[str]) -> Iterator[Sending]:
+    """The keys of the user that variables of a `.env` (these `names`) lead to a server."""
+    for provider in PROVIDERS:
+        variable = next((name for name in provider.variables if program.env.get(name, "").strip()), "")
+        if variable in names and provider.name not in program.given_upstreams and program.env.get(provider.key):
+            sending = sends_to(provider.key, program.env[variable])
+            if sending is not None:
+                yield sending
 
 
 def agent_config(program: Program) -> dict[str, object]:
@@ -244,14 +260,27 @@ def program_of(agent: Configured, arguments: Sequence[str], max_cost: float | No
             where=str(agent.file),
             mend="write the script into the agent's `command`",
         )
-    # Asked with the arguments: they name files, too, and nobody expands variables in them.
-    asked = [*argv_of(agent.config["command"]), *[one.replace("${", "$${") for one in arguments]]
-    permission = check_agents([replace(agent, config={**agent.config, "command": asked})])
+    permission = check_agents([agent])
     own = {str(key): str(value) for key, value in (config.get("env") or {}).items()}
     env = {**env, **own}
     folder = folder_of(str(config.get("cwd", ".")), agent.base_dir, permission.trusted)
+    for file in _outside(arguments, folder, repository_of(agent.base_dir)):
+        check_use(Use(file.parent, (f"command: {program_words((*words, *arguments))}",)))
     program = Program((*words, *arguments), folder, env, upstreams(env), max_cost=max_cost, reads=False, stdout=_STDERR)
     return program, permission
+
+
+def _outside(arguments: Sequence[str], folder: Path, repository: Path) -> Iterator[Path]:
+    """The files out of the repository that arguments name: the program could run them."""
+    for argument in arguments:
+        words = (argument, argument.lstrip("@"), *_SEPARATORS.split(argument))
+        for word in dict.fromkeys(words):
+            try:
+                file = (folder / Path(word).expanduser()).resolve()
+                if word and file.is_file() and not file.is_relative_to(repository):
+                    yield file
+            except (OSError, RuntimeError, ValueError):
+                continue
 
 
 async def record(

@@ -1,4 +1,4 @@
-"""Which programs a plan would start on this machine, and whether the user trusts the folders that say so.
+"""Which programs a plan would start on this machine, and whether the user trusts the repositories that say so.
 
 A suite is often somebody else's. What it can start: agents that are programs, tools that are functions, commands or
 MCP servers, functions that grade. It can also name files outside of its folder, whose content would go to an agent, and
@@ -12,17 +12,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from agenteval_tui.agents.key_destinations import sends_keys
 from agenteval_tui.agents.permission import (
     Permission,
     TrustRequirement,
     Use,
     leads_outside,
     merge_needs,
-    needs_of_agent,
     permission_for,
-    use_of_agent,
+    uses_of_agent,
+    uses_of_code,
 )
-from agenteval_tui.agents.process.named_files import files_of_agent
 from agenteval_tui.agents.process.trust_description import executes
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
@@ -38,13 +38,14 @@ from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.plan.variation import deep_merge
 from agenteval_tui.suites.datasets import dataset_files
-from agenteval_tui.suites.discover import is_suite_name
+from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.suites.model import AgentConfig
+from agenteval_tui.suites.trust import Sending, repository_of
 
 
 def needs_of(plan: Plan) -> tuple[TrustRequirement, ...]:
-    """What the runs of a plan, and their grading, would start, read or send beyond the suites' folders, by folder.
+    """What the runs of a plan, and their grading, would start, read or send beyond the suites' folders, by repository.
 
     What needs no trust is not in it; nothing is started.
     """
@@ -67,9 +68,9 @@ def _uses_of(plan: Plan, *, own: Mapping[str, AgentConfig] | None = None) -> tup
     for run in plan.runs:
         suite_key = run.suite_key
         if new("agent", suite_key, run.agent.hash):
-            uses.append(_of_agent(respondents, suite_key, run.agent, users))
+            uses += _of_agent(respondents, suite_key, run.agent, users)
         if run.user is not None and new("agent", suite_key, run.user.agent.hash):
-            uses.append(_of_agent(respondents, suite_key, run.user.agent, users))
+            uses += _of_agent(respondents, suite_key, run.user.agent, users)
         if run.around is not None and new("around", suite_key, id(run.around.hooks), run.ref.test):
             uses += _of_surroundings(run.around)
         if run.context and new("context", suite_key, id(run.context)):
@@ -93,8 +94,8 @@ def check_trust(
 ) -> Permission:
     """The permission for all that the plan would use. Raises `NotTrustedError`.
 
-    It is given where the plan says so already (`PlanOptions.trust`), and where each folder was trusted with exactly
-    what is in it now. A plan that needs no trust gets a permission for nothing else.
+    It is given where the plan says so already (`PlanOptions.trust`), and where each repository is trusted and what it
+    sends was agreed. A plan that needs no trust gets a permission for nothing else.
 
     `foreign`: the plan came with somebody else's history. What it would start stands nowhere in the folders that it
     names, so that it is asked about whatever is trusted. `own`: the agents that the user wrote (None: those that
@@ -128,42 +129,31 @@ def check_agents(agents: Iterable[Configured], *, trusted: bool = False) -> Perm
     """The permission to use agents as they are configured. Raises `NotTrustedError`. `trusted`: the user allowed it for
     this time.
     """
-    return permission_for([_use_of(agent) for agent in agents], everything=trusted)
+    return permission_for([use for agent in agents for use in _uses_of_configured(agent)], everything=trusted)
 
 
-def _use_of(agent: Configured) -> Use:
-    """The use of an agent as it is configured: by its suite's folder, or as the user's own."""
-    return use_of_agent(agent.base_dir, agent.config, agent.base_dir, own=not agent.suite)
+def _uses_of_configured(agent: Configured) -> Iterator[Use]:
+    """The uses of an agent as it is configured: by its suite's folder, or as the user's own."""
+    return uses_of_agent(agent.base_dir, agent.config, agent.base_dir, own=not agent.suite)
 
 
-def files_of(folder: Path) -> tuple[Path, ...]:
-    """Every file that commands of the suites in this folder name: what is trusted together with the folder."""
-
-    found: dict[Path, None] = {}
-    try:
-        paths = sorted(path for path in folder.iterdir() if is_suite_name(path.name) and path.is_file())
-    except OSError:
-        return ()
-    for path in paths:
+def sends_below(folder: Path) -> tuple[Sending, ...]:
+    """The secrets that agents of the suites in this folder would send; suites of other repositories, and those with
+    errors, are passed over. Raises `AgentevalError` as `discover` does."""
+    root, sends = repository_of(folder), dict[Sending, None]()
+    for path in discover([folder]):
+        base = path.resolve().parent
         try:
             suite = load_suite(path).suite
         except AgentevalError:
             continue
-        if suite is None or path.resolve().parent != folder.resolve():
+        if suite is None or repository_of(base) != root:
             continue
+        changes = [variation.config for test in suite.tests for variation in test.variations if variation.config]
         for agent in suite.agents.values():
-            changes = [variation.config for test in suite.tests for variation in test.variations if variation.config]
             for config in (agent.as_dict(), *(deep_merge(agent.as_dict(), change) for change in changes)):
-                if needs_of_agent(config, folder):
-                    found.update(dict.fromkeys(files_of_agent(config, folder).files))
-    return tuple(found)
-
-
-def adds_code(before: CriterionSpec, after: CriterionSpec) -> bool:
-    """Whether a criterion calls a function that it did not call before, or calls it with something else. Who trusted
-    the folder did not trust that, unless it is the user who wrote it."""
-    called = [metric for kind, metric in _remote(before) if kind == "call"]
-    return any(metric not in called for kind, metric in _remote(after) if kind == "call")
+                sends.update(dict.fromkeys(sends_keys(config, base)))
+    return tuple(sends)
 
 
 def asks_judge(spec: CriterionSpec) -> bool:
@@ -171,19 +161,21 @@ def asks_judge(spec: CriterionSpec) -> bool:
     return any(kind == "chat" for kind, _ in _remote(spec))
 
 
-def _of_agent(respondents: Respondents, suite_key: str, agent: AgentPlan, users: Mapping[str, AgentConfig]) -> Use:
-    """The use of an agent: on whose word, and what it starts.
+def _of_agent(
+    respondents: Respondents, suite_key: str, agent: AgentPlan, users: Mapping[str, AgentConfig]
+) -> Iterator[Use]:
+    """The uses of an agent: on whose word, and what it starts.
 
     An agent of the user's own is trusted as the user wrote it. With something of a suite merged in, it is the suite's
     word: another argument or variable can make another program of it.
     """
     folder = agent.base_dir
     if folder.resolve() != directories.config_dir().resolve():
-        return use_of_agent(folder, agent.config, folder)
+        return uses_of_agent(folder, agent.config, folder)
     own = users.get(agent.name)
     if (own is not None and own.as_dict() == agent.config) or agent.config == {"kind": agent.name}:
-        return use_of_agent(folder, agent.config, folder, own=True)
-    return use_of_agent(respondents.base_dir(suite_key), agent.config, folder)
+        return uses_of_agent(folder, agent.config, folder, own=True)
+    return uses_of_agent(respondents.base_dir(suite_key), agent.config, folder)
 
 
 def _of_surroundings(around: Surroundings) -> Iterator[Use]:
@@ -191,27 +183,24 @@ def _of_surroundings(around: Surroundings) -> Iterator[Use]:
     folder = Path(around.folder)
     if leads_outside(around.copied, folder):
         yield Use(folder, (f"copies the folder {around.copied}",))
-    entries: list[tuple[str, dict[str, Any]]] = [
-        (service.said, {"command": service.argv, "cwd": service.cwd, "env": dict(service.env)})
-        for service in around.services
-    ]
+    for service in around.services:
+        yield Use(folder, (service.said,))
     for hook in around.hooks:
-        what = {"callable": hook.callable} if hook.callable else {"command": hook.argv}
-        entries.append((hook.said, {**what, "env": dict(hook.env)}))
-    for said, entry in entries:
-        named = files_of_agent(entry, folder)
-        yield Use(folder, (said,), named.files, "", named.written)
+        yield Use(folder, (hook.said,))
+        if hook.callable:
+            yield from uses_of_code(folder, hook.callable, "python function", folder)
 
 
 def _of_spec(
     respondents: Respondents, suite_key: str, spec: CriterionSpec, users: Mapping[str, AgentConfig]
 ) -> Iterator[Use]:
     """What grading a criterion uses: functions, judges, embedders."""
-    functions = tuple(_functions(spec))
-    if functions:
-        yield Use(respondents.base_dir(suite_key), functions)
+    folder = respondents.base_dir(suite_key)
+    for function in _functions(spec):
+        yield Use(folder, (f"python function {function}",))
+        yield from uses_of_code(folder, function, "python function", folder)
     for agent in _respondents(respondents, suite_key, spec):
-        yield _of_agent(respondents, suite_key, agent, users)
+        yield from _of_agent(respondents, suite_key, agent, users)
 
 
 def _dataset(plan: Plan, suite_key: str, test_id: str) -> Iterator[str]:
@@ -232,7 +221,7 @@ def _dataset(plan: Plan, suite_key: str, test_id: str) -> Iterator[str]:
 def _functions(spec: CriterionSpec) -> Iterator[str]:
     for kind, metric in _remote(spec):
         if kind == "call":
-            yield f"python function {metric.get('function', '')}"
+            yield str(metric.get("function", ""))
 
 
 def _respondents(respondents: Respondents, suite_key: str, spec: CriterionSpec) -> Iterator[AgentPlan]:

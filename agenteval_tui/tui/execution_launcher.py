@@ -252,8 +252,7 @@ class ExecutionLauncher:
         return found
 
     def _question(self, need: TrustRequirement) -> TrustQuestion:
-        # It reads the whole folder.
-        return TrustQuestion(need.folder, self._session.workspace.why_not(need), need.what, need.files)
+        return TrustQuestion(need, self._session.workspace.why_not(need))
 
     def ask_trust(self, asked: Sequence[TrustQuestion], doing: str, then: Callable[[bool], None]) -> None:
         """Ask whether programs of these folders may run; `then` is called when they may: True for this once, False

@@ -182,14 +182,14 @@ class Workspace:
         return PlanOptions(**{name: given[name] for name in names if given.get(name) is not None})
 
     def why_not(self, need: TrustRequirement) -> str:
-        """Why programs of this folder may not run, in a sentence; "" when they may."""
-        return Trust.load().why_not(need.folder, need.files)
+        """Why this may not be, in a sentence; "" when it may."""
+        return Trust.load().why_not(need.folder, need.sends)
 
     def trust(self, needs: Sequence[TrustRequirement]) -> None:
-        """Remember that programs of these folders may run, as they are now, with the files that they name elsewhere."""
-        known = Trust.load()
+        """Trust these repositories, and agree to what they send."""
+        trust = Trust.load()
         for need in needs:
-            known.trust(need.folder, need.files)
+            trust.trust(need.folder, need.sends)
 
     def price_of_fork(self, request: ForkRequest) -> ForkPrice:
         """What continuing a run so would take."""

@@ -9,6 +9,7 @@ import pytest
 
 from agenteval_tui.agents.demo_server import start
 from agenteval_tui.agents.key_destinations import sends_keys
+from agenteval_tui.suites.trust import Sending
 
 TOOLS = [{"name": "t", "mcp": {"url": "https://m.test", "api_key_env": "K"}}]
 
@@ -46,7 +47,18 @@ TOOLS = [{"name": "t", "mcp": {"url": "https://m.test", "api_key_env": "K"}}]
         ({"base_url": "https://evil.test/v1", "model": "${MODEL}"}, "sends MODEL to evil.test"),
         ({"base_url": "https://evil.test/v1", "model": "${NOT_SET:-m}"}, ""),
         ({"base_url": "https://evil.test/v1", "model": "${NOT_SET}", "api_key_env": "K"}, ""),
-        ({"base_url": "https://evil.test/v1", "api_key_env": "OF_THE_FOLDER"}, ""),
+        # The folder's `.env` has most users' keys, and somebody else may change the address.
+        ({"base_url": "https://evil.test/v1", "api_key_env": "OF_THE_FOLDER"}, "sends OF_THE_FOLDER to evil.test"),
+        ({"base_url": "http://evil.test/v1", "api_key_env": "K"}, "sends K to http://evil.test"),
+        ({"base_url": "http://api.openai.com/v1", "api_key_env": "OPENAI_API_KEY"},
+         "sends OPENAI_API_KEY to http://api.openai.com"),
+        ({"kind": "litellm", "model": "groq/llama"}, "sends the keys that litellm finds to groq (through litellm)"),
+        ({"kind": "litellm", "model": "openai/m", "base_url": "https://evil.test"},
+         "sends the keys that litellm finds to https://evil.test"),
+        ({"kind": "litellm", "model": "openai/m", "params": {"api_base": "https://evil.test"}},
+         "sends the keys that litellm finds to openai (through litellm), https://evil.test"),
+        ({"kind": "litellm", "model": "huggingface/https://evil.test"},
+         "sends the keys that litellm finds to litellm's huggingface/https://evil.test"),
         ({"base_url": "https://127.0.0.1.evil.test/v1", "api_key_env": "K"}, "sends K to 127.0.0.1.evil.test"),
         ({"base_url": "https://api.openai.com@evil.test/v1", "api_key_env": "K"}, "sends K to evil.test"),
     ],
@@ -56,7 +68,7 @@ def test_which_keys_would_go_where(config: dict[str, Any], said: str, tmp_path: 
     found = sends_keys(
         {"kind": "openai", **config}, tmp_path, dict.fromkeys(("GITHUB_TOKEN", "AWS_SECRET", "HOST", "MODEL"), "value")
     )
-    assert found[:1] == ((said,) if said else ())
+    assert tuple(map(str, found[:1])) == ((said,) if said else ())
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic", "gemini"])
@@ -66,8 +78,8 @@ async def test_a_key_to_this_machine_is_free_only_where_this_process_listens(tmp
         assert sends_keys(at, tmp_path, {"K": "x"}) == ()
         # By name it may be another address of this machine, where somebody else has this port.
         named = {**at, "base_url": server.address.replace("127.0.0.1", "localhost")}
-        assert sends_keys(named, tmp_path, {"K": "x"}) == (f"sends K to localhost:{server.port}",)
+        assert sends_keys(named, tmp_path, {"K": "x"}) == (Sending("K", f"localhost:{server.port}"),)
         beside = {**at, "base_url": f"http://127.0.0.1:{server.port ^ 1}/v1"}
-        assert sends_keys(beside, tmp_path, {"K": "x"}) == (f"sends K to 127.0.0.1:{server.port ^ 1}",)
+        assert sends_keys(beside, tmp_path, {"K": "x"}) == (Sending("K", f"127.0.0.1:{server.port ^ 1}"),)
         port = server.port
-    assert sends_keys(at, tmp_path, {"K": "x"}) == (f"sends K to 127.0.0.1:{port}",)
+    assert sends_keys(at, tmp_path, {"K": "x"}) == (Sending("K", f"127.0.0.1:{port}"),)

@@ -17,7 +17,6 @@ from threaded import serving
 
 import agenteval_tui as agenteval
 from agenteval_tui.cli.commands.init import CODING_AGENTS
-from agenteval_tui.runs.trust_check import files_of
 from agenteval_tui.suites.trust import Trust
 
 if TYPE_CHECKING:
@@ -196,7 +195,7 @@ def test_a_program_of_a_trusted_folder_is_recorded_graded_and_replayed(
     (own / "agent.py").write_text(PROGRAM)
     kinds = "{kind: demo, version: v1, pace: 0}"
     (own / "own.suite.yaml").write_text(SUITE.replace(kinds, f"{{kind: command, command: {words}}}"))
-    Trust.load().trust(own, files_of(own))
+    Trust.load().trust(own)
     with serving(lambda request: Answer(body=reply)) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
 
@@ -213,7 +212,7 @@ def test_a_program_of_a_trusted_folder_is_recorded_graded_and_replayed(
             for words in (["../other.py"], [f"--with={folder / 'other.py'}"], [str(folder / "other.py"), "$${X}"]):
                 refused = await said(client, "record", **{**given, "arguments": words})
                 assert "this needs your trust: command: " in refused, words
-                assert "changed since it was trusted: new: " in refused, words
+                assert "this folder is not trusted yet" in refused, words
             assert len(server.requests) == 2
 
         ask(folder, Allowed(run=True), asking)
@@ -224,7 +223,7 @@ def test_arguments_do_not_choose_the_program(folder: Path, command: str | list[s
     kinds = "{kind: demo, version: v1, pace: 0}"
     agent = json.dumps({"kind": "command", "command": command})
     (folder / "little.suite.yaml").write_text(SUITE.replace(kinds, agent))
-    Trust.load().trust(folder, files_of(folder))
+    Trust.load().trust(folder)
     code = "open('ran', 'w')"
 
     async def asking(client: Client) -> None:
@@ -272,17 +271,15 @@ def also(value):
 """
 
 
-@pytest.mark.parametrize(
-    ("function", "more"),
-    [("timeit:timeit", {"setup": "open('../ran', 'w')"}), ("checks:also", {}), ("checks:good", {"least": 2})],
-)
-def test_a_function_that_an_assistant_names_is_not_covered_by_trust(
-    folder: Path, function: str, more: dict[str, Any]
-) -> None:
+def test_an_assistant_runs_code_of_the_trusted_repository_only(folder: Path) -> None:
     shop, ran = folder / "shop", folder / "ran"
     shop.mkdir()
+    (shop / ".git").mkdir()
     (folder / "little.suite.yaml").unlink()
     (shop / "checks.py").write_text(CHECKS)
+    inner = shop / "vendor"
+    (inner / ".git").mkdir(parents=True)
+    (inner / "theirs.py").write_text(CHECKS)
     calls = {"type": "Python", "function": "checks:good"}
     text = SUITE.replace(
         '{"metrics": [{"type": "TextMatch", "contains": "tomorrow"}]}', json.dumps({"metrics": [calls]})
@@ -290,26 +287,22 @@ def test_a_function_that_an_assistant_names_is_not_covered_by_trust(
     (shop / "little.suite.yaml").write_text(text)
     agenteval.run(shop, db=folder / "h.db", trust=True)
     ran.unlink()
-    Trust.load().trust(shop)
 
     async def asking(client: Client) -> None:
-        async def saves(*metrics: dict[str, Any]) -> str:
-            config = json.dumps({"metrics": metrics})
-            return await said(client, "save_edit", run="where", criterion="1", config=config)
+        async def saves(function: str, **more: object) -> str:
+            config = json.dumps({"metrics": [{"type": "Python", "function": function, **more}]})
+            assert "saved: " in await said(client, "save_edit", run="where", criterion="1", config=config)
+            return await said(client, "run", path="shop")
 
-        # What is no new code needs no question.
-        assert "trust" not in await saves(calls, {"type": "TextMatch", "min_words": 1, "not_contains": "zebra"})
-        assert "needs your trust" not in await said(client, "run", path="shop")
+        assert "needs your trust: python function checks:also" in await saves("checks:also")
+        assert not ran.exists()
+        Trust.load().trust(shop)
+        assert "3 passed" in await saves("checks:good", least=2)
         assert ran.exists()
         ran.unlink()
-        assert "the user must trust the folder again" in await saves({"type": "Python", "function": function, **more})
-        refused = await said(client, "run", path="shop")
-        assert "needs your trust" in refused
-        assert function in refused
-        assert not ran.exists()
-        # Nor is it covered when something else is edited later.
-        await saves({"type": "Python", "function": function, **more}, {"type": "TextMatch", "contains": "a"})
-        assert "needs your trust" in await said(client, "run", path="shop")
+        # Neither what is installed nor the repository within it was trusted.
+        assert "is not in the project" in await saves("timeit:timeit", setup="open('../ran', 'w')")
+        assert "needs your trust: python function vendor.theirs:good" in await saves("vendor.theirs:good")
         assert not ran.exists()
 
     ask(folder, Allowed(edit=True, run=True), asking)

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.agents.process import child_process
 from agenteval_tui.core import directories, private_files
 from agenteval_tui.core.private_files import make_private
 from agenteval_tui.runs import client
@@ -46,7 +45,6 @@ def test_every_folder_and_file_is_private(tmp_path: Path, cli: Any) -> None:
     client._log_file()
     Drafts().keep("k", "s", "t", "p", {})
     private_files.log_error(ValueError("x"), "testing", directories.data_dir())
-    child_process.bytecode_dir()
     assert cli("history").code == 0
     assert cli("import", Path(__file__).parents[2] / "tests" / "nothing").code == 2
     assert open_places(tmp_path / "base") == []

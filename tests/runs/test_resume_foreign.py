@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from agenteval_tui.agents.permission import NotTrustedError
-from agenteval_tui.agents.process.named_files import files_of_agent
 from agenteval_tui.core import directories
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.merge import merge_history
@@ -68,7 +67,7 @@ def test_a_folder_that_is_trusted_does_not_speak_for_another_history(tmp_path: P
     suite = suite_at(tmp_path / "suites", PROGRAM)
     theirs = left(suite)
     suite_at(tmp_path / "suites", {"kind": "command", "command": ["true"]})
-    Trust.load().trust(suite.parent, files_of_agent(PROGRAM, suite.parent).files)
+    Trust.load().trust(suite.parent)
     with Store.open(tmp_path / "mine.db") as mine:
         merge_history(mine, theirs)
         said = refused(mine)

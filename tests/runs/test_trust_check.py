@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -129,8 +130,47 @@ def test_a_plan_is_refused_until_the_folder_is_trusted(suite_at: Callable[..., L
     Trust.load().trust(folder)
     assert make_plan([loaded], PlanOptions(), user_agents={}).permission.trusted
     (folder / "bot.py").write_text("changed")
-    with pytest.raises(NotTrustedError):
-        make_plan([loaded], PlanOptions(), user_agents={})
+    assert make_plan([loaded], PlanOptions(), user_agents={}).permission.trusted
+
+
+def test_the_environment_allows_everything(
+    suite_at: Callable[..., LoadedSuite], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = suite_at(PROGRAM)
+    (tmp_path / "suites" / ".env").write_text("AGENTEVAL_TRUST=1\n")
+    for value, allowed in (("", False), ("0", False), ("1", True), ("true", True)):
+        monkeypatch.setenv("AGENTEVAL_TRUST", value)
+        with contextlib.nullcontext() if allowed else pytest.raises(NotTrustedError):
+            make_plan([loaded], PlanOptions(), user_agents={})
+
+
+@pytest.mark.parametrize("written", ["the file", "a module", "a folder of modules", "a tool", "a metric", "a link"])
+def test_code_in_another_repository_needs_that_one_to_be_trusted(
+    suite_at: Callable[..., LoadedSuite], tmp_path: Path, written: str
+) -> None:
+    other, suites = tmp_path / "other", tmp_path / "suites"
+    inner = suites / "vendor"
+    for folder in (other, inner):
+        (folder / ".git").mkdir(parents=True)
+        (folder / "bots.py").write_text("def run(value): return True\n")
+    (suites / "linked.py").symlink_to(other / "bots.py")
+    agent: dict[str, Any] = {"kind": "python", "callable": "bots:run"}
+    loaded, at, what = {
+        "the file": ({"agent": {**agent, "callable": "../other/bots.py:run"}}, other, "agent ../other/bots.py:run"),
+        "a module": ({"agent": {**agent, "callable": "vendor.bots:run"}}, inner, "agent vendor.bots:run"),
+        "a folder of modules": ({"agent": {**agent, "path": ["../other"]}}, other, "agent bots:run"),
+        "a tool": ({"agent": {**HARMLESS, "tools": [{"name": "t", "python": "vendor.bots:run"}]}}, inner,
+                   "tool vendor.bots:run"),
+        "a metric": ({"agent": HARMLESS, "metric": {**CHECK, "function": "vendor.bots:run"}}, inner,
+                     "function vendor.bots:run"),
+        "a link": ({"agent": {**agent, "callable": "linked:run"}}, other, "agent linked:run"),
+    }[written]  # fmt: skip
+    Trust.load().trust(suites)
+    with pytest.raises(NotTrustedError) as raised:
+        make_plan([suite_at(**loaded)], PlanOptions(), user_agents={})
+    assert raised.value.needs == (TrustRequirement(at, (f"python {what}",)),)
+    Trust.load().trust(at)
+    assert make_plan([suite_at(**loaded)], PlanOptions(), user_agents={}).permission.trusted
 
 
 def test_a_plan_that_starts_nothing_gets_no_trust(suite_at: Callable[..., LoadedSuite], tmp_path: Path) -> None:

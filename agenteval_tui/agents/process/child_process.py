@@ -17,9 +17,7 @@ from typing import cast
 
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.orphans import end_marked, ends_with_us, is_over, marked
-from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.private_files import make_private
 
 GRACE_S = 0.5
 """How long a program that is told to end may take; then it is killed."""
@@ -244,15 +242,6 @@ def find_program(word: str, cwd: Path, env: Mapping[str, str]) -> str:
     return str(path)
 
 
-def bytecode_dir() -> Path:
-    """Where Python programs keep their bytecode, for this user alone. If it can't be created, they keep none."""
-    folder = directories.cache_dir() / "bytecode"
-    with suppress(OSError):
-        make_private(folder.parent)
-        make_private(folder)
-    return folder
-
-
 async def start(
     argv: Sequence[str],
     *,
@@ -264,16 +253,13 @@ async def start(
     whole: bool = False,
 ) -> Program:
     """Start a program. Raises `AgentevalError` in words when it can't be started, or `permission` (from the trust
-    check) does not cover it, or it has changed since.
+    check) does not cover it.
 
     With `stdin`, that is its standard input, and what it writes to standard output is lost. `merged`: its standard
     error comes with its standard output. `whole`: what it starts ends with it, also what leaves its group (where the
     system shows the environment of processes).
-
-    Python programs keep their bytecode in the user's cache folder, so that none in their own folders is used.
     """
     permission.require_start(argv)
-    env = {"PYTHONPYCACHEPREFIX": str(bytecode_dir()), **env}
     program = find_program(argv[0], cwd, env)
     loop = asyncio.get_running_loop()
     env, mark = marked(env)

@@ -11,16 +11,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
-from agenteval_tui.agents.process.written_files import Places, without_written
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.callable_name import parse_callable
 from agenteval_tui.suites.environment import environment_for, expand
 from agenteval_tui.suites.tool_files import declared_tools
-from agenteval_tui.suites.watched_files import looks_like_data
 
 _SEPARATORS = re.compile(r"[\s;|&<>()'\"`$]+")
+_WRITTEN = re.compile(r"(?<!<)>[>|&]?\s*[\w./-]+")  # the target of a redirection
 _MOST = 2_000  # files of one agent
 _LONGEST = 4_096  # characters of a path
 # Folders that hold a program as a whole.
@@ -28,16 +25,9 @@ _ENTRY_POINTS = ("__main__.py", "package.json", "index.js", "deno.json")
 _MODULE_PLACES = ("PYTHONPATH", "NODE_PATH", "PERL5LIB", "RUBYLIB", "CLASSPATH", "LD_LIBRARY_PATH")
 
 
-class NamedFiles(Struct, frozen=True):
-    """Files that programs are named by, absolute, links followed, once each. `written`: those that every
-    command which names them only writes to (see `written_files`)."""
-
-    files: tuple[Path, ...]
-    written: frozenset[Path] = frozenset()
-
-
-def files_of_agent(config: Mapping[str, Any], base_dir: Path) -> NamedFiles:
-    """Every file that the programs of an agent and of its tools are named by.
+def files_of_agent(config: Mapping[str, Any], base_dir: Path) -> tuple[Path, ...]:
+    """Every file that the programs of an agent and of its tools are named by, absolute, links followed, once each. The
+    target of a shell's `>` is not among them.
 
     `config` is as it is written. What does not exist is not among them; nothing is raised.
     """
@@ -46,31 +36,11 @@ def files_of_agent(config: Mapping[str, Any], base_dir: Path) -> NamedFiles:
     except AgentevalError:
         env = dict(os.environ)
     found: dict[Path, None] = {}
-    written, watched = set[Path](), set[Path]()
     for one in (config, *_tools(config, base_dir)):
-        entry = _expanded(one, env)
-        files = dict.fromkeys(islice(_of_entry(entry, base_dir, env), _MOST - len(found)))
-        only_written = _only_written(entry, list(files), base_dir, env)
-        found.update(files)
-        written |= only_written
-        watched |= files.keys() - only_written
+        found.update(dict.fromkeys(islice(_of_entry(_expanded(one, env), base_dir, env), _MOST - len(found))))
         if len(found) >= _MOST:
             break
-    return NamedFiles(tuple(found), frozenset(written - watched))
-
-
-def _only_written(
-    entry: Mapping[str, Any], files: Iterable[Path], base_dir: Path, env: Mapping[str, str]
-) -> frozenset[Path]:
-    """Those of an entry's files that it only writes to: nothing else in it names them."""
-    if not any(map(looks_like_data, files)):
-        return frozenset()
-    where = _environment(entry, env)
-    rest = without_written(entry, Places.of(_cwd(entry, base_dir), where))
-    if rest is None:
-        return frozenset()
-    others = set(_of_entry({**entry, "command": list(rest.words), "shell": True, "env": rest.env}, base_dir, env))
-    return frozenset(file for file in files if file not in others and looks_like_data(file) and not rest.can_mean(file))
+    return tuple(found)
 
 
 def _tools(config: Mapping[str, Any], base_dir: Path) -> Iterator[Mapping[str, Any]]:
@@ -152,11 +122,12 @@ def _of_command(command: Any, shell: bool, cwd: Path, env: Mapping[str, str]) ->
 def _words(command: Any, shell: bool) -> list[str]:
     if isinstance(command, list | tuple):
         return [str(one) for one in command]
+    text = _WRITTEN.sub(" ", str(command)) if shell else str(command)
     try:
-        words = shlex.split(str(command))
+        words = shlex.split(text)
     except ValueError:
         words = []
-    return [*words, *_SEPARATORS.split(str(command))] if shell or not words else words
+    return [*words, *_SEPARATORS.split(text)] if shell or not words else words
 
 
 def _program(word: str, cwd: Path, env: Mapping[str, str]) -> Iterator[Path]:

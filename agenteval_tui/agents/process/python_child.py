@@ -34,7 +34,6 @@ from __future__ import annotations
 
 import sys
 import time
-from importlib import machinery
 
 _HERE = __file__.rpartition("/")[0]
 sys.path[:] = [place for place in sys.path if place != _HERE]  # our modules are not the user's
@@ -80,7 +79,6 @@ def main() -> Any:
     os.close(nothing)
     os.dup2(2, 1)
     _sibling("python_output").replace_streams()
-    _use_sources([*places, *last])
     sys.path[:0] = places
     sys.path += last
     _requests = _sibling("python_fork").Requests(requests)
@@ -135,32 +133,6 @@ def leave() -> Any:
         except BaseException:
             traceback.print_exc()
     os._exit(0)
-
-
-def _use_sources(places: Any) -> Any:
-    """Modules in these folders, and below, are loaded from their sources: those are what the user trusted. Bytecode
-    beside them (`module.pyc`) is never imported; that of `__pycache__` is kept elsewhere (PYTHONPYCACHEPREFIX)."""
-    roots = tuple(os.path.realpath(place) for place in places)
-    finder = machinery.FileFinder.path_hook(
-        (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES),
-        (machinery.SourceFileLoader, machinery.SOURCE_SUFFIXES),
-    )
-
-    def hook(path: Any) -> Any:
-        real = os.path.realpath(path or os.getcwd())  # noqa: PTH109
-        if not any(real == root or real.startswith(root.rstrip("/") + "/") for root in roots):
-            raise ImportError
-        return finder(path)
-
-    sys.path_hooks.insert(0, hook)
-    sys.path_importer_cache.clear()
-    if not sys.pycache_prefix:
-        sys.dont_write_bytecode = True
-        machinery.SourceFileLoader.path_stats = _no_stats  # type: ignore[method-assign]
-
-
-def _no_stats(self: Any, path: Any) -> Any:
-    raise OSError  # so that no bytecode is looked for
 
 
 def _say(number: Any, **answer: Any) -> Any:

@@ -102,6 +102,8 @@ def _root() -> Any:
     above = [here]
     while os.path.dirname(above[-1]) != above[-1]:  # noqa: PTH120
         above.append(os.path.dirname(above[-1]))  # noqa: PTH120
+    wide = (os.path.realpath(os.path.expanduser("~")), os.path.dirname(above[-1]))  # noqa: PTH111, PTH120
+    above = [folder for folder in above if folder not in wide]  # as for `suites/trust.py`
     for marks in ((".git",), _MARKS):
         for folder in above:
             if any(os.path.exists(os.path.join(folder, mark)) for mark in marks):  # noqa: PTH110, PTH118

@@ -21,6 +21,11 @@ class Provider(Struct, frozen=True):
     variables: tuple[str, ...]
     usual: str
 
+    @property
+    def key(self) -> str:
+        """The variable of its key."""
+        return "AZURE_OPENAI_API_KEY" if self.name == "azure" else f"{self.name.upper()}_API_KEY"
+
 
 PROVIDERS = (
     Provider("openai", "openai/v1", ("OPENAI_BASE_URL", "OPENAI_API_BASE"), "https://api.openai.com/v1"),

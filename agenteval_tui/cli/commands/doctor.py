@@ -275,21 +275,17 @@ def _trusted() -> DoctorCheck:
     trust = Trust.load()
     if trust.problem:
         return DoctorCheck(
-            "trust", "error", trust.problem, f"remove {trust.path}, and trust the folders that you know again"
+            "trust", "error", trust.problem, f"remove {trust.path}, and trust the repositories that you know again"
         )
     listed = trust.listed()
     if not listed:
-        return DoctorCheck("trust", "ok", "no folder is trusted: programs of suites need --trust to run")
-    changed = [entry for entry in listed if Path(entry.folder).is_dir() and trust.why_not(Path(entry.folder))]
+        return DoctorCheck("trust", "ok", "no repository is trusted: programs of suites need --trust to run")
     gone = [entry for entry in listed if not Path(entry.folder).is_dir()]
-    said = f"{count(len(listed), 'folder')} trusted"
-    if not changed and not gone:
+    said = f"{count(len(listed), 'repository')} trusted"
+    if not gone:
         return DoctorCheck("trust", "ok", said)
-    said += f", {len(changed)} changed since" if changed else ""
-    said += f", {len(gone)} no longer there" if gone else ""
-    first = (changed or gone)[0].folder
-    verb = "agenteval trust" if changed else "agenteval trust --forget"
-    return DoctorCheck("trust", "warning", said, f"look at what changed, then: {verb} {first}")
+    said += f", {len(gone)} no longer there"
+    return DoctorCheck("trust", "warning", said, f"agenteval trust --revoke {gone[0].folder}")
 
 
 def _extra_mcp() -> DoctorCheck:

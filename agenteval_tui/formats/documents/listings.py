@@ -1,5 +1,5 @@
 """What commands print that list things: problems of suites, executions and runs, imports, agents, running executions,
-trusted folders, quarantines, what `doctor` looked at.
+trusted repositories, quarantines, what `doctor` looked at.
 """
 
 from __future__ import annotations
@@ -196,21 +196,26 @@ class LiveExecutions(Document, frozen=True, kw_only=True):
     executions: Annotated[tuple[LiveExecution, ...], Meta(description="the oldest first")]
 
 
-class TrustedFolder(Document, frozen=True, kw_only=True):
-    """A folder in `agenteval trust`."""
+class AgreedSending(Document, frozen=True, kw_only=True):
+    """A secret that may be sent without a question."""
+
+    name: Annotated[str, Meta(description="the name of a variable")]
+    address: Annotated[str, Meta(description="a host; on this machine with its port")]
+
+
+class TrustedRepositoryRow(Document, frozen=True, kw_only=True):
+    """A repository in `agenteval trust --list`."""
 
     folder: str
     since: str
-    files: Annotated[Count, Meta(description="files that could run, or say what runs")]
-    trusted: Annotated[bool, Meta(description="false: something was changed since")]
-    reason: str
+    sends: tuple[AgreedSending, ...]
 
 
-class TrustedFolders(Document, frozen=True, kw_only=True):
-    """`agenteval trust`."""
+class TrustedRepositories(Document, frozen=True, kw_only=True):
+    """`agenteval trust --list`."""
 
     version: Literal[1] = 1
-    folders: tuple[TrustedFolder, ...]
+    repositories: tuple[TrustedRepositoryRow, ...]
 
 
 class ModelPrice(Document, frozen=True, kw_only=True):

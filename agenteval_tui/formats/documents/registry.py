@@ -36,7 +36,7 @@ from agenteval_tui.formats.documents.listings import (
     PricesUpdated,
     Quarantines,
     Review,
-    TrustedFolders,
+    TrustedRepositories,
 )
 from agenteval_tui.formats.documents.made_test import MadeTestDocument
 from agenteval_tui.formats.documents.notification import ExecutionEnded
@@ -118,7 +118,7 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "record": ("what `agenteval record --json` prints", RecordedProgram),
     "prices": ("what `agenteval prices --json` prints", ListedPrices),
     "prices-update": ("what `agenteval prices update --json` prints", PricesUpdated),
-    "trust": ("what `agenteval trust --json` prints", TrustedFolders),
+    "trust": ("what `agenteval trust --list --json` prints", TrustedRepositories),
 }
 
 

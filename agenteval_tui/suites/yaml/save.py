@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 from pathlib import Path
@@ -11,7 +10,6 @@ from agenteval_tui.core.atomic_write import write_whole
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.files import BOM, read_bytes
 from agenteval_tui.suites.load import LoadedSuite, load_bytes
-from agenteval_tui.suites.trust import Trust
 from agenteval_tui.suites.yaml.splice import splice
 
 
@@ -29,15 +27,12 @@ class SaveFailed(AgentevalError):  # noqa: N818  (part of the API)
     """Nothing was written, and nothing is lost: the edited text is still with the caller."""
 
 
-def save_config(
-    loaded: LoadedSuite, test_id: str, criterion: int, new_text: str, *, stay_trusted: bool = True
-) -> LoadedSuite:
+def save_config(loaded: LoadedSuite, test_id: str, criterion: int, new_text: str) -> LoadedSuite:
     """Write `new_text` as the config of a test's criterion (0-based), and return the suite as it then is.
 
     Every byte outside of the value stays, with encoding, byte order mark, line ends and the file's mode. See
     `splice.splice` for how the value is written. Raises `FileChanged` when the file is not the one that was read,
-    and `SaveFailed` when it can't be written so or at all; then the file is as it was. `stay_trusted`: see
-    `write_over`.
+    and `SaveFailed` when it can't be written so or at all; then the file is as it was.
     """
     where = str(loaded.path)
     try:
@@ -68,7 +63,7 @@ def save_config(
     )
     if lost or (saved.suite is None and loaded.suite is not None):
         raise SaveFailed("the saved suite would differ from the one on the screen", where=where)
-    write_over(loaded, data, stay_trusted=stay_trusted)
+    write_over(loaded, data)
     return saved
 
 
@@ -97,9 +92,8 @@ def check_unchanged(loaded: LoadedSuite, data: bytes) -> None:
     raise FileChanged(str(loaded.path), "".join(lines))
 
 
-def write_over(loaded: LoadedSuite, data: bytes, *, stay_trusted: bool = True) -> None:
-    """Replace the file as one step: all of it or nothing, also when the machine stops midway. `stay_trusted`: the user
-    wrote what is new in it, so that a trusted folder stays trusted."""
+def write_over(loaded: LoadedSuite, data: bytes) -> None:
+    """Replace the file as one step: all of it or nothing, also when the machine stops midway."""
     path = loaded.path.resolve()  # a link stays a link
     where = str(loaded.path)
     try:
@@ -111,18 +105,9 @@ def write_over(loaded: LoadedSuite, data: bytes, *, stay_trusted: bool = True) -
             check_unchanged(loaded, read_again(loaded))  # once more, just before: others write as well
 
         write_whole(path, (data,), like=before, check=check)
-        if stay_trusted:
-            _stay_trusted(loaded)
     except OSError as error:
         reason = error.strerror or str(error)
         raise SaveFailed(
             f"this file can't be saved: {reason}", where=where,
             mend="check the permissions and the space of its folder; the edited text is not lost",
         ) from None  # fmt: skip
-
-
-def _stay_trusted(loaded: LoadedSuite) -> None:
-    """What the user saves here himself does not make a trusted folder distrusted."""
-    # Where that can't be written down the folder is asked about again: the file is saved all the same.
-    with contextlib.suppress(AgentevalError, OSError):
-        Trust.load().saved(loaded.path, loaded.digest)

@@ -1,9 +1,8 @@
-"""Programs of folders that are not trusted, as lines: what a person reads before a program runs."""
+"""What needs trust, as lines: what a person reads before a program runs or a secret is sent."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from msgspec import Struct
 
@@ -13,37 +12,29 @@ from agenteval_tui.tui.presenters.text_layout import indented, paragraph
 from agenteval_tui.tui.styled_text import Line
 
 MOST = 200
-"""Programs that are listed of one folder; how many more there are is said."""
+"""Lines of one repository; how many more there are is said."""
 
 
 class TrustQuestion(Struct, frozen=True):
-    """A folder, why it is not trusted (a sentence), and what would be executed or read because of it."""
+    """What needs trust, and why it has none (a sentence)."""
 
-    folder: Path
+    need: TrustRequirement
     reason: str
-    what: tuple[str, ...]
-    files: tuple[Path, ...] = ()
-    """That its commands name, wherever they lie."""
-
-    @property
-    def need(self) -> TrustRequirement:
-        """The same without the reason."""
-        return TrustRequirement(self.folder, self.what, self.files)
 
 
 def trust_lines(asked: Sequence[TrustQuestion], width: int) -> list[Line]:
-    """What would run, folder by folder."""
+    """What would run and be sent, repository by repository."""
     lines: list[Line] = []
     for one in asked:
         if lines:
             lines.append(())
-        lines += paragraph(str(one.folder), width, "bold")
+        lines += paragraph(str(one.need.folder), width, "bold")
         lines += paragraph(one.reason, width, "dim")
-        for what in one.what[:MOST]:
+        for what in one.need.what[:MOST]:
             # Whole: who is asked must see all of what would run.
             written = paragraph(what.replace("\n", " ⏎ "), width - 4)
             for number, line in enumerate(written):
                 lines.append((("  ", ""), ("  " if number else f"{WARNING} ", "error"), *line))
-        if len(one.what) > MOST:
-            lines += indented([((f"… and {len(one.what) - MOST} more", "error"),)], 4)
+        if len(one.need.what) > MOST:
+            lines += indented([((f"… and {len(one.need.what) - MOST} more", "error"),)], 4)
     return lines

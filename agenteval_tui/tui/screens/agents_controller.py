@@ -138,7 +138,7 @@ class AgentsController:
         try:
             return check_agents(agents, trusted=all(agent.key in self._allowed for agent in agents))
         except NotTrustedError as error:
-            return [TrustQuestion(need.folder, workspace.why_not(need), need.what, need.files) for need in error.needs]
+            return [TrustQuestion(need, workspace.why_not(need)) for need in error.needs]
 
     def allow(self, agents: Iterable[Configured]) -> None:
         """Programs of these agents may run until the app ends."""

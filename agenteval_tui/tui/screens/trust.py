@@ -1,4 +1,4 @@
-"""May programs of this folder run? Asked before an execution, a check or a conversation starts any."""
+"""May code of this repository run? Asked before an execution, a check or a conversation starts any."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.suites.trust import kind_of
 from agenteval_tui.tui.presenters.text_layout import labelled
 from agenteval_tui.tui.presenters.trust_lines import TrustQuestion, trust_lines
 from agenteval_tui.tui.reading_time import ReadingTime
@@ -44,10 +45,15 @@ class TrustScreen(Sheet[str]):
             yield LineBlock(self._answers, id="answers")
 
     def _answers(self, width: int) -> list[Line]:
-        folders = "these folders" if len(self._asked) > 1 else "this folder"
-        until = f"{folders}, until what can run there changes"
-        said = (("o  once", "this time only"), ("t  trust", until))
-        return [(), *(line for key, what in said for line in labelled(key, what, width, label_style="bold accent"))]
+        if all(question.need.trusted for question in self._asked):
+            always = "this may go there from now on"
+        elif len(self._asked) > 1:
+            always = "all of these from now on, also when their files change. Each is asked about only once."
+        else:
+            kind = kind_of(self._asked[0].need.folder)
+            always = f"this {kind} from now on, also when its files change. It is asked only once."
+        answers = (("o  once", "this time only"), ("t  trust", always))
+        return [(), *(line for key, what in answers for line in labelled(key, what, width, label_style="bold accent"))]
 
     def on_mount(self) -> None:
         view = self.query_one("#programs", LinesView)
