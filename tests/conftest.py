@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import itertools
 import os
@@ -10,7 +9,6 @@ import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import zlib
 from collections import Counter
@@ -105,25 +103,6 @@ def pytest_collection_finish() -> None:
 PRESTARTED = ExitStack()
 
 
-def link_bytecode(bytecode: Path) -> None:
-    """Put what is compiled of Python and of installed packages where programs of agents and tools look for it
-    (`agents/process/child_process.py`).
-
-    In a fresh clone they would compile it again: ten seconds for the frameworks of agents alone.
-    """
-    for root in {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}:
-        for folder, folders, files in os.walk(root):
-            folders[:] = [name for name in folders if name not in ("test", "tests", "site-packages")]
-            if not folder.endswith("__pycache__"):
-                continue
-            target = bytecode / Path(folder).parent.relative_to("/")
-            target.mkdir(parents=True, exist_ok=True)
-            for name in files:
-                if name.endswith(f".{sys.implementation.cache_tag}.pyc"):
-                    with contextlib.suppress(FileExistsError):
-                        os.symlink(f"{folder}/{name}", target / name)  # who writes it anew replaces the link
-
-
 MEMORY = Path("/dev/shm")
 MEMORY_NEEDED = 4 * 1024**3
 """Bytes: twice of what all tests write."""
@@ -148,11 +127,6 @@ def pytest_configure(config: pytest.Config) -> None:
         if config.getoption("numprocesses", None) and "PYTEST_DEBUG_TEMPROOT" not in os.environ and has_memory():
             os.environ["PYTEST_DEBUG_TEMPROOT"] = str(MEMORY)
         PRESTARTED.enter_context(prestarted.server())
-        kept = getattr(config, "cache", None)
-        if kept is not None and config.getoption("numprocesses", None):
-            bytecode = kept.mkdir("agenteval") / "bytecode"
-            if not bytecode.exists():
-                link_bytecode(bytecode)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -215,23 +189,6 @@ def short_folder() -> Iterator[str]:
         yield folder
 
 
-@pytest.fixture(scope="session")
-def cache_folder(
-    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory, short_folder: str
-) -> Iterator[Path]:
-    """Where Python programs that an agent or a tool names keep their bytecode: one folder for all tests, kept with what
-    pytest keeps.
-
-    With one for each test, each such program would compile all that it imports, and Python's own modules: half a second
-    a test; and several seconds for a framework of agents.
-    """
-    kept = getattr(pytestconfig, "cache", None)  # `-p no:cacheprovider`: pytest keeps nothing
-    folder = Path(kept.mkdir("agenteval")) if kept is not None else tmp_path_factory.mktemp("cache")
-    yield folder
-    for programs in (tmp_path_factory.getbasetemp(), Path(short_folder)):  # which nobody will run again
-        shutil.rmtree(folder / "bytecode" / programs.resolve().relative_to("/"), ignore_errors=True)
-
-
 @pytest.fixture(scope="session", autouse=True)
 def python_is_this_one() -> Iterator[None]:
     """A `python` that an agent's command names is this one: on a developer's machine it is often a script that looks
@@ -242,7 +199,7 @@ def python_is_this_one() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def nothing_of_this_machine(cache_folder: Path, short_folder: str) -> Iterator[None]:
+def nothing_of_this_machine(short_folder: str) -> Iterator[None]:
     """No colours, keys or builder of the environment, and what is the same for all tests: set once, and each test takes
     back what it changes."""
     with pytest.MonkeyPatch.context() as patch:
@@ -250,7 +207,7 @@ def nothing_of_this_machine(cache_folder: Path, short_folder: str) -> Iterator[N
             patch.delenv(name)
         for name in OF_THE_MACHINE:
             patch.delenv(name, raising=False)
-        patch.setenv("AGENTEVAL_CACHE_DIR", str(cache_folder))
+        patch.setenv("AGENTEVAL_CACHE_DIR", f"{short_folder}/cache")
         # A pytest that a test starts takes away, when it ends, what earlier sessions left where its own folders are:
         # where ours are, that may be all folders of a whole run of these tests, which takes minutes.
         patch.setenv("PYTEST_DEBUG_TEMPROOT", short_folder)
