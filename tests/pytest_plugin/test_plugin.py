@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 import agenteval_tui as agenteval
+from agenteval_tui.suites.trust import Trust
 
 SUITE = """
 name: Little
@@ -208,14 +209,33 @@ def test_missed(agenteval):
     assert "gate 80 % missed: 0 of 3 runs passed (0 %, 95 % interval 0 % to 56 %)" in done.text
 
 
-def test_what_needs_trust_is_refused_in_a_sentence(session: Session) -> None:
-    agent = "{kind: command, command: cat}"
+def test_the_repository_of_the_tests_is_trusted_but_not_to_send_secrets(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_KEY", "sk-secret")
     path = session.folder / "little.suite.yaml"
-    path.write_text(SUITE.replace("{kind: demo, version: v1, pace: 0}", agent))
+    program = "{kind: command, command: [echo, customs moon], output: text}"
+    path.write_text(SUITE.replace("{kind: demo, version: v1, pace: 0}", program))
+    assert session().ends == {"passed": 2}
+    model = '{kind: openai, model: m, base_url: "https://shop.test", api_key_env: SHOP_KEY}'
+    path.write_text(SUITE.replace("{kind: demo, version: v1, pace: 0}", model))
     done = session()
     assert done.ends == {"failed": 2}
-    assert "needs your trust" in done.text
+    assert "needs your trust: sends SHOP_KEY to shop.test" in done.text
     assert "Traceback" not in done.text
+    assert Trust.load().listed() == [], "nothing is remembered"
+
+
+def test_another_repository_is_not_trusted_with_it(session: Session) -> None:
+    (session.folder / ".git").mkdir()
+    vendor = session.folder / "vendor"
+    (vendor / ".git").mkdir(parents=True)
+    (vendor / "theirs.py").write_text("def main(messages): return 'customs moon'\n")
+    agent = "{kind: python, callable: 'vendor.theirs:main'}"
+    path = session.folder / "little.suite.yaml"
+    path.write_text(SUITE.replace("{kind: demo, version: v1, pace: 0}", agent))
+    assert "needs your trust: python agent vendor.theirs:main" in session().text
+    assert session("--agenteval-trust").ends == {"passed": 2}
 
 
 def test_the_page_does_what_it_says(session: Session) -> None:

@@ -83,7 +83,7 @@ def test_programs_are_run_only_when_a_person_allowed_it(controller: AgentsContro
     assert controller.needs_reading([shop, program])
     questions = controller.permission([program], session.workspace)
     assert isinstance(questions, list)
-    assert "python3" in str(questions[0].what)
+    assert "python3" in str(questions[0].need.what)
     controller.allow([program])
     allowed(controller, session, program)
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from test_snapshots_runs import REFUSED, a_busy_execution
 
+from agenteval_tui.agents.permission import TrustRequirement
 from agenteval_tui.runs import events
 from agenteval_tui.runs.events import RunRef, RunState, StreamPart
 from agenteval_tui.runs.live_view import ExecutionView
@@ -208,7 +209,7 @@ def test_foreign_words_fit(text: str, width: int) -> None:
     for group in error_groups(view):
         lines += [group_line(group, width), *group_detail(group, width)]
     if width >= 20:
-        lines += trust_lines([TrustQuestion(Path("/tmp"), text, (text, text * 9))], width)
+        lines += trust_lines([TrustQuestion(TrustRequirement(Path("/tmp"), (text, text * 9)), text)], width)
     assert all(width_of(line) <= width for line in lines)
 
 

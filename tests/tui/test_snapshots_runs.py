@@ -17,6 +17,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from agenteval_tui.agents.base import CheckReport, CheckStep
+from agenteval_tui.agents.permission import TrustRequirement
 from agenteval_tui.core import directories
 from agenteval_tui.runs import agent_factory, events
 from agenteval_tui.runs.live_registry import Live
@@ -133,11 +134,17 @@ async def test_sheets_before_a_run(
     from agenteval_tui.tui.screens.resume import ResumeScreen
 
     monkeypatch.setattr("agenteval_tui.tui.screens.executions.now_ms", lambda: NOON + 120_000)
+    monkeypatch.setattr("agenteval_tui.tui.screens.trust.kind_of", lambda root: "repository")
     live = [
         Live("01M8029MCF6CGVEKSBGJT430F" + end, 1, "", title, NOON) for end, title in (("K", "smoke"), ("L", "all"))
     ]
-    what = ("command: python agent.py --fast", "tool refund: ./refund.sh {amount}", "python function checks:tone")
-    asked = [TrustQuestion(Path("/home/kim/suites/shop"), "this folder is not trusted yet", what)]
+    what = (
+        "command: python agent.py --fast",
+        "tool refund: ./refund.sh {amount}",
+        "python function checks:tone",
+        "sends SHOP_KEY to shop.example.com",
+    )
+    asked = [TrustQuestion(TrustRequirement(Path("/home/kim/shop"), what), "this repository is not trusted yet")]
     async with pictures.of(app_on(*recorded)) as pilot:
         pilot.app.push_screen(ExecutionsScreen(live, live[0].execution))
         await pictures.take("test_several_executions", SMALL)
