@@ -194,8 +194,8 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ("agenteval schema --list", "all schemas"),
     ),
     "trust": (
-        ("agenteval trust", "the folders that may run programs"),
-        ("agenteval trust evals", "let the suites in evals/ run programs"),
+        ("agenteval trust", "trust the repository of the current folder"),
+        ("agenteval trust --list", "what is trusted, and which secrets may go where"),
     ),
     "prices": (("agenteval prices", "all models with a known price"),),
     "prices show": (

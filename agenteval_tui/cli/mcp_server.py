@@ -291,7 +291,7 @@ class _Tools(Struct, frozen=True):
         agent: Annotated[str, Field(description="Use this agent instead of the suites'.")] = "",
     ) -> str:
         """Run suites against their agents and grade what they do. It may cost money and time; the user set the limit.
-        Programs of the suites' folders run only if the user trusted the folder before."""
+        Programs of the suites' folders run only if the user trusted the repository before."""
         execution = run_suites(
             self._within(path),
             tests=tests,
@@ -365,7 +365,7 @@ class _Tools(Struct, frozen=True):
     ) -> str:
         """Run the program of an agent once, behind a proxy that keeps what it asks of models: a run with every message
         and tool call, which `replay` can answer from. It costs what the program spends. The program runs only if the
-        user trusted its folder before."""
+        user trusted its repository before."""
         program, permission = self._program(agent, path, arguments)
         suites = load(self._within(path)) if test else ()
         return str(recorded(program, permission, suites, test=test, place=history_file(self.db)))
@@ -379,7 +379,7 @@ class _Tools(Struct, frozen=True):
     ) -> str:
         """Run the program of an agent on what a run recorded, up to the first request that differs; servers are
         asked from there. After a change of the program's code, or of its prompt, it says what becomes of exactly this
-        run, and costs only what changed. The program runs only if the user trusted its folder before."""
+        run, and costs only what changed. The program runs only if the user trusted its repository before."""
         program, permission = self._program(agent, path, arguments)
         return str(replayed(run, program, permission, place=history_file(self.db)))
 

@@ -64,7 +64,7 @@ VERBS = {
     "help": ("help", "Show the help of a verb, or of all verbs."),
     "docs": ("docs", "Read the documentation: list its pages, or print one."),
     "schema": ("schema", "Print the JSON Schema of a file or of an output."),
-    "trust": ("trust", "List the folders that may run programs; trust one, or forget it."),
+    "trust": ("trust", "Trust a repository once, list what is trusted, or revoke it."),
     "doctor": ("doctor", "Check terminal, history, configuration and agents."),
 }
 GROUPS = {

@@ -56,7 +56,7 @@ _BY_MOUSE = "select text with the mouse (in most terminals with shift held), and
 @common_options
 @pass_invocation
 def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool) -> int:
-    """Check Python, the command itself, terminal, history, configuration, trusted folders, extras, the sockets of
+    """Check Python, the command itself, terminal, history, configuration, trusted repositories, extras, the sockets of
     running executions, sample suites, and the agents (also of the suites at PATHS).
 
     Exit code 3 if something is broken; anything less is a warning.

@@ -15,7 +15,9 @@ from agenteval_tui.core.errors import AgentevalError
 @click.command("mcp", short_help="Serve the history and the suites to a coding agent (MCP, stdio).")
 @click.argument("folder", required=False, type=click.Path(path_type=Path, exists=True, file_okay=False), default=".")
 @click.option("--allow-edit", is_flag=True, help="Let it save criteria's configs in suite files.")
-@click.option("--allow-run", is_flag=True, help="Let it run suites; what needs trust runs only in folders you trusted.")
+@click.option(
+    "--allow-run", is_flag=True, help="Let it run suites; what needs trust runs only in repositories you trusted."
+)
 @click.option("--max-cost", type=FiniteNumber(0), metavar="USD", help="The cost limit of each execution it starts.")
 @common_options
 @pass_invocation

@@ -68,7 +68,8 @@ def command(invocation: Invocation, /, paths: tuple[Path, ...], trust: bool, res
     agents do.
 
     `-` is a suite on standard input. Its relative paths start at the current folder. The programs it names need
-    --trust, even in a folder you trust; it can't be detached, and `resume` continues only what needs none of its files.
+    --trust, even in a repository you trust; it can't be detached, and `resume` continues only what needs none of its
+    files.
 
     Every run is in the history as soon as it ends. Ctrl-C cancels the runs in progress and keeps the finished ones; if
     the terminal is lost, the execution continues (`agenteval attach`). In a pipe, everything happens in this process.

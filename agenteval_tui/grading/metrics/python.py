@@ -32,7 +32,7 @@ class Python(RemoteMetric):
     `value` is the extracted text. Other properties of the metric are passed by name. If the function has a parameter
     `transcript`, `expected` or `variables`, it gets that too. It returns a bool, a score 0..1, or an object {"passed",
     "score", "reason", "evidence"}, and may be async. It runs in a separate process with a time limit, and only if you
-    trust its folder (`--trust`). It must be code of the suite's project, or of a package that is a plug-in of
+    trust its repository. It must be code of the suite's project, or of a package that is a plug-in of
     agenteval: `os:system` is an `error`. So is an exception; neither is a verdict.
     """
 
