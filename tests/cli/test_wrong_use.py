@@ -281,7 +281,7 @@ WRONG: list[tuple[list[str], str]] = [
     (["init", "--agent-kind", "spy"], "agent-kind"),
     (["trust", "no/such/folder"], "no such folder"),
     (["trust", ".", "--list"], "give one of"),
-    (["trust", "--forget", "."], "was not trusted"),
+    (["trust", "--revoke", "."], "was not trusted"),
     (["stats", "--costs", "--ab"], "not both"),
     (["stats", "--costs"], "nothing has run yet"),
 ]
