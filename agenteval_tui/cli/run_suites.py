@@ -29,6 +29,7 @@ from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.plan import plan_document
+from agenteval_tui.history.baselines import lost_baselines
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.live_registry import ExecutionRequest
@@ -38,6 +39,10 @@ from agenteval_tui.runs.program_code import agents_without_cache
 from agenteval_tui.runs.resume import ResumePlan, resume_plan
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.views.plan import plan_heading, plan_view, without_cache
+
+
+_NAMED = 5
+"""Tests that an error names."""
 
 
 def run_suites(
@@ -140,6 +145,14 @@ def _check_baselines(store: Store, options: BaselineOptions, plan: Plan) -> None
     if not options.gated or options.set_it or not plan.runs:
         return
     tests = {(run.suite_key, run.ref.test) for run in plan.runs}
+    if lost := lost_baselines(store, tests):
+        names = ", ".join(test for _, test in lost[:_NAMED])
+        more = f" and {len(lost) - _NAMED:,} more" if len(lost) > _NAMED else ""
+        raise AgentevalError(
+            f"{options.first} can't be measured: the runs of the baseline of {names}{more} are not in the history",
+            mend="import the history that has them (`agenteval db import FILE`), or set the baseline again "
+            "(`agenteval baseline set EXECUTION`)",
+        )
     if not has_baseline(store, tests, {run.suite_key: run.suite_name for run in plan.runs}):
         raise AgentevalError(
             f"{options.first} has nothing to compare with: none of these tests has a baseline",

@@ -102,6 +102,20 @@ def baselines_of(store: History, tests: Iterable[TestKey]) -> dict[TestKey, Base
     return store.read(lambda c: {(one.suite_key, one.test_id): one for one in read_all(c, wanted)})
 
 
+def lost_baselines(store: History, tests: Iterable[TestKey]) -> list[TestKey]:
+    """Those of these tests that have a baseline of which no run is in the history: it is damaged, or a copy of it is
+    not whole."""
+    wanted = set(tests)
+    rows = store.read(
+        lambda c: c.execute(
+            "SELECT s.key, t.test_id FROM baselines b JOIN tests t ON t.id = b.test JOIN suites s ON s.id = t.suite"
+            " WHERE NOT EXISTS (SELECT 1 FROM runs r JOIN executions e ON e.id = r.execution WHERE r.test = b.test"
+            "  AND (r.execution = b.execution OR r.id = b.run)) ORDER BY s.key, t.test_id"
+        ).fetchall()
+    )
+    return [(suite, test) for suite, test in rows if (suite, test) in wanted]
+
+
 def baseline_runs(store: History, tests: Iterable[TestKey]) -> list[str]:
     """The ids of the runs that the baselines of these tests consist of, in the order of their plans."""
     wanted = set(tests)
