@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.grading import sentences
 from agenteval_tui.grading.grade import verdict_of
+from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history import quarantines
 from agenteval_tui.history.quarantines import ActiveQuarantines, Quarantine
 from agenteval_tui.history.records import RunRow
@@ -60,8 +61,8 @@ class GatedRuns(Struct, frozen=True):
 
 
 def gating(store: Store, runs: Iterable[RunRow], quarantined: ActiveQuarantines) -> GatedRuns:
-    """Take out of runs what is in quarantine. Reads the results of those runs only that did not
-    pass and have a quarantined criterion."""
+    """Take out of runs what is in quarantine. Reads the results of those runs only that have a quarantined criterion. A
+    run of which every criterion is in quarantine does not gate, even if it passed: nothing is left that it shows."""
     kept: list[RunRow] = []
     out: dict[tuple[str, str, str], QuarantineEffect] = {}
     excused: set[str] = set()
@@ -81,13 +82,22 @@ def gating(store: Store, runs: Iterable[RunRow], quarantined: ActiveQuarantines)
                 excused.add(run.id)
             continue
         now = run
-        if of_test and run.status in _JUDGED and not run.error_kind:
-            if run.execution_id not in thresholds:
-                thresholds[run.execution_id] = _thresholds(store, run.execution_id)
-            names = frozenset(one.criterion for one in of_test)
-            now = _exclude_quarantined(store, run, names, thresholds[run.execution_id].get(run.id))
+        if of_test and run.status in (*_JUDGED, "passed") and not run.error_kind:
+            results = store.results(run.id)
+            left = [one for one in results if all(one.criterion != quarantine.criterion for quarantine in of_test)]
+            if results and not left:
+                for one in sorted(of_test, key=lambda one: one.criterion):
+                    leave_out(one, run.status != "passed")
+                if run.status != "passed":
+                    excused.add(run.id)
+                continue
+            if len(left) < len(results) and run.status != "passed":
+                if run.execution_id not in thresholds:
+                    thresholds[run.execution_id] = _thresholds(store, run.execution_id)
+                now = _judged_by(left, run, thresholds[run.execution_id].get(run.id))
             if now.status == "passed":
-                excused.add(run.id)
+                if run.status != "passed":
+                    excused.add(run.id)
             elif now.why != run.why:
                 whys[run.id] = now.why
         for one in sorted(of_test, key=lambda one: one.criterion):
@@ -110,12 +120,8 @@ def _by_test(quarantined: ActiveQuarantines) -> dict[tuple[str, str], tuple[Quar
     return found
 
 
-def _exclude_quarantined(store: Store, run: RunRow, names: frozenset[str], pass_threshold: float | None) -> RunRow:
-    """The run with the outcome and score that it has without these criteria."""
-    results = store.results(run.id)
-    left = [one for one in results if one.criterion not in names]
-    if len(left) == len(results):
-        return run
+def _judged_by(left: Sequence[CriterionResult], run: RunRow, pass_threshold: float | None) -> RunRow:
+    """The run with the outcome and score that it has by these results alone."""
     verdict = verdict_of(left, pass_threshold)
     return replace(run, status=str(verdict.outcome), score=verdict.score, why=sentences.verdict_sentence(verdict))
 

@@ -267,6 +267,8 @@ def _that_gate(store: Store, side: Side, held: ActiveQuarantines) -> Iterable[Co
     for run in side.runs:
         if held.test(run.suite_key, run.test_id) is not None:
             continue
+        if (run.suite_key, run.test_id) in tests and run.id not in said:
+            continue  # all its criteria are in quarantine
         status, score = said.get(run.id, (run.status, run.score))
         yield run if status == run.status else replace(run, status=status, score=score)
 

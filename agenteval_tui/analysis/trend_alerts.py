@@ -60,13 +60,15 @@ def watch(store: Store, wanted: TrendQuery, below: float, at_ms: int) -> AlertCh
     tests = {(one.suite_key, one.test_id): one.row for one in known}
     before = store.run_rows(runs)
     of_datasets = store.read(lambda connection: rows.rows_of_runs(connection, runs))
-    for was, now in zip(before, gating(store, before, held).runs, strict=True):
-        if was.status == now.status:
+    after = {run.id: run.status for run in gating(store, before, held).runs}
+    for was in before:
+        status = after.get(was.id, "")  # "": all its criteria are in quarantine
+        if was.status == status:
             continue
         test = tests[was.suite_key, was.test_id]
         # One run less of the one kind, one more of the other: figures add tallies up.
         row = of_datasets.get(was.rowid, 0)
-        change = Tally(0, None, test, was.variation, row, *(_one(now.status, n) - _one(was.status, n) for n in _ENDS))
+        change = Tally(0, None, test, was.variation, row, *(_one(status, n) - _one(was.status, n) for n in _ENDS))
         for key in _groups(wanted, was):
             grouped.setdefault(key, (key, []))[1].append(change)
     alerts = []

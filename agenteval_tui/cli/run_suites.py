@@ -40,7 +40,6 @@ from agenteval_tui.runs.resume import ResumePlan, resume_plan
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.views.plan import plan_heading, plan_view, without_cache
 
-
 _NAMED = 5
 """Tests that an error names."""
 

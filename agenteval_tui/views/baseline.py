@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from agenteval_tui.analysis.comparison_model import TestChange
 from agenteval_tui.analysis.regression_gate import BaselineResult, GateNotice, GateOptions, is_worse
@@ -44,6 +44,13 @@ _HEADS = {
 """What a notice says of the tests after it, in the order in which they are listed."""
 
 
+def _fell(how: str, tests: Sequence[TestChange]) -> Iterator[tuple[Span, ...]]:
+    """The first of these tests, each in its line, and how many more there are."""
+    yield from _lines((f"~ fell, {how}: ", "warn"), map(regression_text, tests[:_MOST]))
+    if len(tests) > _MOST:
+        yield text((f"~ and {len(tests) - _MOST:,} more fell, {how}", "warn"))
+
+
 def against_view(result: BaselineResult) -> View:
     """What changed since the baseline: counts, what regressed, the pass rate with its interval, what is missing."""
     # What to do next is given where there is something to look at, as for causes.
@@ -55,8 +62,8 @@ def against_view(result: BaselineResult) -> View:
     notes = [
         text((f"✗ and {numbers.count(more, 'regression')} more" if more > 0 else "", "bad")),
         text((f"✗ {fell_text(result)}" if result.regressions.overall else "", "bad")),
-        *_lines(("~ fell, within chance: ", "warn"), map(regression_text, result.by_chance[:_MOST])),
-        *_lines(("~ fell, in quarantine: ", "warn"), map(regression_text, quarantined[:_MOST])),
+        *_fell("within chance", result.by_chance),
+        *_fell("in quarantine", quarantined),
         *(text((f"~ {one_line(line, 600)}", "warn")) for line in notice_lines(result.notices)),
     ]
     whole = result.gating.overall

@@ -18,7 +18,8 @@ from agenteval_tui.analysis.regression_gate import (
 from agenteval_tui.history.baselines import set_baseline
 from agenteval_tui.history.quarantines import Quarantine, active, put
 from agenteval_tui.history.store import Store
-from agenteval_tui.views.baseline import gate_certainty, missed_gates
+from agenteval_tui.views.baseline import against_view, gate_certainty, missed_gates
+from agenteval_tui.views.terminal import plain_text
 
 YES, NO = answered("yes"), answered("no")
 RIGHT = text("yes")
@@ -95,6 +96,35 @@ def test_errors_are_no_regressions(store: Store) -> None:
     assert "broken" not in {one.test for one in found.regressed}
     (notice,) = [notice for notice in found.notices if notice.code == "no_verdict"]
     assert (notice.test, notice.cause, notice.missing) == ("broken", "errors", False)
+
+
+def test_a_test_whose_criteria_are_all_in_quarantine_does_not_count_as_passed(store: Store) -> None:
+    from agenteval_tui.core.ids import now_ms
+
+    held = [f"q{number}" for number in range(9)]
+    keep(store, OLD, [Planned(test, [YES], [RIGHT]) for test in (*held, "t")])
+    keep(store, NEW, [Planned(test, [NO], [RIGHT]) for test in (*held, "t")], at_ms=NOON + 1)
+    set_baseline(store, OLD)
+    for test in held:
+        put(store, Quarantine("/s", test, now_ms() + 86_400_000, criterion=RIGHT.name)).result()
+    found = against(store)
+    assert {one.test for one in found.regressed} == {"t"}
+    assert found.drop == 1.0, "of the one test that gates"
+    assert missed_gates(found, GateOptions(max_drop=0.5)) != []
+
+
+def test_tests_that_fell_in_quarantine_are_counted_where_not_all_are_named(store: Store) -> None:
+    from agenteval_tui.core.ids import now_ms
+
+    tests = [f"q{number}" for number in range(13)]
+    keep(store, OLD, [Planned(test, [YES], [RIGHT]) for test in (*tests, "t")])
+    keep(store, NEW, [Planned(test, [NO], [RIGHT]) for test in (*tests, "t")], at_ms=NOON + 1)
+    set_baseline(store, OLD)
+    for test in tests:
+        put(store, Quarantine("/s", test, now_ms() + 86_400_000, reason="slow")).result()
+    shown = plain_text(against_view(against(store)))
+    assert shown.count("~ fell, in quarantine: ") == 10
+    assert "~ and 3 more fell, in quarantine" in shown
 
 
 def test_what_is_in_quarantine_is_shown_and_does_not_gate(store: Store) -> None:
