@@ -32,7 +32,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import known_spec, specs_of
 from agenteval_tui.runs.stored_answers import stored_answers
 from agenteval_tui.suites.load import LoadedSuite, load_suite
-from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.model import SETUP, Transcript
 from agenteval_tui.transcripts.tool_text import ArgumentRange, format_with_places
 from agenteval_tui.uxon.serialize import to_text
 
@@ -52,6 +52,10 @@ SCRATCH_CONFIG = """{
   ]
 }
 """
+
+
+_FAILED = "The agent failed on this run, so there is nothing to grade."
+_BROKEN = "This run could not be prepared, so there is nothing to grade."
 
 
 class WorkCriterion(Struct, frozen=True):
@@ -178,7 +182,7 @@ class Workbench:
                 weight=spec.weight,
                 prototype_class=spec.prototype,
                 criterion_hash=spec.hash,
-                message="The agent failed on this run, so there is nothing to grade.",
+                message=_BROKEN if self.transcript.error.kind == SETUP else _FAILED,
             )
         variables = self.variables(self.run.variables, spec)
         replies = self._replies(self.run.id, self.transcript, variables, spec)

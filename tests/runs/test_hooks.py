@@ -17,6 +17,7 @@ from agenteval_tui.history.delete_runs import remove_runs
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import Command
+from agenteval_tui.runs.fork.plan import execution_plan, fork_plan, questions_of, source_of
 from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.runs.resume import resume_plan
 from agenteval_tui.transcripts.error_codes import ErrorCode
@@ -498,3 +499,28 @@ async def test_a_resumed_run_has_its_hooks_again(orders: Any, scripts: Scripts, 
     await asyncio.wait_for(Engine(plan, store, lambda event: None, env=ENV).run(), 30)
     assert made.statuses() == {"cancel#1": "passed"}
     assert scripts.requests[-1].messages[-1].content == "Cancel W7"
+
+
+async def test_a_fork_has_the_hooks_and_the_variables_of_its_run(orders: Any, scripts: Scripts, store: Store) -> None:
+    scripts.script = echo
+    made = orders(
+        "before: [[PY, make.py]]\n    workdir: fresh\n    after: [[test, -d, .]]",
+        prompt='"Cancel {{order}}"',
+        expected="W7",
+        hooks={"make.py": BRINGS},
+    )
+    await made.run()
+    made.store.flush()
+    (row,) = made.store.runs_of_execution(made.engine.plan.execution_id)
+    (made.engine.plan.respondents.base_dir(row.suite_key) / "make.py").write_text(BRINGS.replace("W7", "W8"))
+    source = source_of(store, store.run(row.id), user_agents={})
+    (question,) = questions_of(store.transcript(row.id), 1, {"text": "Keep W7"})
+    (runs,) = fork_plan(store, source, [question], 1).missing
+    plan = execution_plan(source, runs, trust=True)
+    await asyncio.wait_for(Engine(plan, store, lambda event: None, env=ENV).run(), 30)
+    store.flush()
+    transcript = store.transcript(runs[0].ref.run)
+    assert [one.phase for one in transcript.hooks] == ["before", "after"]
+    assert scripts.requests[-1].messages[-1].content == "Keep W7"
+    assert scripts.requests[-1].workdir is not None
+    assert store.run(runs[0].ref.run).variables == {"order": "W7", "sum": 3}, "those of the recorded conversation"
