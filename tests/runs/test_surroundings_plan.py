@@ -95,8 +95,8 @@ def test_variables_may_come_from_hooks(shop: Any) -> None:
 def test_trust_is_asked_for_each_service_and_hook(shop: Any) -> None:
     loaded = shop("before: [[python, reset.py]]\n    after: ['mine:end']", top=f"{WEB}\nafter_all: [[sh, -c, 'a b']]")
     plan = untrusted([loaded], PlanOptions(), user_agents={})
-    ((_, what, _),) = [(need.folder, need.what, need.files) for need in needs_of(plan)]
-    assert set(what) == {
+    (need,) = needs_of(plan)
+    assert set(need.what) == {
         "service own: serve",
         "service web: python web.py",
         "before hook: python reset.py",
