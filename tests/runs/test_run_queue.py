@@ -6,13 +6,15 @@ from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from agenteval_tui.runs.around.plan import Surroundings
 from agenteval_tui.runs.early_stopping import Repetitions
 from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.execution_state import ENOUGH, EtaEstimator
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.model import RunPlan, StopRule
-from agenteval_tui.runs.run_queue import WaitingRuns
+from agenteval_tui.runs.run_queue import WaitingRuns, exclusive_of
 
 
 def run_of(number: int, agent: str) -> RunPlan:
@@ -50,6 +52,47 @@ def test_every_run_comes_once_in_order_within_the_limits(agents: list[str], data
             runs = [run for run in runs if run is not gone]
             seen.remove(gone.ref.repetition)
     assert sorted(seen) == [run.ref.repetition for run in runs]
+
+
+@given(st.lists(st.sampled_from(["", "db", "port"]), max_size=20), st.booleans(), st.data())
+def test_what_only_one_run_may_use_has_one_user(names: list[str], early: bool, data: st.DataObject) -> None:
+    """Also with two agents, repetitions that are fed, runs that are cancelled or refused, and hooks beside runs."""
+    runs = [
+        replace(run_of(number, "xy"[number % 2]), around=Surroundings("/", exclusive=name) if name else None)
+        for number, name in enumerate(names)
+    ]
+    group = Repetitions(StopRule(0.05, 0.8), len(runs))
+    waiting = WaitingRuns(runs, {"x": 3}, {run.ref.run: group for run in runs} if early else {}, clock=lambda: 0.0)
+    busy: list[RunPlan] = []
+    held: list[str] = []
+    done: set[str] = set()
+    while len(waiting) or busy or held:
+        taken = waiting.take()
+        if taken is not None:
+            busy.append(taken)
+        used = [exclusive_of(run) for run in busy if exclusive_of(run)] + held
+        assert len(used) == len(set(used))
+        assert taken is not None or busy or held or not len(waiting), "nothing is in the way, and nothing begins"
+        what = data.draw(st.sampled_from(["go on", "end", "refuse", "cancel", "hold", "free"]))
+        if busy and (what == "end" or taken is None):
+            run = busy.pop(data.draw(st.integers(0, len(busy) - 1)))
+            done.add(run.ref.run)
+            waiting.release(run)
+            if early:
+                group.add("passed")
+        elif busy and what == "refuse":
+            waiting.put_back(busy.pop(), alone=data.draw(st.booleans()))
+        elif what == "cancel" and len(waiting):
+            there = {run.ref.run for run in busy} | done
+            gone = waiting.remove(data.draw(st.sampled_from([r.ref.run for r in runs if r.ref.run not in there])))
+            assert gone is not None
+            done.add(gone.ref.run)
+        elif what == "hold" and len(held) < 1 and "db" not in used and len(waiting):
+            held.append("db")
+            waiting.hold("db")
+        elif held:
+            waiting.free(held.pop())
+    assert done == {run.ref.run for run in runs}
 
 
 @given(st.lists(st.sampled_from("ab"), min_size=1, max_size=30), st.data())
