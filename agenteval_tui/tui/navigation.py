@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
@@ -10,6 +12,8 @@ from textual import events
 from textual.app import App
 from textual.screen import ModalScreen
 
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.tui.actions import ACTIONS, key_of, keys_of
 from agenteval_tui.tui.analysis_context import Session
@@ -20,8 +24,11 @@ from agenteval_tui.tui.presenters.navigation_strip import Tab, running_badge
 from agenteval_tui.tui.screen_registry import FACTORIES, sheet
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.suites.screen import SuitesScreen
+from agenteval_tui.tui.services import services
 from agenteval_tui.tui.state import State
 from agenteval_tui.tui.terminal.mounting import is_there, mount_unseen
+from agenteval_tui.tui.workers import start_worker
+from agenteval_tui.views.found_agents import seen, what_it_is
 
 # Keys that move a cursor: the view beside a list follows when the cursor rests, and before any other key.
 MOVES = frozenset({"down", "up", "j", "k", "pagedown", "pageup", "home", "end", "g", "G", "ctrl+d", "ctrl+u"})
@@ -32,6 +39,7 @@ NEED_A_RUN = ("run",)
 MOST_BACK = 20  # screens that one can go back to
 
 if TYPE_CHECKING:
+    from agenteval_tui.agents.finding.model import FoundAgent
     from agenteval_tui.grading.criterion_templates import Starter
     from agenteval_tui.runs.live_registry import Live
     from agenteval_tui.suites.load import LoadedSuite
@@ -42,6 +50,8 @@ if TYPE_CHECKING:
     from agenteval_tui.tui.screens.history.screen import HistoryScreen
     from agenteval_tui.tui.screens.inspect.screen import InspectScreen
     from agenteval_tui.tui.screens.run.screen import RunScreen
+
+_FORM = "form"  # what is chosen instead of an agent that was found
 
 
 class Trail:
@@ -293,6 +303,42 @@ class Navigation:
         self._app.push_screen(sheet("new_test", loaded), made)
 
     def new_suite(self) -> None:
+        """Offer a suite for each agent that is found in the folder, and a form; without any agent, the form at once."""
+        start_worker(self._app, self._offer_agents, group="agents found", awaited=True)
+
+    async def _offer_agents(self) -> None:
+        workspace = self._session.workspace
+        try:
+            findings = await asyncio.to_thread(workspace.found_agents)
+        except AgentevalError:
+            findings = None  # the form says it
+        if findings is None or not findings.agents:
+            self._fill_in_suite()
+            return
+        agents = {agent.place: agent for agent in findings.agents}
+
+        def chosen(place: str | None) -> None:
+            if place == _FORM:
+                self._fill_in_suite()
+            elif place is not None:
+                start_worker(self._app, partial(self._write_suite, agents[place]), group="agents found", awaited=True)
+
+        choices = [
+            (place, one_line(agent.name, 30), f"{one_line(agent.place)}  {what_it_is(agent)}")
+            for place, agent in agents.items()
+        ]
+        choices.append((_FORM, "another agent…", "yours, the bundled one, or one of another suite: a form"))
+        self._app.push_screen(sheet("choose", "A suite for which agent?", choices, choices[0][0]), chosen)
+
+    async def _write_suite(self, agent: FoundAgent) -> None:
+        try:
+            written = await asyncio.to_thread(self._session.workspace.suite_for, agent)
+        except AgentevalError as error:
+            services(self._app.screen).say_error(error)
+            return
+        self.show_test(*written)
+
+    def _fill_in_suite(self) -> None:
         """Ask for a new suite and its first test, write its file, and open the test in the Editor."""
 
         def made(written: tuple[str, str] | None) -> None:

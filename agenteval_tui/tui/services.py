@@ -137,7 +137,7 @@ class Services(Protocol):
         """Ask for a new test's name and prompt, write it into the suite's file, and open it in the Editor."""
 
     def new_suite(self) -> None:
-        """Ask for a new suite and its first test, write its file, and open the test in the Editor."""
+        """Offer a suite for each agent that is found in the folder, else a form for one with a first test."""
 
     # Executions
 

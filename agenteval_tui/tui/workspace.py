@@ -9,6 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from agenteval_tui.agents.finding.first_suite import write_first_suite
+from agenteval_tui.agents.finding.model import Findings, FoundAgent
+from agenteval_tui.agents.finding.search import find_agents
 from agenteval_tui.agents.permission import TrustRequirement
 from agenteval_tui.analysis.causes import group_failures
 from agenteval_tui.analysis.drafted_test import GoodRuns, make_test, stored_runs
@@ -96,6 +99,9 @@ class SuitesAndHistory(Protocol):
 
     def note_own_write(self, path: Path) -> None:
         """This app wrote that file."""
+
+
+SEARCH_S = 6.0  # that looking for agents may take
 
 
 class Workspace:
@@ -306,6 +312,20 @@ class Workspace:
         own = [(one.key, f"{one.name}   agents.yaml") for one in found if not one.suite]
         beside = [(one.key, f"{one.name}   as in {one.suite}") for one in found if one.suite and one.base_dir == folder]
         return [*own, *beside, (BUNDLED, "shop   bundled: rules, no key, no network")]
+
+    def found_agents(self) -> Findings:
+        """The agents in the folder of a new suite, by reading its files. Raises `AgentevalError`."""
+        return find_agents(self.folder_for_new(), seconds=SEARCH_S)
+
+    def suite_for(self, agent: FoundAgent) -> tuple[str, str]:
+        """Write the suite of an agent that was found: the suite's key and its first test's id. Raises
+        `AgentevalError`."""
+        path, made = write_first_suite(agent, self.folder_for_new())
+        self._opened.note_own_write(path)
+        if self._opened.paths and not any(path.resolve().is_relative_to(one.resolve()) for one in self._opened.paths):
+            self._opened.paths = (*self._opened.paths, path)
+        assert made.suite is not None
+        return made.key, made.suite.tests[0].id
 
     def new_suite(self, name: str, file: str, agent: str, test_name: str, prompt: str) -> tuple[str, str]:
         """Write a new suite with a first test. `agent` is a key of `agents_for_new`. Gives the suite's key and the

@@ -348,3 +348,27 @@ async def test_a_locked_history_is_said_in_the_app(tmp_path: Path, monkeypatch: 
             await asyncio.to_thread(lambda: store.delete_execution("none").exception())
             other.execute("ROLLBACK")
         await until(pilot, lambda: any("waiting for the history file" in one.text for one in app.notices.all()))
+
+
+async def test_a_folder_with_agents_offers_a_suite_for_each(tmp_path: Path) -> None:
+    (tmp_path / "bot.py").write_text(
+        "from strands import Agent\nshop = Agent(system_prompt='You sell pans.')\ncook = Agent(name='cook')\n"
+    )
+    app = app_on(tmp_path, tmp_path / "history.db")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "2 agents found" in text_of(app))
+        assert "bot.py:3  cook = Agent(…)" in text_of(app)
+        await pilot.press("a")
+        await until(pilot, lambda: "A suite for which agent?" in text_of(app))
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: (tmp_path / "cook.suite.yaml").exists())
+        await until(pilot, lambda: "says-what-it-is-for" in text_of(app))
+        assert load_suite(tmp_path / "cook.suite.yaml").problems == ()
+        app.new_suite()
+        await until(pilot, lambda: "A suite for which agent?" in text_of(app))
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: any("already exists" in notice.text for notice in app.notices.all()))
+        app.new_suite()
+        await until(pilot, lambda: "A suite for which agent?" in text_of(app))
+        await pilot.press("down", "down", "enter")
+        await until(pilot, lambda: "A new suite" in text_of(app))

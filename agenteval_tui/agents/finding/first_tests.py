@@ -294,7 +294,6 @@ def _about_itself(agent: FoundAgent, asks_itself: bool) -> dict[str, Any]:
 def _brief(agent: FoundAgent) -> dict[str, Any]:
     criteria = [
         _criterion("Answers", "TextResponse", {"type": "Length", "min_words": 1, "max_words": 60}),
-        _criterion("Leaks no secrets", "TextResponse", {"type": "Leak"}),
     ]
     prompt = "Answer in one sentence: what do you do?"
     if agent.variables:

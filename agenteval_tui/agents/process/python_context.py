@@ -47,7 +47,7 @@ def made(kind: Any, request: Any, target: Any, what: Any) -> Any:
         if value is None or isinstance(value, origin) or (origin is float and isinstance(value, int)):
             return value
         raise _wrong(target, what, origin, "is of the type " + origin.__name__ + ", not " + repr(value))
-    if isinstance(value, origin):
+    if not _is_typed_dict(origin) and isinstance(value, origin):
         return value
     if value is not None and not isinstance(value, dict):
         raise _wrong(target, what, origin, "is made of fields, not of " + repr(value))
@@ -61,7 +61,7 @@ def _of_fields(kind: Any, value: Any, target: Any, what: Any) -> Any:
     fields = dict(value or {})
     missing = [name for name in needed if name not in fields]
     if missing:
-        if value is None and getattr(kind, "__total__", None) is not None:
+        if value is None and _is_typed_dict(kind):
             return None  # a TypedDict, which nodes read with `get` as well
         raise _wrong(target, what, kind, "needs " + ", ".join(missing), missing)
     other = [name for name in fields if names is not True and name not in names]
@@ -70,7 +70,7 @@ def _of_fields(kind: Any, value: Any, target: Any, what: Any) -> Any:
     try:
         if hasattr(kind, "model_validate"):
             return kind.model_validate(fields)
-        if issubclass(kind, dict):
+        if _is_typed_dict(kind) or issubclass(kind, dict):
             return fields
         return kind(**signature.converted(kind, fields))
     except (TypeError, ValueError) as error:
@@ -95,7 +95,7 @@ def names_of(kind: Any) -> Any:
         fields = [field for field in dataclasses.fields(kind) if field.init]
         needed = [field.name for field in fields if field.default is nothing and field.default_factory is nothing]
         return [field.name for field in fields], needed
-    if issubclass(kind, dict) and hasattr(kind, "__annotations__"):
+    if _is_typed_dict(kind) or (issubclass(kind, dict) and hasattr(kind, "__annotations__")):
         return list(signature._hints(kind)), sorted(getattr(kind, "__required_keys__", ()))
     try:
         parameters = list(inspect.signature(kind).parameters.values())
@@ -110,6 +110,11 @@ def names_of(kind: Any) -> Any:
         for one in parameters
         if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
     ]
+
+
+def _is_typed_dict(kind: Any) -> Any:
+    """One of typing_extensions can't be asked by `isinstance` or `issubclass`."""
+    return getattr(kind, "__total__", None) is not None and hasattr(kind, "__required_keys__")
 
 
 def _wrong(target: Any, what: Any, kind: Any, problem: Any, missing: Any = ()) -> Any:

@@ -37,6 +37,8 @@ def runner(found: Any, target: Any) -> Any:
         raise pieces.WrongTarget(target + " is a LangGraph graph that is not compiled; name what its compile() gives")
     if pieces.made_by(found, "langgraph", "langchain_core", "langchain") and hasattr(found, "astream"):
         return lambda request: _runnable(found, request, target)
+    if getattr(found, "is_crew_class", None) is True and callable(getattr(found, "crew", None)):
+        found = found.crew()  # an object of a class with CrewAI's @CrewBase
     known = frameworks.of(found)
     run = None if known is None else known.runner(found, target)
     if run is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 
 from agenteval_tui.core import directories
+from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.numbers import count
 from agenteval_tui.history.records import RunFilter, TestSummary
@@ -22,6 +23,7 @@ from agenteval_tui.tui.state import text, texts
 from agenteval_tui.tui.styled_text import Cell, Line
 
 if TYPE_CHECKING:
+    from agenteval_tui.agents.finding.model import Findings
     from agenteval_tui.analysis.overview import Overview
     from agenteval_tui.history.store import Store
     from agenteval_tui.suites.editing import WrittenFile
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from agenteval_tui.views.failure import Failure
 
 LAST_RUNS = 20  # of a test, that the details speak of
+FOUND_SHOWN = 4  # agents of a folder without suites
 MOST_READ = 50  # failed tests of which the clearest is looked for
 MOST_RUNNING = 8  # newest executions that are looked at for one that runs
 MOST_KEPT = 500  # folds that are kept for the next start
@@ -154,6 +157,7 @@ class SuitesController:
         self.offer: Offer | None = None  # the clearest failure of the first run, until it was opened
         self._began_without_runs = False
         self._running = False  # tests of these suites, whose first run has not ended
+        self._findings: Findings | None = None  # the agents of a folder without suites, once they were looked for
         self._before: set[int] = set()  # executions that the samples begin with
         self._undo: list[tuple[str, list[WrittenFile]]] = []  # what was done, in words, and the files of it
 
@@ -527,17 +531,47 @@ class SuitesController:
         was, self.offer = self.offer, None
         return was is not None
 
+    def take_findings(self, findings: Findings) -> None:
+        """The agents of a folder without suites."""
+        self._findings = findings
+
+    @property
+    def awaits_findings(self) -> bool:
+        """Whether there are no suites, and nobody has looked for agents yet."""
+        return self.tree is not None and not self.tree.overview.suites and self._findings is None
+
+    def _found(self) -> list[Line]:
+        """The agents that a suite can be written for."""
+        # As in `read_runs`: only a folder without suites needs it.
+        from agenteval_tui.views.found_agents import seen, what_it_is
+
+        if self._findings is None:
+            return [(("  Looking for your agents …", "dim"),)]
+        agents = self._findings.agents
+        lines: list[Line] = []
+        for agent in agents[:FOUND_SHOWN]:
+            lines.append((("  ", ""), (one_line(agent.name, 40), "accent"), (f"  {what_it_is(agent)}", "")))
+            lines.append(((f"    {seen(agent)}", "dim"),))
+        if len(agents) > FOUND_SHOWN:
+            lines.append(((f"  and {len(agents) - FOUND_SHOWN} more", "dim"),))
+        return lines
+
     def empty(self, places: str) -> list[Line]:
         """What is shown instead of rows. `places`: where suites were looked for."""
         if self.tree is not None and self.tree.query:
             return [(), (("  Nothing matches the filter.", ""),), (("  Press esc to clear it.", "dim"),)]
+        agents = self._found()
+        count_found = len(self._findings.agents) if self._findings is not None else 0
+        what = "choose one of these agents: a suite is written" if count_found else "write one here, with a first test"
         return [
             (),
             (("  No suites in ", ""), (places, "bold")),
+            *([(), ((f"  {count(count_found, 'agent')} found:", ""),)] if count_found else []),
+            *agents,
             (),
             (("  A suite is a file named *.suite.yaml.", "dim"),),
-            (("  {suites.new}", "bold accent"), ("                write one here, with a first test", "dim")),
-            (("  agenteval init", "bold"), ("   write one with examples to start from", "dim")),
+            (("  {suites.new}", "bold accent"), (f"                {what}", "dim")),
+            (("  agenteval init", "bold"), ("   the same on the command line", "dim")),
             (("  agenteval demo", "bold"), ("   open the samples, with an agent that needs no network", "dim")),
         ]
 

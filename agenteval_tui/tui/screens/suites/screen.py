@@ -44,6 +44,7 @@ from agenteval_tui.tui.widgets.virtual_list import GUTTER, VirtualList
 from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
+    from agenteval_tui.agents.finding.model import Findings
     from agenteval_tui.analysis.overview import Overview
     from agenteval_tui.runs.plan.model import PlanOptions
     from agenteval_tui.suites.editing import WrittenFile
@@ -223,6 +224,7 @@ class SuitesScreen(FrameScreen):
                 self.agenteval.say(notice, severity="warning")
             self._say_drafts(tree)
         self.call_after_refresh(self.agenteval.count_running)
+        self._look_for_agents()
         self._look_for_offer()
         self._look_for_running()
         waiting = self.controller.waiting()
@@ -282,6 +284,23 @@ class SuitesScreen(FrameScreen):
         asked = bool(session.paths) or session.db == directories.demo_history()
         lines = self.controller.hint(width, samples=samples, keymap=self.agenteval.keymap, asked=asked)
         return lines[: max((self.size.height - FRAME) // 2, 1)]  # the list has at least as many rows
+
+    def _look_for_agents(self) -> None:
+        """In a folder without suites: the agents that one can be written for."""
+        if not self.controller.awaits_findings:
+            return
+
+        def then(findings: Findings) -> None:
+            self.controller.take_findings(findings)
+            self._list.set_empty(self._empty_lines())
+
+        self.ask(
+            self.agenteval.session.workspace.found_agents,
+            then,
+            group="agents found",
+            failed=lambda error: None,
+            painted=True,
+        )
 
     def _look_for_offer(self) -> None:
         """After the first run: the clearest failure has the cursor, and the banner says what it is."""
