@@ -28,7 +28,7 @@ from agenteval_tui.tui.services import services
 from agenteval_tui.tui.state import State
 from agenteval_tui.tui.terminal.mounting import is_there, mount_unseen
 from agenteval_tui.tui.workers import start_worker
-from agenteval_tui.views.found_agents import seen, what_it_is
+from agenteval_tui.views.found_agents import what_it_is
 
 # Keys that move a cursor: the view beside a list follows when the cursor rests, and before any other key.
 MOVES = frozenset({"down", "up", "j", "k", "pagedown", "pageup", "home", "end", "g", "G", "ctrl+d", "ctrl+u"})
