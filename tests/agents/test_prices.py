@@ -185,3 +185,28 @@ def test_the_agents_own_price(price: Any, said: list[str] | None) -> None:
         assert len(found) == 1
     else:
         assert found == said
+
+
+@pytest.mark.parametrize(
+    "price",
+    [
+        "{input: -1, output: 1}", "{input: .nan, output: 1}", "{input: .inf, output: 1}", "{input: 1e400, output: 1}",
+        "{input: '2', output: 1}", "{input: 2}", "{output: 2}", "{}", "", "3", "free", "{input: null, output: 2}",
+        "{input: true, output: 2}", "{input: [1], output: 2}", "{input: 1, output: 2, cached: -1}",
+        "{input: 1, output: 2, cache_write_1h: .nan}", "{input: 1, output: 2, per: token}",
+    ],
+)  # fmt: skip
+def test_a_price_that_is_none_is_an_error_with_its_place(price: str, tmp_path: Path) -> None:
+    (tmp_path / "prices.yaml").write_text(f"m: {price}\n", "utf-8")
+    with pytest.raises(AgentevalError) as raised:
+        Prices.load(tmp_path)
+    assert "prices.yaml:1:1" in str(raised.value)
+    assert raised.value.mend
+
+
+def test_a_price_of_zero_is_a_price_and_no_price_is_not_zero(tmp_path: Path) -> None:
+    (tmp_path / "prices.yaml").write_text("free: {input: 0, output: 0}\n", "utf-8")
+    prices = Prices.load(tmp_path)
+    assert prices.cost("free", Usage(10, 10)) == 0.0
+    assert prices.cost("nobody-knows-this", Usage(10, 10)) is None
+    assert prices.cost("free", Usage(10)) is None, "one side is not known"
