@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -553,9 +553,16 @@ def _asked(test: Test) -> tuple[object, ...]:
     return test.prompt, test.messages, test.turns, test.user
 
 
-def rebase(edit: TestEdit, before: LoadedSuite, now: LoadedSuite, test_id: str) -> TestEdit:
-    """The edit for `now`: criteria are found by their names (the how-manieth of a name). Those that others added stay.
-    A test that somebody renamed is found again (`id_now`).
+def rebase(
+    edit: TestEdit,
+    before: LoadedSuite,
+    now: LoadedSuite,
+    test_id: str,
+    merge: Callable[[str, str, str], str],
+) -> TestEdit:
+    """The edit for `now`: criteria are found by their names (the how-manieth of a name). Those that others added stay,
+    and so does what they changed elsewhere in a config that the edit changes: `merge` gives a config with both edits,
+    from the text before, mine and theirs. A test that somebody renamed is found again (`id_now`).
 
     Raises `SaveFailed` when the test, or a criterion that was edited, is not there any more.
     """
@@ -572,7 +579,12 @@ def rebase(edit: TestEdit, before: LoadedSuite, now: LoadedSuite, test_id: str) 
         if criterion.source is None:
             criteria.append(criterion)
         elif (name := known[criterion.source]) in there:
-            criteria.append(replace(criterion, source=there[name]))
+            place = there[name]
+            changes = dict(criterion.changes)
+            if isinstance(mine := changes.get("config_uxon"), str):
+                base, theirs = before.config_source(old.id, criterion.source), now.config_source(new.id, place)
+                changes["config_uxon"] = merge(base.text, mine, theirs.text)
+            criteria.append(CriterionEdit(place, changes))
         elif criterion.changes:
             raise SaveFailed(
                 f"criterion `{name[0]}` of test `{test_id}` is no longer in the file, so nothing was saved",

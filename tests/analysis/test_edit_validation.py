@@ -14,6 +14,7 @@ from agenteval_tui.suites.load import LoadedSuite, load_text
 from agenteval_tui.suites.yaml.edit import YamlFragment
 from agenteval_tui.suites.yaml.save import SaveFailed
 
+MINE = lambda base, mine, theirs: mine  # noqa: E731
 SUITE = """\
 name: S
 agent: a
@@ -65,15 +66,15 @@ def test_an_edit_is_made_anew_for_a_file_that_others_changed() -> None:
     new = "      - {name: New, prototype_class: TextResponse, config_uxon: '{}'}\n      - {name: A, "
     now = load_text(SUITE.replace("      - {name: A, ", new, 1), Path("s.suite.yaml"))
     edit = TestEdit({}, [CriterionEdit(1, {"weight": 2}), CriterionEdit(0), CriterionEdit(None, {"name": "Mine"})])
-    again = rebase(edit, before, now, "one").criteria
+    again = rebase(edit, before, now, "one", MINE).criteria
     assert again is not None
     assert [one.source for one in again] == [2, 1, None, 0]
     assert again[0].changes == {"weight": 2}
     gone = load_text(SUITE.replace("name: B", "name: C"), Path("s.suite.yaml"))
     with pytest.raises(SaveFailed, match="`B`"):
-        rebase(edit, before, gone, "one")
+        rebase(edit, before, gone, "one", MINE)
     with pytest.raises(SaveFailed, match="`one`"):
-        rebase(edit, before, without_one(SUITE), "one")
+        rebase(edit, before, without_one(SUITE), "one", MINE)
 
 
 def without_one(text: str) -> LoadedSuite:

@@ -207,3 +207,43 @@ def test_a_condition_added_at_the_end_of_a_long_line_is_shown() -> None:
     shown = ["".join(piece[0] for piece in line) for line in diff_lines(diff, 80)]
     assert any("not_contains_any" in line and "sorry" in line for line in shown)
     assert len(shown) == 5
+
+
+async def test_one_config_edited_on_both_sides_has_both_edits_and_one_value_is_asked_about(tmp_path: Path) -> None:
+    folder = tmp_path / "suites"
+    folder.mkdir()
+    path = folder / "shop.suite.yaml"
+    (folder / "rows.csv").write_text("input\na\n", encoding="utf-8")
+    path.write_text(yaml.safe_dump(suite(), sort_keys=False, width=1000), encoding="utf-8")
+    app = app_on(folder, tmp_path / "history.db")
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        app.edit_test(str(path.resolve()), "one")
+        await until(pilot, lambda: isinstance(app.screen, EditorScreen) and app.screen.controller.doc is not None)
+        await settle(pilot)
+        screen = app.screen
+        assert isinstance(screen, EditorScreen)
+        doc = screen.controller.doc
+        assert doc is not None
+        doc.form.criteria[0].values["config_uxon"] = CONFIG.replace('"e"', '"mine"')
+        doc.form.criteria[1].values["config_uxon"] = CONFIG.replace('"e"', '"mine"')
+        theirs = path.read_text()
+        added = CONFIG.replace('"e"', '"e", "weight": 3')
+        theirs = theirs.replace(CONFIG, added, 1).replace(CONFIG, CONFIG.replace('"e"', '"theirs"'), 1)
+        path.write_text(theirs, encoding="utf-8")
+        both = screen.controller.changed_by_both(doc)
+        assert both == [("B: metrics.0.contains", "mine", "theirs")]
+        fresh, edit, renamed = screen.controller.rebased(doc)
+        assert not renamed
+        app.session.workspace.save_test(fresh, "one", edit)
+        saved = yaml.safe_load(path.read_text())["tests"][0]["criteria"]
+        first, second = (json.loads(one["config_uxon"])["metrics"][0] for one in saved)
+        assert (first["contains"], first["weight"]) == ("mine", 3)
+        assert second["contains"] == "mine"
+        app.push_screen(FileConflictScreen("shop.suite.yaml", "--- a\n+++ b\n", both=both))
+        await until(pilot, lambda: isinstance(app.screen, FileConflictScreen))
+        await settle(pilot)
+        shown = "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+        assert "B: metrics.0.contains" in shown
+        assert "+ yours       mine" in shown
+        assert "- the file's  theirs" in shown

@@ -38,6 +38,19 @@ def diff_lines(diff: str, width: int) -> list[Line]:
     return lines
 
 
+def both_lines(both: Sequence[tuple[str, str, str]], width: int) -> list[Line]:
+    """The values that both sides changed, mine and the file's; nothing where there are none."""
+    if not both:
+        return []
+    lines: list[Line] = [fit((("Changed here and on disk; your edit replaces the file's:", "warn"),), width)]
+    for label, mine, theirs in both:
+        lines.append(fit(((one_line(label, width), "bold"),), width))
+        for sign, value in (("+ yours       ", mine), ("- the file's  ", theirs)):
+            words = one_line(value, 400) if value else "(nothing)"
+            lines += [fit(((piece, _STYLES[sign[0]]),), width) for piece in _pieces(sign + words, max(width, 2))]
+    return [*lines, ()]
+
+
 _STYLES = {"+": "added", "-": "removed", "@": "accent"}
 _HEADER = 2
 """Lines with the names of the files."""
@@ -100,12 +113,20 @@ class FileConflictScreen(Sheet[bool]):
         Binding("enter,y", "answer(True)", "apply my edit to it", show=False),
     ]
 
-    def __init__(self, name: str, diff: str, what: str = "apply my edit to the new version") -> None:
-        """`what`: what is done when the person says yes."""
+    def __init__(
+        self,
+        name: str,
+        diff: str,
+        what: str = "apply my edit to the new version",
+        both: Sequence[tuple[str, str, str]] = (),
+    ) -> None:
+        """`what`: what is done when the person says yes. `both`: (what it is, mine, the file's) of each value that both
+        sides changed; yes takes mine."""
         super().__init__()
         self._what = one_line(what, 60)
         self._file_name = name
         self._diff = diff
+        self._both = both
 
     def compose(self) -> ComposeResult:
         keys = (("y", self._what), ("esc", "keep the file as it is"))
@@ -114,7 +135,7 @@ class FileConflictScreen(Sheet[bool]):
 
     def on_mount(self) -> None:
         view = self.query_one("#diff", LinesView)
-        view.show(lambda width: diff_lines(self._diff, width))
+        view.show(lambda width: [*both_lines(self._both, width), *diff_lines(self._diff, width)])
         view.focus()
 
     def action_answer(self, put_in: bool) -> None:

@@ -42,9 +42,10 @@ from agenteval_tui.tui.presenters.test_form import (
     rebased_dataset,
     yaml_problems,
 )
-from agenteval_tui.tui.screens.editor.document import SuiteDocument, carried_on
+from agenteval_tui.tui.screens.editor.document import SuiteDocument, carried_on, changed_by_both
 from agenteval_tui.tui.screens.editor.preview import CriterionPreview
 from agenteval_tui.uxon.diagnostics import Diagnostic
+from agenteval_tui.uxon.merge import merge
 
 QUIET_S = 0.12
 """How long typing must pause before the test is checked."""
@@ -507,11 +508,20 @@ class EditorController:
         fresh = load_suite(doc.loaded.path)
         now = id_now(doc.loaded, fresh, doc.test_id)
         renamed = now if now.casefold() != doc.test_id.casefold() else ""
-        edit = rebase(doc.edit, doc.loaded, fresh, doc.test_id)
+        edit = rebase(doc.edit, doc.loaded, fresh, doc.test_id, lambda *texts: merge(*texts).text)
         if "dataset" in edit.changes:  # several fields of the form are one key of the file
             dataset = rebased_dataset(doc.base, doc.form, read_form(fresh, now))
             edit = replace(edit, changes={**edit.changes, "dataset": dataset})
         return fresh, edit, renamed
+
+    @staticmethod
+    def changed_by_both(doc: SuiteDocument) -> list[tuple[str, str, str]]:
+        """(what it is, mine, the file's) of each value that I and somebody else changed. Reads the file."""
+        try:
+            fresh = load_suite(doc.loaded.path)
+            return changed_by_both(doc.base, doc.form, read_form(fresh, id_now(doc.loaded, fresh, doc.test_id)))
+        except AgentevalError:
+            return []  # what is wrong is said when the edit is made again
 
     def saved(self, doc: SuiteDocument, form: TestForm, renamed: str, written: LoadedSuite) -> SuiteDocument:
         """`form` was saved, and its file is `written` now. The test as it is open from now on: who went on typing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from agenteval_tui.analysis.edit_validation import FieldProblem
 from agenteval_tui.suites.editing import TestEdit
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.tui.presenters.test_form import CRITERION_FIELDS, TEST_FIELDS, CriterionForm, TestForm, edit_of
+from agenteval_tui.uxon.merge import merge
 
 STEPS = 200
 """How many steps can be undone."""
@@ -153,6 +155,36 @@ def carried_on(saved: TestForm, now: TestForm, file: TestForm) -> TestForm:
         form.criteria.append(CriterionForm(place, values))
     form.criteria += [file.criteria[place].copy() for name, place in there.items() if name not in names]
     return form
+
+
+def changed_by_both(base: TestForm, mine: TestForm, file: TestForm) -> list[tuple[str, str, str]]:
+    """(what it is, mine, the file's) of each value that both sides changed, each to another one. In a config, each
+    property counts alone."""
+    found = [
+        (label, mine.values[key], file.values[key])
+        for key in TEST_FIELDS
+        if len({one.values[key] for one in (base, mine, file)}) == 3 and (label := key.replace("_", " "))
+    ]
+    names, there = _names(base.criteria), {name: place for place, name in enumerate(_names(file.criteria))}
+    for criterion in mine.criteria:
+        name = names[criterion.source] if criterion.source is not None else ("", 0)
+        if criterion.source is None or name not in there:
+            continue
+        sides = base.criteria[criterion.source].values, criterion.values, file.criteria[there[name]].values
+        for key in CRITERION_FIELDS:
+            was, own, other = (one[key] for one in sides)
+            if len({was, own, other}) < 3:
+                continue
+            if key != "config_uxon":
+                found.append((f"{name[0]}: {key.replace('_', ' ')}", own, other))
+                continue
+            for one in merge(was, own, other).both:
+                texts = [
+                    value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+                    for value in (one.mine, one.theirs)
+                ]
+                found.append((f"{name[0]}: {'.'.join(map(str, one.path)) or 'config'}", texts[0], texts[1]))
+    return found
 
 
 def _names(criteria: Sequence[CriterionForm]) -> list[tuple[str, int]]:

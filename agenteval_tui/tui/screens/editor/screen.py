@@ -636,7 +636,10 @@ class EditorScreen(FrameScreen):
                 rebased = partial(self.controller.rebased, doc)
                 self.ask(rebased, lambda found: self._save(doc, *found), group="reload")
 
-        self.app.push_screen(FileConflictScreen(doc.loaded.path.name, diff), answered)
+        def ask(both: list[tuple[str, str, str]]) -> None:
+            self.app.push_screen(FileConflictScreen(doc.loaded.path.name, diff, both=both), answered)
+
+        self.ask(partial(self.controller.changed_by_both, doc), ask, group="reload")
 
     # What is wrong
 
