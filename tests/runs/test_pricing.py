@@ -102,3 +102,19 @@ def test_nothing_is_added_before_the_cost_of_every_request_is_known() -> None:
     fresh.priced(Usage(10, 5))
     assert fresh.named("b") == 2.0
     assert fresh.whole
+
+
+def test_what_a_request_may_cost_at_most_is_its_input_written_into_a_cache() -> None:
+    one = Priced(lambda model, usage: 3.0 if usage.cache_write_tokens else 1.0)
+    assert one.at_most == 0.0
+    one.priced(Usage(10, 5), "m")
+    assert (one.known_cost, one.at_most) == (1.0, 3.0)
+    one.priced(Usage(10, 5, cost=2.0))
+    assert (one.known_cost, one.at_most) == (3.0, 5.0)
+
+
+def test_output_tokens_that_come_after_the_input_are_of_the_same_request() -> None:
+    one = Priced(lambda model, usage: None if None in (usage.input_tokens, usage.output_tokens) else 1.0)
+    one.priced(Usage(10))
+    assert one.priced(Usage(None, 5)).cost == 1.0
+    assert (one.whole, one.known_cost) == (True, 1.0)
