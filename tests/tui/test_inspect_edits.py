@@ -268,6 +268,22 @@ async def a_file_that_changed_meanwhile_is_not_overwritten_without_asking(
     assert text.startswith("# somebody was here\n")
     assert '"countr"' in text.split("contains_all")[1].splitlines()[0]
     assert '"country"' not in text
+    # A second save, with nothing edited and then with an edit, takes nothing of theirs back.
+    await pilot.press("ctrl+s")
+    await settle(pilot)
+    assert file.read_text(encoding="utf-8") == text
+    editor.replace_all(editor.text + "// again")
+    await settle(pilot)
+    await pilot.press("ctrl+s")
+    await settle(pilot)
+    second = file.read_text(encoding="utf-8")
+    assert second.startswith("# somebody was here\n")
+    assert second.replace("// again", "") == text
+    editor.replace_all(editor.text.replace("// again", ""))
+    await settle(pilot)
+    await pilot.press("ctrl+s")
+    await settle(pilot)
+    assert file.read_text(encoding="utf-8") == text
 
 
 async def an_edit_goes_to_its_criterion_although_the_file_was_rearranged(
