@@ -46,6 +46,7 @@ from agenteval_tui.transcripts.model import (
     Transcript,
     last_answer,
 )
+from agenteval_tui.transcripts.observed import DUMPED, TOLD_BY_AGENT
 from agenteval_tui.transcripts.possible_figures import with_possible_figures
 
 _PROMPTS = ("system", "developer")
@@ -230,7 +231,8 @@ class Recorder:
         steps = [replace(step, started_ms=at(step.started_ms) or 0.0) for step in found.timing.steps]
         first = told.timing.first_token_ms
         messages, final = found.messages, found.final_output
-        if not self._captured_answers and told.final_output.strip() not in ("", final.strip()):
+        answers = self._captured_answers or (bool(final) and any(note.code == DUMPED for note in told.notes))
+        if not answers and told.final_output.strip() not in ("", final.strip()):
             final = told.final_output
             messages = (*messages, Message("assistant", final))
         return replace(
@@ -245,7 +247,7 @@ class Recorder:
             model=found.model or told.model,
             finish_reason=found.finish_reason or told.finish_reason,
             final_output=final,
-            notes=(*found.notes, *told.notes),
+            notes=(*found.notes, *(note for note in told.notes if note.code not in TOLD_BY_AGENT)),
         )
 
     def transcript(self) -> Transcript:

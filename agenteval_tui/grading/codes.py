@@ -115,6 +115,9 @@ class Code(StrEnum):
     BAD_PLACEHOLDER = "bad_placeholder"
     BROKE = "broke"
     """The check raised an exception: `type` and `message`."""
+    NOT_OBSERVED = "not_observed"
+    """Whoever made the transcript could not see what is checked: the `kind` of thing, the code `note` of
+    the note that says why, and its `what`."""
     UNREAD_PART = "unread_part"
     """The message has nothing but parts that could not be read: `what`."""
     SLOW_PATTERN = "slow_pattern"

@@ -25,6 +25,7 @@ from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
 from agenteval_tui.grading.results import CriterionResult, Evidence, Fields, MetricResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec, json_like
 from agenteval_tui.transcripts.model import Transcript, message_place
+from agenteval_tui.transcripts.observed import ObservedKind, unseen
 from agenteval_tui.uxon.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ class Pipeline(Struct, frozen=True):
     metrics: tuple[tuple[Metric, Check], ...]
     remote: tuple[RemoteMetric, ...] = ()
     """Those of the metrics that ask a respondent."""
+    needs: frozenset[ObservedKind] = frozenset()
+    """What must have been observed for any verdict."""
 
 
 def _must_be_read(pipeline: Pipeline, transcript: Transcript, value: Value | None) -> None:
@@ -64,6 +67,26 @@ def _must_be_read(pipeline: Pipeline, transcript: Transcript, value: Value | Non
         what = unread.get(message_place(span.index)) if span.kind == "message" else None
         if what is not None:
             raise ExtractionError(code=Code.UNREAD_PART, what=what)
+
+
+def _must_be_observed(pipeline: Pipeline, transcript: Transcript) -> None:
+    """Raises `ExtractionError` if nobody could see what the criterion looks at: then nothing is judged by its
+    absence."""
+    missing = unseen(transcript, pipeline.needs)
+    if missing is not None:
+        kind, note = missing
+        raise ExtractionError(code=Code.NOT_OBSERVED, kind=kind, note=note.code, what=note.what)
+
+
+def _observed(metric: Metric, result: MetricResult, transcript: Transcript) -> MetricResult:
+    """The result; an error in place of a pass that rests on something nobody could see."""
+    if result.outcome is not Outcome.PASSED or result.neutral:
+        return result
+    missing = unseen(transcript, metric.needs_to_pass)
+    if missing is None:
+        return result
+    kind, note = missing
+    return metric.error(code=Code.NOT_OBSERVED, fields={"kind": kind, "note": note.code, "what": note.what})
 
 
 class Checker:
@@ -158,6 +181,7 @@ class Checker:
             if value is None:
                 return ()
             if transcript.notes:
+                _must_be_observed(pipeline, transcript)
                 _must_be_read(pipeline, transcript, value)
             context = self._context(variables or {}, False, replies)
             found = [request for metric in pipeline.remote for request in metric.missing(value, context)]
@@ -186,6 +210,8 @@ class Checker:
         pipeline = self._pipeline if self._pipeline is not None else self._fill(variables)
         if isinstance(pipeline, str):
             return self._result(Outcome.ERROR, None, Code.BAD_CONFIG, {"message": pipeline})
+        if transcript.notes:
+            _must_be_observed(pipeline, transcript)
         value = pipeline.extract(transcript)
         if transcript.notes:
             _must_be_read(pipeline, transcript, value)
@@ -193,6 +219,13 @@ class Checker:
             return self._nothing(pipeline, transcript, explain)
         context = self._context(variables, explain, replies)
         results = tuple([_run(metric, check, value, context) for metric, check in pipeline.metrics])
+        if transcript.notes:
+            results = tuple(
+                [
+                    _observed(metric, result, transcript) if metric.needs_to_pass else result
+                    for (metric, _), result in zip(pipeline.metrics, results, strict=True)
+                ]
+            )
         if explain and self._variables:
             results = _with_templates(results, self.spec.document.value)
         if explain or pipeline.remote:
@@ -422,7 +455,8 @@ def _pipeline(prototype_class: str, value: Any) -> Pipeline:
         raise UnusableConfigError("; ".join(problems))
     made = tuple((metric, metric.prepare()) for metric in metrics if metric is not None)
     remote = tuple(cast("RemoteMetric", metric) for metric, _ in made if metric.asks is not None)
-    return Pipeline(prototype, prototype.compile(), made, remote)
+    needs = prototype.needs.union(*(metric.needs for metric, _ in made if not metric.checks_nothing()))
+    return Pipeline(prototype, prototype.compile(), made, remote, needs)
 
 
 def _metric(number: int, given: Any, problems: list[str]) -> Metric | None:

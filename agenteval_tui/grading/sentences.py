@@ -13,13 +13,27 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import listed, nth, on_one_line, quoted, shown
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Verdict
+from agenteval_tui.transcripts.model import Note
 
 Fields = Mapping[str, Any]
 
 _MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 """What fields that are not ours (a file, a newer history) may make of a sentence."""
 _LINE = 300
+_WAYS_TO_OBSERVE = {
+    "text_only": "give messages or events (`agenteval docs agents`), or set `capture: model`",
+    "no_calls_option": "write `tool_calls` with the path of the calls in a reply",
+    "nothing_at_path": "correct `tool_calls`; if the server leaves the calls out when there are none, write "
+    "`{what} || `[]``",
+    "dumped": "give the answer as a text or as messages (`agenteval docs agents`), or set `capture: model`",
+}
+"""What helps, by the code of the note that says what could not be seen."""
 _TOLD = 4
+
+
+def _way_to_observe(fields: Fields) -> str:
+    way = _WAYS_TO_OBSERVE.get(fields["note"])
+    return f"; {way.format(what=fields['what'])}" if way else ""
 
 
 # Results
@@ -256,6 +270,7 @@ _RESULTS: dict[str, Callable[[Fields], str]] = {
         f"{{{{{f['placeholder']}}}}} cannot be read: write a name, a dotted path, or a text in quotes"
     ),
     Code.BROKE: lambda f: f"the {f.get('what', 'metric')} broke: {f['type']}: {f['message']}",
+    Code.NOT_OBSERVED: lambda f: f"not checked: {Note(f['note'], f['what']).said}{_way_to_observe(f)}",
     Code.UNREAD_PART: lambda f: f"the message could not be read, so nothing was checked: it has {f['what']}",
     Code.SLOW_PATTERN: lambda f: f"the pattern {f['pattern']} took longer than {f['seconds']:g} s on this text",
     Code.UNCHECKED_FORMAT: lambda f: f"the schema asks for the unknown format {quoted(f['format'])}",

@@ -237,7 +237,10 @@ class Note(Struct, frozen=True):
     it may (how often). partly_priced: the cost of some requests is not known (the sum of the others). partly_counted:
     some requests have no count of tokens (the sum of the others). usage_total: a reported total is not the sum of its
     parts (figures). unrecorded: messages of an MCP server that did not reach the recording (how many, and of which
-    server). after_hook: a hook after the run failed (how).
+    server). text_only: an agent gives a text and nothing else (its type). no_calls_option: it is not said where in a
+    reply its tool calls are. nothing_at_path: no reply had anything there (the path). dumped: what an agent gave is of
+    a type that nobody can read (the type), and is shown as JSON. format_without_calls: a file's format has none (its
+    name). unread_calls: calls that could not be read (why). after_hook: a hook after the run failed (how).
     """
 
     code: str
@@ -269,6 +272,12 @@ _NOTES = {
     "partly_counted": "more tokens were used than were counted: {what}, without those of some requests",
     "usage_total": "the reported tokens do not add up: {what}",
     "after_hook": "{what}",
+    "text_only": "its tool calls are not known: it gives only a text ({what})",
+    "no_calls_option": "its tool calls are not known: the agent has no option `tool_calls`",
+    "nothing_at_path": "its tool calls are not known: no reply has anything at `{what}`",
+    "dumped": "its answer is not known: agenteval can't read a {what}, and shows it as JSON",
+    "format_without_calls": "its tool calls are not known: {what} has none",
+    "unread_calls": "some of its tool calls are not known: {what}",
     "partly_priced": "the cost is at least {what}: the price of some requests is not known",
 }
 

@@ -277,8 +277,8 @@ async def test_a_program_that_asks_no_model_says_so(tmp_path: Path) -> None:
     config = {"kind": "command", "command": [sys.executable, "-S", "-c", "print('hi')"], "capture": "model"}
     found, events = await run(config, tmp_path, {}, "hello")
     assert found.final_output.strip() == "hi"
-    assert [one.note.code for one in events if isinstance(one, Noted)] == ["no_requests"]
-    assert "does not read OPENAI_BASE_URL" in found.notes[0].said
+    assert [one.note.code for one in events if isinstance(one, Noted)] == ["text_only", "no_requests"]
+    assert "does not read OPENAI_BASE_URL" in found.notes[1].said
 
 
 async def test_runs_at_the_same_time_are_told_apart(server: ScriptedServer, tmp_path: Path) -> None:

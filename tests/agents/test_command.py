@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from programs import executable, lives, script, until
 
-from agenteval_tui.agents.base import AgentRequest, Done, Failed, TextDelta
+from agenteval_tui.agents.base import AgentRequest, Done, Failed, Noted, TextDelta
 from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.core.errors import AgentevalError
@@ -145,7 +145,11 @@ async def test_text_comes_while_the_program_still_runs(tmp_path: Path) -> None:
     assert (await anext(events)).name == "start of the process"
     assert await anext(events) == TextDelta("first")
     await asyncio.to_thread((tmp_path / "go").write_text, "go")
-    assert [event async for event in events] == [TextDelta("second"), Done()]
+    assert [event async for event in events] == [
+        TextDelta("second"),
+        Noted(Note("text_only", "standard output")),
+        Done(),
+    ]
 
 
 @pytest.mark.parametrize(

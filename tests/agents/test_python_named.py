@@ -169,6 +169,8 @@ class TestFrameworks:
         ran = await run_agent(named(tmp_path, name, **more))
         assert ran.transcript.final_output == answer, ran.events[-1]
         codes = [note.code for note in ran.transcript.notes]
+        if name in ("Bot", "bot", "answers", "own") and "messages" not in more:
+            assert codes.pop() == "text_only"
         assert codes == (["not_streamed"] if "stream" in str(codes) else [])
         assert ("not_streamed" in codes) == (name in ("deps", "needs", "number", "openai", "make_openai", "make_later"))
 

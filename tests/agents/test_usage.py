@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agenteval_tui.agents.process.python_usage import figures_in
@@ -535,6 +535,7 @@ COUNTS = st.integers(0, 10_000)
 
 
 @given(COUNTS, COUNTS, COUNTS, COUNTS, COUNTS)
+@example(plain=0, read=0, written=1, answered=1, thought=1)
 def test_every_dialect_says_the_same(plain: int, read: int, written: int, answered: int, thought: int) -> None:
     whole, out = plain + read + written, answered + thought
     anthropic = {

@@ -104,7 +104,7 @@ print(json.dumps({{"type": "usage", **{usage!r}}}))
     (tmp_path / "mine.py").write_text(f"def agent(prompt):\n    return {{'answer': 'hi', 'usage': {wrong!r}}}\n")
     ran = await run_agent({"kind": "python", "callable": "mine:agent"})
     assert ran.transcript.usage.input_tokens is None
-    assert [note.code for note in ran.transcript.notes] == ["usage"]
+    assert [note.code for note in ran.transcript.notes] == ["text_only", "usage"]
 
 
 @pytest.mark.parametrize(

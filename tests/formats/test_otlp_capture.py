@@ -146,8 +146,8 @@ async def test_runs_of_a_program_have_every_call_that_their_own_spans_tell(tmp_p
     assert (told(opened)[:8], notes(opened)) == (whole("open"), ["open_spans"])
     # No span that can be read: what the program said is the run.
     assert told(quiet) == ["user: quiet", "assistant: The desk says: quiet is shipped."]
-    assert notes(quiet) == ["no_spans"]
-    assert quiet.notes[0].what.endswith("its last request could not be read: the body is not JSON")
+    assert notes(quiet) == ["text_only", "no_spans"]
+    assert quiet.notes[1].what.endswith("its last request could not be read: the body is not JSON")
 
 
 async def test_a_program_that_knows_its_parent_needs_no_attribute(tmp_path: Path) -> None:

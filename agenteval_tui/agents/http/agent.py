@@ -22,6 +22,7 @@ from agenteval_tui.agents.base import (
     CheckStep,
     Done,
     Failed,
+    Noted,
     PromptSent,
     ReasoningDelta,
     TextDelta,
@@ -54,7 +55,8 @@ from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.grading.json_paths import Path, PathFailedError, compile_path, walk
 from agenteval_tui.suites.templates import render, render_value
 from agenteval_tui.transcripts.codec import to_openai_messages
-from agenteval_tui.transcripts.model import Message, Transcript, Usage
+from agenteval_tui.transcripts.model import Message, Note, Transcript, Usage
+from agenteval_tui.transcripts.observed import NO_CALLS_OPTION, NOTHING_AT_PATH
 
 _SESSIONS = 10_000  # runs whose session is remembered
 _LONGEST_TEXT = 16_000_000  # characters in a JSON value that is taken as text
@@ -65,6 +67,7 @@ _USAGE_FIELDS = {
     "cache_write": "cache_write_tokens", "cache_write_1h": "cache_write_1h_tokens", "cost": "cost",
 }  # fmt: skip
 _NOTHING: Any = object()
+_CALLS = ".tool_calls"
 _HTML = re.compile(r"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 _SSE_LINE = re.compile(r"(?:data|event|id|retry):|:")
 
@@ -135,6 +138,9 @@ class HttpAgent:
             self._sessions[request.run] = reply.session
             while len(self._sessions) > _SESSIONS:
                 self._sessions.popitem(last=False)
+        note = reply.calls_not_seen
+        if note is not None:
+            yield Noted(note)
         yield Done(reply.finish_reason or "stop", reply.model)
 
     async def _try(self, request: AgentRequest) -> CheckReport:
@@ -337,9 +343,12 @@ class HttpReply(StreamReply):
     def __init__(self, options: HttpOptions) -> None:
         self._options = options
         self._paths = {name: compile_path(text) for name, text in options.paths().items()}
+        where = options.tool_calls or ""
+        self._in_message = compile_path(where.removesuffix(_CALLS)) if where.endswith(_CALLS) else None
         self._text = False  # pieces of the answer have come
         self._answer: Any = _NOTHING
         self._calls = 0
+        self._says_calls = False  # something stood where calls are, be it an empty list
         self._open: dict[int, tuple[str, str]] = {}  # calls without a result: key -> id, name
         self._closed: dict[str, str] = {}  # ids of the others, and what their results were
         self._last: Any = _NOTHING  # the last JSON value, to say what it has instead
@@ -354,6 +363,14 @@ class HttpReply(StreamReply):
     def complete(self) -> bool:
         """Only the connection tells whether a stream was cut; otherwise the text received is taken as complete."""
         return self._text or self._answer is not _NOTHING or self._calls > 0 or bool(self.finish_reason)
+
+    @property
+    def calls_not_seen(self) -> Note | None:
+        """Why the reply says nothing of tool calls, or None: it has some, or says that there were none."""
+        path = self._paths.get("tool_calls")
+        if path is None:
+            return Note(NO_CALLS_OPTION, "")
+        return None if self._says_calls else Note(NOTHING_AT_PATH, path.text)
 
     @property
     def usage(self) -> Usage:
@@ -480,7 +497,9 @@ class HttpReply(StreamReply):
         found = self._find("answer", value)
         if found is not None:
             self._answer = found
-        for one in _objects("tool_calls", self._find("tool_calls", value)):
+        calls = self._find("tool_calls", value)
+        self._says_calls = self._says_calls or calls is not None or self._has_chat_message(value)
+        for one in _objects("tool_calls", calls):
             yield from self._take_call(one)
         for one in _objects("tool_results", self._find("tool_results", value)):
             yield from self._take_result(one)
@@ -536,6 +555,13 @@ class HttpReply(StreamReply):
         """Whether none of the options finds anything in what says of itself that it is an error."""
         found = (self._find(name, value) for name in ("answer", "delta", "tool_calls", "tool_results"))
         return all(one is None or one == [] for one in found)
+
+    def _has_chat_message(self, value: Any) -> bool:
+        """Whether calls are looked for in a message of Chat Completions: it leaves `tool_calls` out for none."""
+        if self._in_message is None:
+            return False
+        message = self._in_message.search(value)
+        return isinstance(message, Mapping) and not {"role", "content"}.isdisjoint(message)
 
     def _find(self, name: str, value: Any) -> Any:
         path = self._paths.get(name)

@@ -44,7 +44,8 @@ from agenteval_tui.agents.process.workdir import SUITE_DIR, WORKDIR, found_in
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.command_words import argv_of
 from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import RunError
+from agenteval_tui.transcripts.model import Note, RunError
+from agenteval_tui.transcripts.observed import TEXT_ONLY
 from agenteval_tui.transcripts.traceback import raised_words
 
 _SHOWN = 80  # characters of a line that an error repeats
@@ -82,6 +83,11 @@ class OutputReader:
     def read(self) -> int:
         """Bytes of output that came."""
         return self._size
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the output is the answer, and no events: it says nothing of tool calls."""
+        return self._form == "text"
 
     @property
     def done(self) -> bool:
@@ -279,6 +285,8 @@ class CommandAgent:
             failure = RunError.told("program", said, mend, ErrorCode.EXIT, status=program.returncode)
             yield Failed(replace(failure, traceback=traceback))
         elif spoke:
+            if reader.is_text:
+                yield Noted(Note(TEXT_ONLY, "standard output"))
             yield Done()
         else:
             said = self._said(f"{name} printed {'nothing' if not reader.read else 'no answer'}", program, options)

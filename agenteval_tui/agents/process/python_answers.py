@@ -94,6 +94,10 @@ class Reader:
         self._frameworks: Any = {}  # the readers of what only one framework has, by its module
         self.gave = False
         """Whether anything came but None: an answer that is empty on purpose is an empty text."""
+        self._told_whole = False  # something came that has its tool calls in it
+        self._plain: Any = None  # the type of what has none
+        self._foreign: Any = None  # the type of an object of a package that is being read as a dict
+        self._dumped: Any = None  # the type of what is shown as JSON, for want of anything that is known in it
 
     def take(self, piece: Any, streamed: Any) -> Any:
         """The events that something an agent gave means. `streamed`: it is one of several. Raises TypeError."""
@@ -104,7 +108,16 @@ class Reader:
     def end(self) -> Any:
         """What can be told only at the end."""
         self._settle()
+        if self._dumped is not None:
+            self._note("dumped", self._dumped)
+        elif self._plain is not None and not self._told_whole:
+            self._note("text_only", self._plain)
         return self.said.news(end=True)
+
+    def _text(self, text: Any, kind: Any) -> Any:
+        """An answer that says nothing of tool calls."""
+        self._plain = kind
+        self.said.text(text)
 
     # What it is.
 
@@ -112,21 +125,21 @@ class Reader:
         if piece is None:
             return
         if isinstance(piece, str):
-            self.said.text(piece)
+            self._text(piece, "str")
         elif isinstance(piece, (bytes, bytearray)):
             text = bytes(piece).decode("utf-8", "replace")
             try:  # as all_messages_json() gives it
                 self._read(json.loads(text), streamed)
             except (ValueError, RecursionError):
-                self.said.text(text)
+                self._text(text, "bytes")
         elif isinstance(piece, dict):
             self._dict(piece, streamed)
         elif self._of_framework(piece, streamed):
-            return
+            self._told_whole = True
         elif isinstance(piece, (list, tuple)):
             self._list(piece, streamed)
         elif isinstance(piece, (bool, int, float)):
-            self.said.text(json.dumps(piece))
+            self._text(json.dumps(piece), pieces.type_of(piece))
         elif pieces.is_message(piece):
             self._message(piece, streamed)
         elif pieces.made_by(piece, "openai") and pieces.is_item(piece):
@@ -151,6 +164,7 @@ class Reader:
 
     def _dict(self, piece: Any, streamed: Any) -> Any:
         kind = piece.get("type")
+        whole, self._told_whole = self._told_whole, True  # all of these have their calls in them
         if kind in MODES and "data" in piece and "ns" in piece:  # LangGraph's stream, version 2
             self._mode(kind, piece["data"])
         elif isinstance(piece.get("event"), str) and piece["event"].startswith("on_") and "data" in piece:
@@ -172,19 +186,22 @@ class Reader:
         elif self._task(piece) or self._updates(piece):
             return
         else:
+            self._told_whole = whole
             self._answer(piece, streamed)
 
     def _list(self, piece: Any, streamed: Any) -> Any:
         if not piece and streamed:
             return  # a list that is still to grow
         if all(isinstance(one, (str, bool, int, float, type(None))) for one in piece):
-            self.said.text(json.dumps(list(piece), ensure_ascii=False))
+            self._text(json.dumps(list(piece), ensure_ascii=False), "list")
         elif piece and all(pieces.is_item(one) or pieces.is_message(one) for one in piece):
+            self._told_whole = True
             if any(pieces.is_item(one) for one in piece):
                 self.said.whole(pieces.from_items(piece, self._note))
             else:
                 self.said.whole(self._messages(piece))
         elif any(self._readable(one) for one in piece):
+            self._told_whole = True
             told: Any = []
             for one in piece:
                 if pieces.is_pydantic(one):
@@ -217,6 +234,7 @@ class Reader:
     # Messages of Chat Completions, LangChain and LangGraph.
 
     def _messages(self, given: Any) -> Any:
+        self._told_whole = True
         made: Any = []
         for one in given:
             made.append(pieces.message_of(one, self._note))
@@ -237,6 +255,7 @@ class Reader:
         self.said.append(made)
 
     def _chunk(self, piece: Any) -> Any:
+        self._told_whole = True
         key = piece.id or "chunks"
         known = self._chunks.get(key)
         self._chunks[key] = merged = piece if known is None else known + piece
@@ -379,7 +398,7 @@ class Reader:
         if choice.get("delta") is not None and choice.get("message") is None:
             made = pieces.message_of(dict(_data(choice["delta"]), role="assistant"), self._note)
             if made["calls"]:
-                self._note("unread", "calls of a tool in the pieces of a stream; give the whole completion")
+                self._note("unread_calls", "calls of a tool in the pieces of a stream; give the whole completion")
             for what in ("reasoning", "text"):
                 if made[what]:
                     self.said.text(made[what], what=what)
@@ -529,7 +548,9 @@ class Reader:
     def _object(self, piece: Any, streamed: Any) -> Any:
         data = _data(piece)
         if isinstance(data, dict):
+            self._foreign = pieces.foreign_type(piece)
             self._dict(data, streamed)
+            self._foreign = None
         elif self.said.empty and not streamed:
             raise pieces.WrongTarget("an agent can't give a " + pieces.type_of(piece) + "; " + WANTED)
         else:
@@ -554,6 +575,8 @@ class Reader:
             self._state = dict(self._state, **piece)
             return
         calls = piece.get("tool_calls")
+        self._told_whole = self._told_whole or isinstance(calls, (list, tuple))
+        self._plain = "dict"
         if calls:
             self.said.append(self._messages([{"role": "assistant", "tool_calls": calls, "content": ""}]))
         value = piece[answer]
@@ -575,6 +598,8 @@ class Reader:
                 raise pieces.WrongTarget("an agent can't give a " + what + "; " + WANTED) from None
             self._note("unread", str(error))
             return
+        self._plain = pieces.type_of(piece)
+        self._dumped = self._dumped or self._foreign or pieces.foreign_type(piece)
         self.said.text(text)
 
 

@@ -122,7 +122,8 @@ def leave() -> Any:
         os._exit(1)
     if _requests.forks and not _temporary:
         os._exit(0)  # it has run nothing
-    lasts = [sys.stdout.flush, sys.stderr.flush]
+    streams = (sys.stdout, sys.stderr)
+    lasts = [stream.flush for stream in streams if stream is not None and not getattr(stream, "closed", False)]
     if atexit._ncallbacks():
         lasts.insert(0, atexit._run_exitfuncs)
     if threading.active_count() > 1 or getattr(threading, "_threading_atexits", True):

@@ -22,6 +22,7 @@ else:
 ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "function": "tool", "model": "assistant"}
 LANGCHAIN = ("human", "ai", "system", "tool", "function", "AIMessageChunk", "ToolMessageChunk", "HumanMessageChunk")
 ITEMS = ("message", "reasoning", "function_call", "function_call_output")
+_LOOKED_AT = 2_000  # values in what an agent gave
 FAKE_IDS = ("__fake_id__", "")
 _locks: Any = {}  # id of an object -> its lock, and how many hold it or wait for it
 _locks_lock = threading.Lock()
@@ -40,6 +41,27 @@ def type_of(given: Any) -> Any:
     """The type's whole name."""
     kind = type(given)
     return kind.__qualname__ if kind.__module__ == "builtins" else kind.__module__ + "." + kind.__qualname__
+
+
+def foreign_type(given: Any) -> Any:
+    """The type of the first object in it that an installed package defined, and that has no form of JSON's own; None
+    where there is none. Whoever shows such an object as JSON may show anything but an answer."""
+    waiting, seen = [given], 0
+    while waiting and seen < _LOOKED_AT:
+        one = waiting.pop()
+        seen += 1
+        if isinstance(one, dict):
+            waiting.extend(one.values())
+        elif isinstance(one, (list, tuple, set, frozenset)):
+            waiting.extend(one)
+        elif one is not None and not isinstance(one, (str, bytes, bool, int, float)) and _is_installed(type(one)):
+            return type_of(one)
+    return None
+
+
+def _is_installed(kind: Any) -> Any:
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
+    return not {"site-packages", "dist-packages"}.isdisjoint(file.replace("\\", "/").split("/"))
 
 
 def value_at(given: Any, name: Any) -> Any:

@@ -220,9 +220,11 @@ def _whole(asked: Any, answered: Any, of_cache: Any, reasoned: Any, cache: Any, 
     their whole; "")."""
     parts = sum(of_cache)
     usual = cache == _BESIDE, thinking == _BESIDE
-    ways = [usual]
-    for way in ((not usual[0], usual[1]), (usual[0], not usual[1]), (not usual[0], not usual[1])):
-        ways.append(way)
+    # Of two ways that add up, the one that contradicts no name.
+    one_side = [(not usual[0], usual[1]), (usual[0], not usual[1])]
+    if thinking == _EITHER and cache != _EITHER:
+        one_side.reverse()
+    ways = [usual, *one_side, (not usual[0], not usual[1])]
 
     def sides(way: Any) -> Any:
         return (

@@ -21,6 +21,7 @@ from agenteval_tui.runs.around.record import NOTHING, AroundRecord, decoded
 from agenteval_tui.transcripts.codec import arguments_text, stored_transcript
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.observed import TOLD_BY_AGENT
 from agenteval_tui.views.around import around_view
 from agenteval_tui.views.attachment import attachment_text
 from agenteval_tui.views.causes import causes_in_short
@@ -115,7 +116,7 @@ def print_transcript(out: Output, transcript: Transcript) -> None:
     if ending is not None:
         out.line((ending.said, "warn"))
     for note in transcript.notes:
-        out.line((note.said, "warn"))
+        out.line((one_line(note.said), "dim" if note.code in TOLD_BY_AGENT else "warn"))
     for name, took in transcript.timing.setup.items():
         if took >= _SHORTEST_SETUP_MS:
             out.line((f"{one_line(name)}: {duration(took)}, not counted as the agent's time", "dim"))

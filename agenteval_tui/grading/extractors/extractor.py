@@ -10,6 +10,7 @@ from agenteval_tui.grading.config.model import EXACT, no_null
 from agenteval_tui.grading.extracted_value import NothingExtracted, Value
 from agenteval_tui.grading.metrics.metric import ConfigWarning
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.observed import ObservedKind
 
 Extract = Callable[[Transcript], Value | None]
 
@@ -35,6 +36,11 @@ class Prototype(BaseModel):
     def compile(self) -> Extract:
         """`extract`, with everything prepared that is the same for each transcript."""
         return self.extract
+
+    @property
+    def needs(self) -> frozenset[ObservedKind]:
+        """What must have been observed for any verdict: without it, the criterion is not checked."""
+        return frozenset(("text",))
 
     def findings(self) -> Iterator[ConfigWarning]:
         """What is contradictory or without effect in the properties."""

@@ -19,6 +19,7 @@ from agenteval_tui.grading.json_paths import PathFailedError, compile_path, usab
 from agenteval_tui.grading.json_reading import NotJsonError, UnreadableJsonError, content_fields, read_json
 from agenteval_tui.grading.results import Span
 from agenteval_tui.transcripts.model import ToolCall, Transcript
+from agenteval_tui.transcripts.observed import ObservedKind
 
 
 class _NoListError(CodedError):
@@ -51,6 +52,10 @@ class Retrieval(Prototype):
     @property
     def can_find_nothing(self) -> bool:
         return True
+
+    @property
+    def needs(self) -> frozenset[ObservedKind]:
+        return frozenset(("tool_calls", "tool_results"))
 
     def extract(self, transcript: Transcript) -> Value | None:
         found: dict[str, int] = {}

@@ -8,11 +8,16 @@ from agenteval_tui.grading.extracted_value import Value
 from agenteval_tui.grading.extractors.extractor import Extract, Prototype
 from agenteval_tui.grading.results import Span
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.observed import ObservedKind
 from agenteval_tui.transcripts.tool_text import ArgumentRange, format_tool_calls, format_with_places
 
 
 class ToolResponse(Prototype):
     """The tool calls as text: one block per call, with the tool's name and its arguments."""
+
+    @property
+    def needs(self) -> frozenset[ObservedKind]:
+        return frozenset(("tool_calls",))
 
     def extract(self, transcript: Transcript) -> Value | None:
         return _tool_text(transcript)

@@ -13,6 +13,7 @@ from agenteval_tui.grading.extractors.extractor import Prototype
 from agenteval_tui.grading.metrics.metric import ConfigWarning
 from agenteval_tui.grading.results import Span
 from agenteval_tui.transcripts.model import Transcript as Recorded
+from agenteval_tui.transcripts.observed import ObservedKind
 
 _ROLES = ("system", "user", "assistant", "tool")
 
@@ -26,6 +27,11 @@ class Transcript(Prototype):
     roles: list[str] | None = Field(
         None, description="Only messages with these roles: system, user, assistant, tool. Default: all."
     )
+
+    @property
+    def needs(self) -> frozenset[ObservedKind]:
+        results = self.roles is None or "tool" in self.roles
+        return frozenset(("text", "tool_results") if results else ("text",))
 
     def extract(self, transcript: Recorded) -> Value | None:
         roles = None if self.roles is None else frozenset(self.roles)

@@ -41,6 +41,7 @@ from agenteval_tui.grading.remote import RemoteMetric, UnusableError, replies_as
 from agenteval_tui.grading.remote_requests import AskKind, RemoteCall, RemoteRequest, Reply
 from agenteval_tui.grading.results import Evidence, MetricResult
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.observed import ObservedKind
 from agenteval_tui.transcripts.tool_text import argument_text
 
 See = Literal["output", "prompt", "transcript", "tools", "expected"]
@@ -132,6 +133,10 @@ class Judge(RemoteMetric):
         "", description='The name of the agent that judges. Default: the agent of --judge, or else the agent "judge".'
     )
     votes: int = Field(1, ge=1, le=25, description="How often to ask the judge; the score is the median.")
+
+    @property
+    def needs(self) -> frozenset[ObservedKind]:
+        return frozenset(("tool_calls",) if "tools" in self.see else ())
 
     @model_validator(mode="after")
     def _on_the_scale(self) -> Self:

@@ -19,6 +19,7 @@ from agenteval_tui.grading.placeholders import text_of
 from agenteval_tui.grading.remote_requests import AskKind
 from agenteval_tui.grading.results import Evidence, Fields, MetricResult, Outcome
 from agenteval_tui.grading.spec import json_like
+from agenteval_tui.transcripts.observed import ObservedKind
 
 Check = Callable[[Value, Context], MetricResult]
 SPANS = 50
@@ -42,6 +43,9 @@ class Metric(BaseModel):
     any_json: ClassVar[frozenset[str]] = frozenset()
     """Properties, at any depth, that hold any JSON: a lone `{{variable}}` below them keeps its type."""
 
+    needs_to_pass: ClassVar[frozenset[ObservedKind]] = frozenset()
+    """What must have been observed for a pass: what was seen is enough to fail."""
+
     name: str | None = Field(None, description="The metric's name in results. Default: its type.")
     weight: float = Field(1.0, ge=0, allow_inf_nan=False, description="Its share in the criterion's score.")
 
@@ -49,6 +53,11 @@ class Metric(BaseModel):
     def type_name(self) -> str:
         """The metric's type as it is written in a config."""
         return type(self).__name__
+
+    @property
+    def needs(self) -> frozenset[ObservedKind]:
+        """What must have been observed for any verdict, beside what the prototype class needs."""
+        return frozenset()
 
     def check(self, value: Value, context: Context) -> MetricResult:
         """What this metric says of `value`. A metric that prepares something defines `compile` in its place."""

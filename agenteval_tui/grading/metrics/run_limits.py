@@ -22,6 +22,7 @@ from agenteval_tui.grading.metrics.metric import (
 )
 from agenteval_tui.grading.results import Evidence, MetricResult, Span
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.observed import ObservedKind
 
 
 class LimitMetric(Metric):
@@ -136,6 +137,10 @@ class Steps(LimitMetric):
     """Checks how many tool calls the agent made."""
 
     max: int | None = Field(None, ge=0, description="At most this many tool calls.")
+
+    @property
+    def needs(self) -> frozenset[ObservedKind]:
+        return frozenset(("tool_calls",))
 
     def measured(self, bound: str, transcript: Transcript) -> float | None:
         return len(transcript.tool_calls)

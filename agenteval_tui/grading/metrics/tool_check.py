@@ -30,6 +30,7 @@ from agenteval_tui.grading.near_miss import part_around, text_difference, would_
 from agenteval_tui.grading.results import Evidence, MetricResult, Span, kept_value
 from agenteval_tui.grading.sentences import wanted_phrase
 from agenteval_tui.transcripts.model import ToolCall
+from agenteval_tui.transcripts.observed import ObservedKind
 
 USAGE, ARGUMENTS, FORBIDDEN = 0.5, 0.3, 0.2
 CAP = 0.25
@@ -105,6 +106,10 @@ class ToolCheck(Metric):
         None, description="Tools that must not be called.", json_schema_extra=TOOL_NAMES
     )
     tool_call_forbidden: bool = Field(False, description="true: no tool may be called at all.")
+
+    @property
+    def needs(self) -> frozenset[ObservedKind]:
+        return frozenset(("tool_calls",))
 
     def checks_nothing(self) -> bool:
         return not (self.tools or any(self.forbidden_tools or ()) or self.tool_call_forbidden)

@@ -30,6 +30,7 @@ from agenteval_tui.grading.metrics.tool_check import arguments_of
 from agenteval_tui.grading.results import Evidence, MetricResult, Span, kept_value
 from agenteval_tui.transcripts.codec import from_openai_messages
 from agenteval_tui.transcripts.model import ToolCall, Transcript
+from agenteval_tui.transcripts.observed import ObservedKind
 
 ArgumentsMode = Literal["exact", "ignore", "subset", "superset"]
 _LINES = 60
@@ -87,6 +88,10 @@ class Trajectory(Metric):
         description="By tool: another `arguments_mode`, or a list of the arguments that must be equal (with dots for "
         "nested ones: `time.start`).",
     )
+
+    @property
+    def needs(self) -> frozenset[ObservedKind]:
+        return frozenset(("tool_calls",))
 
     @field_validator("reference")
     @classmethod

@@ -12,6 +12,7 @@ from agenteval_tui.core.numbers import short_duration
 from agenteval_tui.transcripts.codec import to_json
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+from agenteval_tui.transcripts.observed import TOLD_BY_AGENT
 from agenteval_tui.tui.presenters.arguments import Body, call_body, json_body
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.tool_results import is_formatted, result_body
@@ -119,10 +120,13 @@ def _remarks(transcript: Transcript) -> Iterator[Block]:
     """The first blocks: why the answer ended, what could not be read, what was started for the agent."""
     ending = ending_of(transcript)
     said = [ending.said] if ending is not None else []
-    said += [note.said for note in transcript.notes]
+    said += [note.said for note in transcript.notes if note.code not in TOLD_BY_AGENT]
     if said:
         text = "\n".join(said)
         yield Block(("ending", 0), "note", "error", "error", None, text=text, sign="!", is_step=False)
+    unseen = [note.said for note in transcript.notes if note.code in TOLD_BY_AGENT]
+    if unseen:
+        yield Block(("unseen", 0), "unseen", "dim", "dim", None, text="\n".join(unseen), is_step=False)
     setup = {name: took for name, took in transcript.timing.setup.items() if took >= _SHORTEST_SETUP_MS}
     if setup:
         text = "\n".join(f"{name}: {short_duration(took)}" for name, took in setup.items())

@@ -1,0 +1,53 @@
+"""What a transcript can contain: which kinds of thing whoever made it could see.
+
+A transcript without tool calls says two different things: that the agent made none, or that nobody could see them. Who
+makes a transcript says with a note which kinds it could not see; nothing is judged by these.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from agenteval_tui.transcripts.model import Note, Transcript
+
+ObservedKind = Literal["text", "tool_calls", "tool_results", "reasoning", "usage"]
+KINDS: tuple[ObservedKind, ...] = ("text", "tool_calls", "tool_results", "reasoning", "usage")
+
+TEXT_ONLY = "text_only"
+NO_CALLS_OPTION = "no_calls_option"
+NOTHING_AT_PATH = "nothing_at_path"
+DUMPED = "dumped"
+FORMAT_WITHOUT_CALLS = "format_without_calls"
+
+_CALLS: frozenset[ObservedKind] = frozenset(("tool_calls", "tool_results"))
+_UNSEEN: dict[str, frozenset[ObservedKind]] = {
+    TEXT_ONLY: _CALLS | {"reasoning"},
+    NO_CALLS_OPTION: _CALLS,
+    NOTHING_AT_PATH: _CALLS,
+    FORMAT_WITHOUT_CALLS: _CALLS,
+    DUMPED: _CALLS | {"text", "reasoning"},
+    "open_spans": _CALLS,
+    "unrecorded": _CALLS,
+    "unread_calls": _CALLS,
+}
+"""What was not seen, by the code of the note that says so."""
+TOLD_BY_AGENT = frozenset((TEXT_ONLY, NO_CALLS_OPTION, NOTHING_AT_PATH, DUMPED))
+"""Codes that are about what an agent itself gives: they don't hold where its requests to models were captured."""
+
+
+def unseen(transcript: Transcript, kinds: frozenset[ObservedKind]) -> tuple[ObservedKind, Note] | None:
+    """Of these kinds, one that whoever made the transcript could not see, and the note that says why; None if all of
+    them could be seen."""
+    for note in transcript.notes:
+        missing = _UNSEEN.get(note.code, frozenset()) & kinds
+        if missing:
+            return next(kind for kind in KINDS if kind in missing), note
+    return None
+
+
+def observes(transcript: Transcript) -> tuple[ObservedKind, ...]:
+    """The kinds that the transcript could contain, in the order of `KINDS`. Usage is measured or not: it is among them
+    if any figure is there."""
+    missing = frozenset[ObservedKind]().union(*(_UNSEEN.get(note.code, frozenset()) for note in transcript.notes))
+    measured = bool(transcript.usage.counted_tokens) or transcript.usage.cost is not None
+    return tuple(kind for kind in KINDS if (measured if kind == "usage" else kind not in missing))

@@ -1,0 +1,118 @@
+"""An agent whose tool calls nobody can see says so: "no calls" is never a fact then."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Run
+
+from agenteval_tui.agents.base import Captured, Done, Noted, TextDelta
+from agenteval_tui.agents.http.agent import HttpReply
+from agenteval_tui.agents.http.options import HttpOptions
+from agenteval_tui.agents.http.sse import ServerEvent
+from agenteval_tui.agents.recorder import Recorder
+from agenteval_tui.transcripts.model import Message, Note, ToolCall, Transcript
+from agenteval_tui.transcripts.observed import observes
+
+TEXTS = {
+    "text": "return 'hi'",
+    "pieces": "yield 'h'\n    yield 'i'",
+    "number": "return 3",
+    "answer": "return {'answer': 'hi'}",
+    "own JSON": "return {'intent': 'refund', 'sure': 0.9}",
+}
+TOLD = {
+    "messages": "return [{'role': 'assistant', 'content': 'hi'}]",
+    "events": "yield {'type': 'text', 'text': 'hi'}",
+    "calls beside the answer": "return {'answer': 'hi', 'tool_calls': []}",
+    "completion": "return {'choices': [{'message': {'content': 'hi'}, 'finish_reason': 'stop'}]}",
+    "text, then messages": "yield 'hi'\n    yield [{'role': 'assistant', 'content': 'hi'}]",
+}
+
+
+@pytest.mark.parametrize(
+    ("code", "codes"), [*((TEXTS[name], ["text_only"]) for name in TEXTS), *((TOLD[name], []) for name in TOLD)]
+)
+async def test_a_python_agent(run_agent: Run, tmp_path: Path, code: str, codes: list[str]) -> None:
+    (tmp_path / "mine.py").write_text(f"def agent(prompt):\n    {code}\n")
+    ran = await run_agent({"kind": "python", "callable": "mine:agent"})
+    assert ran.transcript.error is None
+    assert [note.code for note in ran.transcript.notes] == codes
+
+
+@pytest.mark.parametrize("gives", ["Reply('hi')", "{'replies': [Reply('hi')]}", "[Reply('hi')]"])
+async def test_an_object_that_nobody_can_read(run_agent: Run, tmp_path: Path, gives: str) -> None:
+    installed = tmp_path / "site-packages" / "haystack_like"
+    installed.mkdir(parents=True)
+    (installed / "__init__.py").write_text(
+        "import dataclasses\n@dataclasses.dataclass\nclass Reply:\n    _content: str\n"
+    )
+    (tmp_path / "mine.py").write_text(f"from haystack_like import Reply\ndef agent(prompt):\n    return {gives}\n")
+    ran = await run_agent({"kind": "python", "callable": "mine:agent", "path": ["site-packages"]})
+    assert [(note.code, note.what) for note in ran.transcript.notes] == [("dumped", "haystack_like.Reply")]
+    assert observes(ran.transcript) == ()
+
+
+async def test_an_object_of_ones_own_is_an_answer(run_agent: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import dataclasses\n@dataclasses.dataclass\nclass Reply:\n    city: str\n"
+        "def agent(prompt):\n    return Reply('Paris')\n"
+    )
+    ran = await run_agent({"kind": "python", "callable": "mine:agent"})
+    assert json.loads(ran.transcript.final_output) == {"city": "Paris"}
+    assert [note.code for note in ran.transcript.notes] == ["text_only"]
+
+
+@pytest.mark.parametrize(
+    ("code", "codes"),
+    [("print('hi')", ["text_only"]), ("""print('{"type": "text", "text": "hi"}')""", [])],
+)
+async def test_a_program(run_agent: Run, code: str, codes: list[str]) -> None:
+    ran = await run_agent({"kind": "command", "command": [sys.executable, "-c", code]})
+    assert [note.code for note in ran.transcript.notes] == codes
+
+
+CHAT = "choices[0].message.tool_calls"
+
+
+@pytest.mark.parametrize(
+    ("path", "reply", "note"),
+    [
+        (None, {"answer": "hi"}, Note("no_calls_option", "")),
+        ("calls", {"answer": "hi"}, Note("nothing_at_path", "calls")),
+        ("calls", {"answer": "hi", "calls": None}, Note("nothing_at_path", "calls")),
+        ("calls", {"answer": "hi", "calls": []}, None),
+        ("calls || `[]`", {"answer": "hi"}, None),
+        ("calls", {"answer": "hi", "calls": [{"name": "refund"}]}, None),
+        (CHAT, {"answer": "hi", "choices": [{"message": {"role": "assistant", "content": "hi"}}]}, None),
+        (CHAT, {"answer": "hi", "choices": [{"delta": {"content": "hi"}}]}, Note("nothing_at_path", CHAT)),
+    ],
+)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_an_endpoint(path: str | None, reply: dict[str, Any], note: Note | None, streamed: bool) -> None:
+    options = HttpOptions(url="http://h/", answer="answer", tool_calls=path, stream="sse" if streamed else "none")
+    read = HttpReply(options)
+    if streamed:
+        list(read.take(ServerEvent("", json.dumps({"other": 1}))))
+        list(read.take(ServerEvent("", json.dumps(reply))))
+    else:
+        list(read.take_whole(json.dumps(reply)))
+    assert read.calls_not_seen == note
+
+
+def test_what_a_proxy_saw_is_enough() -> None:
+    call = ToolCall("1", "refund", {}, "ok", message=1)
+    messages = (Message("user", "x"), Message("assistant", "", tool_calls=(0,)), Message("assistant", "Done"))
+    seen = Transcript(messages, (call,), final_output="Done")
+    for told, answer in (("Done", "Done"), ('{"messages": []}', "Done")):
+        recorder = Recorder((Message("user", "x"),))
+        code = "text_only" if told == "Done" else "dumped"
+        for event in (TextDelta(told), Noted(Note(code, "x")), Noted(Note("usage", "x")), Captured(seen), Done()):
+            recorder.apply(event)
+        stored = recorder.stored()
+        assert [note.code for note in stored.notes] == ["usage"]
+        assert (stored.final_output, stored.messages, stored.tool_calls[0].name) == (answer, messages, "refund")
