@@ -207,7 +207,9 @@ def _suite_at(path: Path) -> LoadedSuite:
     if loaded.suite is None:
         raise AgentevalError("this suite can't be read", where=str(path), mend="agenteval validate lists why")
     wrong = [one for one in loaded.problems if one.severity == "error"]
-    if not loaded.suite.tests and len(wrong) > 1:  # beside that it has none
+    # A file of Compose has `services`, too, and nothing else that a suite has.
+    is_compose = "services" in (fields := loaded.suite.model_fields_set) and fields <= {"name", "services", "tests"}
+    if not loaded.suite.tests and (len(wrong) > 1 or is_compose):  # beside that it has none
         raise AgentevalError("this file is not a suite", where=str(path), mend="name a suite, or a new file")
     return loaded
 

@@ -394,7 +394,7 @@ async def test_each_run_has_a_folder_of_its_own(
     )
     await made.run()
     assert set(made.statuses().values()) == {"passed"}, transcript_of(made)
-    assert transcript_of(made).notes == ()
+    assert [note.code for note in transcript_of(made).notes] == ["text_only"]
     assert not (tmp_path / "left").exists()
     assert not (tmp_path / "history-workdirs").exists(), "those of runs that passed are removed"
 
