@@ -72,7 +72,9 @@ def test_every_kind_of_change_regressions_first(store: Store) -> None:
         ("better", "customers-germany"), ("score", "keywords"), ("undecided", "broken"), ("added", "fresh"),
         ("removed", "gone"), ("same", "top-products"),
     ]  # fmt: skip
-    assert counts_text(found).startswith("3 tests worse, 1 test better, 1 other score, 1 test without a verdict on one side")
+    assert counts_text(found).startswith(
+        "3 tests worse, 1 test better, 1 other score, 1 test without a verdict on one side"
+    )
     by_name = {one.test: one for one in found.tests}
     refund = by_name["refund-policy"]
     assert refund.was is not None
