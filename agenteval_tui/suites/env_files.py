@@ -40,12 +40,19 @@ _CREDENTIAL = re.compile(
     r"(?!R_|DYLD_)\w+_(?:KEY|TOKENS?|SECRET|PASSWORD|PASSWD|ID|USER|USERNAME|EMAIL)", re.IGNORECASE
 )
 """GIT_TOKEN, CARGO_REGISTRY_TOKEN, LD_SDK_KEY of LaunchDarkly: values that somebody signs in with load nothing."""
+_WORD = re.compile(r"[\w.-]*", re.ASCII)
 
 
 def loads_code(variable: str) -> bool:
     """Whether a variable makes a loader, an interpreter or git run code or find other programs: LD_PRELOAD, PYTHONPATH,
     NODE_OPTIONS, PATH. Such a variable is never taken from a file of a project."""
     return _LOADS_CODE.fullmatch(variable) is not None and _CREDENTIAL.fullmatch(variable) is None
+
+
+def _names_a_file(value: str, folders: Sequence[Path]) -> bool:
+    """Whether a value of ENV can be the script that an interactive `sh` reads: it expands the value, and opens it as a
+    path. Projects write `ENV=dev`, which is a word."""
+    return _WORD.fullmatch(value) is None or any((folder / value).is_file() for folder in folders)
 
 
 class EnvFiles(Struct, frozen=True):
@@ -104,22 +111,28 @@ def env_files(folder: Path, config: Mapping[str, Any] | None = None) -> EnvFiles
     if named:
         listed = [named] if isinstance(named, str) else list(named)
         files = tuple(_named_file(str(one), folder, folders[-1]) for one in listed)
-        return _taken(files, [read_dotenv(one) for one in files], folders)
+        return _taken(files, [read_dotenv(one) for one in files], folders, len(folders))
     for number, one in enumerate(folders):
         variables = _of_langgraph(one)
         if variables is not None:
-            return _taken((one / _LANGGRAPH,), [variables], folders[: number + 1])
+            return _taken((one / _LANGGRAPH,), [variables], folders, number + 1)
         for file in _candidates(one, folders[-1]):
             if file.is_file():
-                return _taken((file,), [read_dotenv(file)], folders[: number + 1])
+                return _taken((file,), [read_dotenv(file)], folders, number + 1)
     return EnvFiles(searched=folders)
 
 
-def _taken(files: Sequence[Path], read: Sequence[Mapping[str, str]], searched: Sequence[Path]) -> EnvFiles:
+def _taken(
+    files: Sequence[Path], read: Sequence[Mapping[str, str]], folders: Sequence[Path], searched: int
+) -> EnvFiles:
     variables = {name: value for values in read for name, value in values.items()}
-    refused = tuple(name for name in variables if loads_code(name))
+    refused = tuple(
+        name
+        for name, value in variables.items()
+        if loads_code(name) and (name != "ENV" or _names_a_file(value, folders))
+    )
     kept = {name: value for name, value in variables.items() if name not in refused}
-    return EnvFiles(tuple(files), kept, refused, tuple(searched))
+    return EnvFiles(tuple(files), kept, refused, tuple(folders[:searched]))
 
 
 def _named_file(named: str, folder: Path, root: Path) -> Path:

@@ -239,6 +239,19 @@ async def test_the_environment_of_each_tool_is_found_and_runs(
     assert answer(await run(project / "evals", callable="mine:f")) == str(prefix)
 
 
+@pytest.mark.parametrize("target", ["shop.py:agent", "with:colon.py:agent", "shop.py"])
+def test_a_file_is_not_looked_for_as_a_module(project: Path, target: str) -> None:
+    other = project / "other"
+    for package in ("shop", "with"):
+        (other / package).mkdir(parents=True)
+        (other / package / "__init__.py").touch()
+        (other / package / "py.py").touch()
+    (other / "with.py").touch()
+    (other / "pyproject.toml").touch()
+    assert other not in project_environment(project / "evals", targets=[target]).path
+    assert other in project_environment(project / "evals", targets=["shop.py.more:agent"]).path
+
+
 def test_a_folder_beside_the_project_wins_over_its_tool(project: Path, tmp_path: Path) -> None:
     prefix, _ = layouts()["poetry"](project, tmp_path / "home")
     environment(prefix)

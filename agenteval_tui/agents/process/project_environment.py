@@ -18,6 +18,7 @@ from agenteval_tui.agents.process.project_interpreter import (
     tables_of,
     tool_of,
 )
+from agenteval_tui.suites.callable_name import parse_callable
 from agenteval_tui.suites.env_files import PROJECT_FILES, EnvFiles, env_files, search_folders
 
 _MOST_FOLDERS = 2_000  # of a repository in which the project of a module is looked for
@@ -70,9 +71,8 @@ def project_environment(
     folder = folder.resolve()
     around = search_folders(folder)
     holder: Path | None = None
-    for module in dict.fromkeys(target.partition(":")[0] for target in targets):
-        is_name = all(part.isidentifier() for part in module.split("."))  # it may be a file, which `path` has
-        if is_name and not any(_has(place, module) for place in (folder, *path)):
+    for module in dict.fromkeys(_module(target) for target in targets):
+        if module and not any(_has(place, module) for place in (folder, *path)):
             holder = holder or _holder(module, around)
     folders = _project_folders(around, holder)
     if interpreter:
@@ -86,6 +86,14 @@ def project_environment(
     return ProjectEnvironment(
         folder, chosen, tuple(first), tuple(last), env_files(folder, config), tool_of(folders), around
     )
+
+
+def _module(target: str) -> str:
+    """The module that a target names; "" for a file, which `path` has."""
+    try:
+        return parse_callable(target).module
+    except ValueError:
+        return ""
 
 
 def _project_folders(around: Sequence[Path], holder: Path | None) -> list[Path]:

@@ -1,7 +1,7 @@
-"""Make the environments in which tests/agents/test_frameworks_apart.py finds frameworks that are in none of ours.
+"""Make the environments in which tests/agents/test_frameworks_apart.py and test_python_named.py find frameworks.
 
 python tests/agents/frameworks/install.py FOLDER [FRAMEWORK...]
-AGENTEVAL_FRAMEWORKS=FOLDER pytest tests/agents/test_frameworks_apart.py
+AGENTEVAL_FRAMEWORKS=FOLDER pytest tests/agents/test_frameworks_apart.py tests/agents/test_python_named.py
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ PACKAGES = {
     "crewai": ("crewai>=1.0",),
     "google-adk": ("google-adk>=1.0",),
     "llama-index-core": ("llama-index-core>=0.13",),
+    # Several in one: tests/agents/test_python_named.py.
+    "named": ("langgraph>=1.0", "langchain-openai>=1.0", "pydantic-ai-slim[openai]>=1.0", "openai-agents>=0.3"),
     # Asked in our process: its tests run there, with agenteval beside it.
     "litellm": (f"agenteval-tui[litellm] @ {ROOT.as_uri()}", "pytest", "pytest-asyncio", "pytest-xdist", "hypothesis"),
 }
