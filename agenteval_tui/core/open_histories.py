@@ -32,9 +32,13 @@ def history_closed(path: Path) -> None:
             del _open[real]
 
 
+def _names() -> set[str]:
+    return {f"{Path(history).name}{end}" for history in tuple(_open) for end in _BESIDE}
+
+
 def is_of_open_history(path: Path) -> bool:
     """Whether this is such a file. To read one, copy the history with SQLite (`history.backup`)."""
-    if not _open:
+    if not _open or not (path.name in _names() or path.is_symlink()):
         return False
     real = os.path.realpath(path)
     return any(real == f"{history}{end}" for history in tuple(_open) for end in _BESIDE)

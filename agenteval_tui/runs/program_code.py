@@ -203,7 +203,7 @@ def _places(entry: Mapping[str, Any], cwd: Path, names: Iterable[str]) -> Iterat
 
 
 def _below(root: Path) -> Iterator[Path]:
-    """The files of a project; linked folders once, environments and installed packages left out."""
+    """The files of a project; linked folders once, environments, installed packages and open histories left out."""
     waiting, seen = [root], set[tuple[int, int]]()
     while waiting:
         here = waiting.pop()
@@ -223,7 +223,7 @@ def _below(root: Path) -> Iterator[Path]:
                 continue
             if stat.S_ISDIR(mode) and entry.name not in _PASSED_OVER:
                 waiting.append(Path(entry.path))
-            elif stat.S_ISREG(mode):
+            elif stat.S_ISREG(mode) and not is_of_open_history(Path(entry.path)):
                 yield Path(entry.path)
 
 
@@ -335,7 +335,7 @@ def _read_by(texts: Mapping[Path, bytes], data: Iterable[Path], roots: Iterable[
                 folders.update(quoted.strip(b"/").split(b"/"))
     within = list(roots)
     for file in data:
-        if _looks_like_log(file) or is_of_open_history(file):
+        if _looks_like_log(file):
             continue
         if os.fsencode(file.name) in names:
             yield file

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs.program_code import program_code, project_of
 from agenteval_tui.runs.response_cache import fingerprint
 
@@ -176,3 +178,20 @@ def test_the_home_folder_is_no_project(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / ".git").mkdir()
     (tmp_path / "a").mkdir()
     assert project_of(tmp_path / "a") == tmp_path / "a"
+
+
+def test_a_history_in_the_project_is_left_to_sqlite(tmp_path: Path) -> None:
+    """To read it would drop the locks of the process on it, and lose what is written after that."""
+    (tmp_path / "agent.py").write_text("def answer(prompt):\n    return open('history.db', 'rb').read()\n")
+    opened: list[str] = []
+    watching = True
+
+    def hook(event: str, given: tuple[object, ...]) -> None:
+        if watching and event == "open" and "history.db" in str(given[0]):
+            opened.append(str(given[0]))
+
+    with Store.open(tmp_path / "history.db"):
+        sys.addaudithook(hook)
+        program_code({"kind": "python", "callable": "agent:answer"}, tmp_path)
+        watching = False
+    assert opened == []
