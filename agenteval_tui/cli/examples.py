@@ -38,6 +38,11 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ),
         ("agenteval replay 2f9c0a1b --max-cost 0.20 -- node agent.js", "a run by its id, within a limit"),
     ),
+    "debug": (
+        ("agenteval debug refunds", "breakpoint() and exceptions of the agent open pdb here"),
+        ("agenteval debug 2f9c0a1b", "with the recorded answers of this run's models"),
+        ("agenteval debug 'refunds#3' --listen 5678", "wait for an editor, with the third repetition"),
+    ),
     "resume": (
         ("agenteval resume", "the rest of the newest execution"),
         ("agenteval resume last --errors --max-cost 2", "also the runs in error, for at most $2 in total"),

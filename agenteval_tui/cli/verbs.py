@@ -24,6 +24,7 @@ VERBS = {
     "continue": ("control:resume", "Continue a paused execution."),
     "record": ("record", "Run a program and record its model calls, or replay them."),
     "replay": ("record:replay", "Run a program on a run's recording; go live at the first changed request."),
+    "debug": ("debug", "Run a test once in this terminal, to debug the agent's own code."),
     "resume": ("resume", "Run the rest of an execution that did not finish."),
     "shrink": ("shrink", "Find the smallest input that still fails for the same cause."),
     "validate": ("validate", "Check suites without running them; list every problem and its place."),
@@ -68,7 +69,7 @@ VERBS = {
     "doctor": ("doctor", "Check terminal, history, configuration and agents."),
 }
 GROUPS = {
-    "Test": ("run", "record", "replay", "resume", "fork", "shrink", "validate", "grade", "audit"),
+    "Test": ("run", "record", "replay", "debug", "resume", "fork", "shrink", "validate", "grade", "audit"),
     "Look": (
         *("show", "open", "why", "blame", "causes", "history", "stats", "trends", "flaky", "compare", "judge-report"),
         *("report", "share"),

@@ -103,6 +103,8 @@ PROCESSES = {
     "tui/external_programs.py": "run",  # the person's own editor
 }
 INTERPRETERS = {
+    "agents/process/python_debug.py",  # names it only
+    "runs/debug.py",
     "core/directories.py",  # own_command: with -P
     "agents/process/project_interpreter.py",  # only names it: python_host starts it, with -P
     "agents/process/python_host.py",  # with -P

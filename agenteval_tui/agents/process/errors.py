@@ -26,7 +26,7 @@ def without_secrets(text: str, env: Mapping[str, str]) -> str:
 BREAKPOINTS = frozenset(("BdbQuit",))
 """The exceptions of a debugger that has no terminal."""
 BREAKPOINT_REMEDY = (
-    "a run has no terminal to debug in; take the breakpoint out, or set PYTHONBREAKPOINT=0 in `env` to skip it"
+    "a run has no terminal to debug in: run `agenteval debug TEST`; PYTHONBREAKPOINT=0 in `env` skips breakpoints"
 )
 
 

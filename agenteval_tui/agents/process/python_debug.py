@@ -1,0 +1,129 @@
+"""One call of a Python agent in the foreground, with the terminal, for a debugger. Runs in the project's Python: only
+the standard library, of Python 3.8 or later.
+
+Its one argument is a file with JSON: `folder`, `path` and `last` (folders with modules), `target`, `request`, `how`,
+and `listen` (the port on which debugpy waits for an editor; null: none). The file is deleted.
+"""
+
+# pathlib takes longer to load than all else.
+# ruff: noqa: PTH100, PTH108, PTH118, PTH120, PTH123
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import os
+import sys
+import traceback
+from typing import Any
+
+
+def main() -> Any:
+    """Make the call; the exit code is 1 if it raised."""
+    with open(sys.argv[1], encoding="utf-8") as file:
+        job = json.load(file)
+    os.unlink(sys.argv[1])
+    child = _child()
+    child._folder = job["folder"]
+    sys.argv[:] = [job["target"]]
+    own = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [place for place in sys.path if os.path.abspath(place or ".") != own]
+    sys.path[:0] = [job["folder"], *job["path"]]
+    sys.path += job["last"]
+    if job["listen"] is not None:
+        _wait_for_editor(job["listen"])
+    try:
+        target, call = job["target"], child._call()
+        found = child._find(target)
+        how = dict(job["how"])
+        if how.get("factory"):
+            how["factory"] = child._find(how["factory"])
+        ways = {"tell": _show, "wait": child._await, "how": how, "state": _show_state}
+        call.run(found, target, job["request"], **ways)
+        sys.stdout.write("\n")
+    except SystemExit:
+        raise
+    except BaseException as error:
+        if type(error).__name__ == "BdbQuit":
+            sys.stdout.write("\n")
+            return 0
+        shown = _from_project(error.__traceback__, own)
+        traceback.print_exception(type(error), error, shown)
+        sys.stderr.flush()
+        if job["listen"] is None:
+            _post_mortem(shown)
+        return 1
+    return 0
+
+
+def _child() -> Any:
+    place = os.path.join(os.path.dirname(os.path.abspath(__file__)), "python_child.py")
+    spec: Any = importlib.util.spec_from_file_location("_agenteval_python_child", place)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _wait_for_editor(port: Any) -> Any:
+    try:
+        debugpy: Any = importlib.import_module("debugpy")
+    except ImportError:
+        sys.stderr.write("agenteval: debugpy is not installed for " + sys.executable + "; install it there: ")
+        sys.stderr.write(sys.executable + " -m pip install debugpy\n")
+        raise SystemExit(3) from None
+    host, port = debugpy.listen(("127.0.0.1", port))
+    sys.stderr.write("waiting for an editor on " + host + ":" + str(port) + " (attach; Ctrl-C ends)\n")
+    sys.stderr.flush()
+    debugpy.wait_for_client()
+
+
+def _from_project(trace: Any, own: Any) -> Any:
+    """The traceback from the first frame that is not agenteval's."""
+    first = trace
+    while first is not None:
+        if os.path.dirname(os.path.abspath(first.tb_frame.f_code.co_filename)) != own:
+            return first
+        first = first.tb_next
+    return trace
+
+
+def _post_mortem(trace: Any) -> Any:
+    """The debugger that PYTHONBREAKPOINT names, else pdb, at the frame that raised."""
+    named = os.environ.get("PYTHONBREAKPOINT") or "pdb.set_trace"
+    if named == "0" or not sys.stdin.isatty():
+        return
+    try:
+        debugger: Any = importlib.import_module(named.rpartition(".")[0])
+    except ImportError as error:
+        sys.stderr.write(
+            "agenteval: PYTHONBREAKPOINT names " + named + ", which can't be imported: " + str(error) + "\n"
+        )
+        debugger = importlib.import_module("pdb")
+    if not hasattr(debugger, "post_mortem"):
+        debugger = importlib.import_module("pdb")
+    debugger.post_mortem(trace)
+
+
+def _show(event: Any) -> Any:
+    kind = event["type"]
+    if kind == "text":
+        sys.stdout.write(event["text"])
+    elif kind == "tool_call":
+        sys.stdout.write("\n-> " + event["name"] + " " + json.dumps(event.get("arguments"), ensure_ascii=False) + "\n")
+    elif kind == "tool_result":
+        outcome = event["error"] if event.get("error") is not None else event.get("result")
+        sys.stdout.write("<- " + (outcome if isinstance(outcome, str) else json.dumps(outcome, default=str)) + "\n")
+    elif kind == "error":
+        sys.stdout.write("\n" + str(event.get("message")) + "\n")
+    elif kind == "message_end":
+        sys.stdout.write("\n")
+    sys.stdout.flush()
+
+
+def _show_state(value: Any) -> Any:
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
