@@ -78,12 +78,11 @@ class PlanScreen(Sheet["PlanOptions | None"]):
         names = dict.fromkeys(variation.name for test in tests for variation in test.variations)
         variations = [(NO, "all")] + ([("default", "none"), *((name, name) for name in names)] if names else [])
         agents = self._agent_names()
-        own = self._default or "as the tests say"
         stops = any(test.stop or suite.defaults.stop for test in tests)
         rows = any(test.dataset for test in tests)
         return [
             Field("repeat", "repeat", placeholder=times, hint="times each"),
-            Field("agent", "agent", choices=(("", own), *((name, name) for name in agents))),
+            Field("agent", "agent", choices=self._agent_choices(agents)),
             Field("variation", "variation", choices=tuple(variations), hint="" if names else "these tests have none"),
             Field("ab", "against (A/B)", NO, choices=((NO, "no other agent"), *((name, name) for name in agents))),
             Field("sample", "sample", placeholder="all", hint="tests" + (" and rows" if rows else "") + ", at random"),
@@ -97,6 +96,11 @@ class PlanScreen(Sheet["PlanOptions | None"]):
         mine = [one.name for one in configured if not one.suite]
         return list(dict.fromkeys([*self._suite.agents, *mine]))
 
+    def _agent_choices(self, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+        """The tests' own agent first, and the others."""
+        others = [name for name in names if name != self._default]
+        return (("", self._default or "as the tests say"), *((name, name) for name in others))
+
     async def _offer_agents(self) -> None:
         """The user's own agents too; reading them takes a moment."""
         try:
@@ -105,7 +109,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
             return  # planning says what is wrong
         names = self._agent_names(found)
         form = self.query_one(Form)
-        form.offer("agent", [("", self._default or "as the tests say"), *((name, name) for name in names)])
+        form.offer("agent", self._agent_choices(names))
         form.offer("ab", [(NO, "no other agent"), *((name, name) for name in names)])
 
     # What it takes
