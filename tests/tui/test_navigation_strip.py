@@ -48,10 +48,17 @@ def test_where_there_is_room_every_screen_has_its_name() -> None:
     assert plain(strip_line(state(everything=True), 140)).rstrip().endswith("all projects ▾")
 
 
-def test_with_80_columns_only_the_active_screen_has_its_name() -> None:
-    assert plain(strip_line(state(bare=True), 80)).split() == ["agenteval", "1", "suites", "·2·3·4·5·6·7·8·9·0", "here"]
-    assert "·3◐·4·5·6·7·8·9 14·0 3" in plain(strip_line(state(), 80))
-    assert " 3 run ◐ " in plain(strip_line(state("run"), 80))
+def test_with_80_columns_every_screen_has_a_short_name() -> None:
+    said = "  1 suites 2 edit 3 run 4 insp 5 hist 6 comp 7 trend 8 agent 9 cause 0 rev"
+    assert plain(strip_line(state(bare=True), 80)).rstrip() == said
+    assert "3 run◐ 4 insp" in plain(strip_line(state(), 90))
+    assert "9 cause 14 0 rev 3" in plain(strip_line(state(), 90))
+
+
+def test_where_short_names_have_no_room_only_the_active_screen_has_its_name() -> None:
+    assert plain(strip_line(state(bare=True), 66)).split() == ["agenteval", "1", "suites", "·2·3·4·5·6·7·8·9·0", "here"]
+    assert "·3◐·4·5·6·7·8·9 14·0 3" in plain(strip_line(state(), 66))
+    assert " 3 run ◐ " in plain(strip_line(state("run"), 66))
 
 
 @pytest.mark.parametrize("width", [1, 5, 19, 20, 21, 30, 40, 60, 80, 100, 110, 120, 130, 140, 200, 300])

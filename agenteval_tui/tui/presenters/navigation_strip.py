@@ -9,6 +9,11 @@ from msgspec import Struct
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph
 from agenteval_tui.tui.styled_text import Cell, Line, fit, spread, width_of
 
+SHORT = {
+    "inspect": "insp", "history": "hist", "compare": "comp", "trends": "trend", "agents": "agent", "causes": "cause",
+    "review": "rev",
+}  # fmt: skip
+"""Labels that are shortened where all of them don't fit."""
 ACTIVE = "bold background on-accent"
 PROGRAM = " agenteval"
 
@@ -46,7 +51,7 @@ def running_badge(executions: int) -> Cell:
 
 
 def strip_line(state: StripState, width: int) -> Line:
-    """The strip in `width` cells: with all names where there is room, else with that of the active screen."""
+    """The strip in `width` cells: with all names, else with short ones, else with that of the active screen."""
     return _laid_out(state, width)[0]
 
 
@@ -62,6 +67,9 @@ def _laid_out(state: StripState, width: int) -> tuple[Line, list[Zone]]:
     layouts = (
         (PROGRAM + "  ", _with_names, scope + sign),
         (" ", _with_names, scope + sign),
+        (" ", _with_short_names, scope + sign),
+        (" ", _with_short_names, short),
+        *(() if state.everything else ((" ", _with_short_names, ""),)),
         (PROGRAM + "  ", _with_digits, scope + " "),
         (" ", _with_digits, scope + " "),
         (" ", _with_digits, short),
@@ -100,6 +108,24 @@ def _with_names(state: StripState) -> list[tuple[Cell, str]]:
         if tab.badge[0]:
             cells.append(((f" {tab.badge[0]}", tab.badge[1]), tab.name))
         cells.append(((" ", ""), tab.name))
+    return cells
+
+
+def _with_short_names(state: StripState) -> list[tuple[Cell, str]]:
+    """` 1 suites 2 edit 3 run◐ 4 insp 9 cause 14 0 rev`: one space between two, of which the active one has both."""
+    cells: list[tuple[Cell, str]] = []
+    for place, tab in enumerate(state.tabs):
+        label = SHORT.get(tab.label, tab.label)
+        beside = f" {tab.badge[0]}" if tab.badge[0][:1].isdigit() else tab.badge[0]
+        is_active = tab.name == state.active
+        if place and not is_active and state.tabs[place - 1].name != state.active:
+            cells.append(((" ", ""), ""))
+        if is_active:
+            cells.append(((f" {tab.key} {label}{beside} ", ACTIVE), tab.name))
+            continue
+        cells += [((tab.key, "accent"), tab.name), ((f" {label}", "muted"), tab.name)]
+        if beside:
+            cells.append(((beside, tab.badge[1]), tab.name))
     return cells
 
 
