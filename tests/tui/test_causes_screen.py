@@ -267,8 +267,8 @@ def test_a_share_of_100_percent_does_not_touch_its_bar() -> None:
         (120, "Gives nothing away: issue_voucher was called, which is forbidden"),
         (82, "Gives not…: issue_voucher was called, which is forbidden"),
         (80, "Gives not…: issue_vouc… was called, which is forbidden"),
-        (76, "…: issue_voucher was called, which is forbidden"),
-        (70, "…: issue_vou… was called, which is forbidden"),
+        (76, "issue_voucher was called, which is forbidden"),
+        (70, "issue_voucher was called, which is forbidden"),
     ],
 )
 def test_a_title_without_room_keeps_what_decides(width: int, shown: str) -> None:
@@ -290,7 +290,7 @@ def test_a_title_without_room_keeps_what_decides(width: int, shown: str) -> None
         (80, """The right filter: "country = 'Deutschland'" is not in the text"""),
         (60, """The right fil…: "country = 'Deutschland'" is not in the text"""),
         (50, """The right…: "country = 'Deuts…" is not in the text"""),
-        (34, """…: "country =…" is not in the text"""),
+        (34, """"country = 'D…" is not in the text"""),
     ],
 )
 def test_a_text_is_cut_inside_its_quotes(room: int, shown: str) -> None:
@@ -302,6 +302,33 @@ def test_a_text_is_cut_inside_its_quotes(room: int, shown: str) -> None:
     wanted = """"country = 'Deutschland'\""""
     group = CauseGroup(cause, (1,), ("r",), (("s", "t"),), ("",), (0,), ("",), wanted=wanted)
     assert title_in(group, room) == shown
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 140])
+@pytest.mark.parametrize("reason", ["an answer that is polite enough for a customer who has waited for a week", "x"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Names the status of order {} that the customer asked for",
+        "Every answer to a customer about a delayed order names the date and the carrier of order {}",
+        "{} is named",
+    ],
+)
+def test_rows_of_different_causes_never_look_alike(width: int, name: str, reason: str) -> None:
+    from agenteval_tui.analysis.causes import CauseGroup
+    from agenteval_tui.grading.causes import Cause
+    from agenteval_tui.tui.presenters.cause_rows import CauseRow, CauseRows
+    from agenteval_tui.tui.styled_text import plain, width_of
+
+    def group(number: int) -> CauseGroup:
+        cause = Cause("failed", name.format(f"#W10{number}"), "", "TextMatch", "contains")
+        return CauseGroup(cause, (1,), ("r",), (("s", "t"),), ("",), (0,), ("",), share=0.1, wanted=f'"{reason}"')
+
+    rows = CauseRows([CauseRow(group(number)) for number in range(11, 16)])
+    lines = [rows.line(index, width, focused=False) for index in range(rows.count())]
+    assert len({plain(line) for line in lines}) == len(lines), [plain(line) for line in lines]
+    assert all(f"#W10{number}" in plain(line) for number, line in zip(range(11, 16), lines, strict=True))
+    assert all(width_of(line) <= width for line in lines)
 
 
 async def test_a_key_that_needs_a_cause_or_a_result_says_so_where_there_is_none(tmp_path: Path) -> None:

@@ -14,7 +14,18 @@ from agenteval_tui.core.numbers import count, percent
 from agenteval_tui.grading.causes import words_of
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph
 from agenteval_tui.tui.presenters.text_layout import empty_state, nothing_ran
-from agenteval_tui.tui.styled_text import ELLIPSIS, Cell, Line, cell_len, fit_text, left, right, spread, width_of
+from agenteval_tui.tui.styled_text import (
+    ELLIPSIS,
+    LONG_WORD,
+    Cell,
+    Line,
+    cell_len,
+    fit_text,
+    left,
+    right,
+    spread,
+    width_of,
+)
 from agenteval_tui.views.causes import names_of_tests
 
 PURPOSE = "Why runs failed, grouped by cause, worst first. Decide once about each cause."
@@ -25,6 +36,7 @@ NAME_LEAST = 10  # cells of a criterion's name before its reason
 VALUE_LEAST = 10  # cells of what a reason is about
 WIDE = 130  # cells from which the tests are named
 _NAMES = 40
+_CUTS = 4  # times that titles which look the same are cut anew
 WORDS = {"accept": "accepted", "fix": "to fix", "quarantine": "quarantine", "label": "labelled", "ignore": "ignored"}
 
 
@@ -66,6 +78,7 @@ class CauseRows:
         self.rows = tuple(rows)
         self._top = max((row.group.share for row in self.rows if row.group.trend != "gone"), default=0.0) or 1.0
         self._rate = max(len(percent(self._top)), 4) + 1
+        self._titles: tuple[int, list[str]] = (-1, [])  # at a width
 
     def count(self) -> int:
         """How many there are."""
@@ -85,10 +98,16 @@ class CauseRows:
 
     def line(self, index: int, width: int, *, focused: bool) -> Line:
         """`  69 ▆▆▆▆▆▆▆▆▆▆▆▆ 36 %   Looks it up: get_order was never called   3 tests  new  ignored`."""
-        row = self.rows[index]
+        head, tail = self._ends(self.rows[index], width)
+        if self._titles[0] != width:
+            self._titles = (width, self._titles_at(width))
+        return spread([*head, (self._titles[1][index], _dim(self.rows[index]))], tail, width)
+
+    def _ends(self, row: CauseRow, width: int) -> tuple[list[Cell], list[Cell]]:
+        """What is before a title, and behind it."""
         group, standing = row.group, row.standing
         gone = group.trend == "gone"
-        dim = "dim" if gone or not row.is_open else ""
+        dim = _dim(row)
         head: list[Cell] = [(right(str(group.before if gone else group.count), 5), dim or "bold"), (" ", "")]
         head += self._share(group, BAR if width >= ROOMY else SHORT_BAR if width >= BARRED else 0, dim)
         head += [_sign(group, dim), (" ", "")]
@@ -103,8 +122,28 @@ class CauseRows:
             tail.append((f"   {left(names_of_tests(group, 2), _NAMES)}", "dim"))
         tail.append((right(f"{tests}", 4) + (" test " if tests == 1 else " tests"), "dim"))
         tail.append((" ", ""))
-        room = width - width_of(head) - width_of(tail) - 1
-        return spread([*head, (title_in(group, max(room, 1)), dim)], tail, width)
+        return head, tail
+
+    def _titles_at(self, width: int) -> list[str]:
+        """The titles of all rows. Where two look the same once they are cut, each shows what it has of its own."""
+        full = [full_title(row.group) for row in self.rows]
+        rooms = []
+        for row in self.rows:
+            head, tail = self._ends(row, width)
+            rooms.append(max(width - width_of(head) - width_of(tail) - 1, 1))
+        titles = [title_in(row.group, room) for row, room in zip(self.rows, rooms, strict=True)]
+        for _ in range(_CUTS):
+            alike: dict[str, list[int]] = {}
+            for place, title in enumerate(titles):
+                alike.setdefault(title, []).append(place)
+            differing = [places for places in alike.values() if len({full[place] for place in places}) > 1]
+            if not differing:
+                break
+            for places in differing:
+                start = _shared([full[place] for place in places])
+                for place in places:
+                    titles[place] = _cut_to(full[place], start, rooms[place])
+        return titles
 
     def _share(self, group: CauseGroup, bar: int, dim: str) -> list[Cell]:
         """How much of the failures it is: the longest bar is the most frequent cause's."""
@@ -115,6 +154,34 @@ class CauseRows:
         return [(left(full * cells, bar), dim or "failed"), (right(percent(group.share), self._rate), "dim"), (" ", "")]
 
 
+def _dim(row: CauseRow) -> str:
+    return "" if row.is_open else "dim"
+
+
+def full_title(group: CauseGroup) -> str:
+    """The title without a cut, on one line."""
+    name, reason = one_line(group.cause.criterion, 300), _reason(group)
+    return f"{name}: {reason}" if name else reason
+
+
+def _shared(texts: Sequence[str]) -> int:
+    """How many characters texts have in common at their beginning."""
+    lowest, highest = min(texts), max(texts)
+    return next((at for at, (a, b) in enumerate(zip(lowest, highest, strict=False)) if a != b), len(lowest))
+
+
+def _cut_to(title: str, start: int, room: int) -> str:
+    """A title in at most `room` cells, with what begins at `start`: the word that it is in, and what is behind it."""
+    lead = fit_text(title, NAME_LEAST) if room >= 3 * NAME_LEAST else ELLIPSIS
+    word = title.rfind(" ", 0, start) + 1
+    begin = word if start - word <= LONG_WORD else start
+    if begin <= len(lead) or cell_len(title) <= room:
+        return fit_text(title, room)
+    while cell_len(title[begin - 1 :]) < room - cell_len(lead) and begin > len(lead) + 1:  # room for more before it
+        begin -= 1
+    return fit_text(f"{lead}{title[begin:]}", room)
+
+
 def title_in(group: CauseGroup, room: int) -> str:
     """The title in at most `room` cells. What decides is the reason: the criterion's name is cut before it, and of a
     reason the tool or the text that it is about before the verb."""
@@ -122,7 +189,7 @@ def title_in(group: CauseGroup, room: int) -> str:
     value = one_line(group.wanted or group.cause.about, 300) if group.cause.kind == "failed" else ""
     template = cell_len(_reason(group, "x")) - 1
     least = fit_text(name, NAME_LEAST)
-    ways = (fit_text(name, max(room - cell_len(reason) - 2, NAME_LEAST)), least, ELLIPSIS) if name else ("",)
+    ways = (fit_text(name, max(room - cell_len(reason) - 2, NAME_LEAST)), least, "") if name else ("",)
     for start in (f"{way}: " if way else "" for way in ways):
         left_over = room - cell_len(start)
         if cell_len(reason) <= left_over:
