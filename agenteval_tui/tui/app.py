@@ -374,6 +374,11 @@ class AgentevalApp(TerminalApp):
         else:
             self.post_message(Notify(left))  # which shows those that are left
 
+    def take_back(self, message: str) -> None:
+        """As `Services` says."""
+        if (note := self.notifier.standing(message)) is not None:
+            self._take_away(note)
+
     def _room_of_notes(self) -> int:
         """Cells of one line of a note: its edge and the space at both sides are none. 0: not known yet."""
         return max(self.size.width - NOTE_EDGES, 1) if self.size.width else 0

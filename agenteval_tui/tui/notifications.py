@@ -90,6 +90,11 @@ class Notifier:
         self._standing = [one for one in self._standing if one[2] is not note]
         return self._standing[-1][2] if self._standing else None
 
+    def standing(self, message: str) -> Notification | None:
+        """The note that says this, as `say` got it, if it may be on the screen."""
+        text = with_keys(message, self._keymap)
+        return next((note for said, _, note in self._standing if said == text and not note.has_expired), None)
+
     def forget_standing(self) -> None:
         """All notes were taken from the screen."""
         self._standing = []

@@ -59,6 +59,9 @@ class Services(Protocol):
     def say(self, message: str, *, severity: str = "information", place: NotificationSource | None = None) -> None:
         """Show a short note: what happened and where it is. With a `place`, one key goes there."""
 
+    def take_back(self, message: str) -> None:
+        """Take a note that was said, and is no longer true, from the screen."""
+
     def say_error(self, error: AgentevalError) -> None:
         """Show what is wrong, where, and how to correct it."""
 

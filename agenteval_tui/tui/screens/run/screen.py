@@ -55,6 +55,7 @@ class RunScreen(FrameScreen):
         super().__init__()
         self.controller = RunController()
         self._timer: Timer | None = None
+        self._refused: tuple[str, str] | None = None  # a run that was to be opened and had not ended, and what was said
         self._rows: int | None = None  # of the cells and what is below them, if they are above the transcript
 
     def compose(self) -> ComposeResult:
@@ -290,6 +291,11 @@ class RunScreen(FrameScreen):
         controller, run = self.controller, self._run
         if run is None:
             return
+        if self._refused is not None:
+            asked, reason = self._refused
+            if asked != run.ref.run or controller.runs_to_inspect(run) != reason:
+                self._refused = None
+                self.agenteval.take_back(reason)
         begins = controller.watch_stream(run)
         if begins:
             self._send("watch", run=run.ref.run)
@@ -378,6 +384,7 @@ class RunScreen(FrameScreen):
         runs = self.controller.runs_to_inspect(run)
         if isinstance(runs, str):
             self.agenteval.say(runs)
+            self._refused = (run.ref.run, runs)
         else:
             self.agenteval.inspect(run.ref.run, runs=runs)
 
