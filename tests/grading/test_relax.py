@@ -219,6 +219,47 @@ def test_comments_stay() -> None:
 
 
 @pytest.mark.parametrize(
+    ("pattern", "flags", "best"),
+    [
+        ("^Total: 3$", None, "m"),
+        ("Order.+Total", None, "s"),
+        ("^total: 3$", None, "im"),
+        ("^total: 3$", "i", "im"),
+        ("/^Total: 3$/", None, "m"),
+        ("/^total: 3$/i", None, "m"),
+        ("^order.+^total", None, "ims"),
+    ],
+)
+def test_a_pattern_gets_the_flags_that_it_lacks(pattern: str, flags: str | None, best: str) -> None:
+    metric = {"type": "Regex", "pattern": pattern, **({"flags": flags} if flags else {})}
+    found = relaxed(answer("Order #1\nTotal: 3\nBye"), {"metrics": [metric]})
+    assert metric_of(found[0])["flags"] == best
+
+
+@pytest.mark.parametrize(
+    ("path", "best"),
+    [("order.itmes", "order.items"), ("ordr.itmes[0].prise", "order.items[0].price"), ("Order", "order")],
+)
+def test_the_path_that_the_evidence_names_is_offered_first(path: str, best: str) -> None:
+    config = {"extract_path": path, "metrics": [{"type": "TextMatch", "contains": "5"}]}
+    reply = json.dumps({"order": {"items": [{"price": 5}]}, "total": 5})
+    found = relaxed(answer(reply), config, "JsonResponse")
+    assert parse(found[0].new_text).value == {**config, "extract_path": best}
+
+
+@pytest.mark.parametrize("reply", ['Here it is: {"id": 1}.', 'Here it is:\n```json\n{"id": 1}\n```\nBye'])
+def test_json_within_a_text_is_offered(reply: str) -> None:
+    found = relaxed(answer(reply), {"metrics": [{"type": "Json", "required_keys": ["id"]}]})
+    assert metric_of(found[0]) == {"required_keys": ["id"], "anywhere": True}
+
+
+def test_a_required_key_gets_the_name_that_is_there() -> None:
+    reply = json.dumps({"order": {"items": [], "total": 1}})
+    found = relaxed(answer(reply), {"metrics": [{"type": "Json", "required_keys": ["order.itmes", "order.total"]}]})
+    assert metric_of(found[0]) == {"required_keys": ["order.items", "order.total"]}
+
+
+@pytest.mark.parametrize(
     ("metric", "best"),
     [
         ({"type": "Length", "max_words": 2}, {"max_words": 5}),

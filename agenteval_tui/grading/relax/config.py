@@ -5,21 +5,32 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from itertools import combinations
 from typing import Any
 
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import nth, quoted, shown
+from agenteval_tui.grading.codes import Code
+from agenteval_tui.grading.extractors.json_response import JsonResponse
 from agenteval_tui.grading.extractors.text_response import code_blocks
+from agenteval_tui.grading.json_paths import compile_path
+from agenteval_tui.grading.regex_search import compile_with_flags
 from agenteval_tui.grading.relax.changes import Change, ConfigEdit, Path
 from agenteval_tui.grading.results import MetricResult, Outcome
+from agenteval_tui.grading.sentences import dotted_path
 from agenteval_tui.transcripts.model import Transcript
 
 _CONDITION = re.compile(r"(\w+)(?:\[(\d+)\])?")
 _BLOCKS = 5
+_STEPS = 6  # names of a path that are put right
+_FLAGS = {"i": "ignore case", "m": "^ and $ match at each line", "s": ". matches line ends"}
 
 
 def extraction_changes(value: Mapping[str, Any], transcript: Transcript) -> Iterator[Change]:
     """Other ways to take a value out of the final answer; each may be a relaxation alone, or the first step of one."""
     own = [name for name in value if name != "metrics"]
+    yield from path_changes(value, transcript)
     number = value.get("extract_code_block")
     if number is not None or "code_language" in value:
         blocks = code_blocks(transcript.final_output, None)
@@ -42,6 +53,64 @@ def extraction_changes(value: Mapping[str, Any], transcript: Transcript) -> Iter
     if len(own) > 1:
         away = tuple(ConfigEdit("remove", (name,)) for name in own)
         yield Change("look at the whole answer", away, 2.9)
+
+
+def path_changes(value: Mapping[str, Any], transcript: Transcript) -> Iterator[Change]:
+    """The path into the answer's JSON with the names that its keys have, where the evidence says which are meant."""
+    path, given = value.get("extract_path"), value.get("extract_path")
+    for _ in range(_STEPS):
+        try:
+            prototype = JsonResponse(extract_path=path)
+            steps = compile_path(path).steps if isinstance(path, str) else None
+            fields = prototype.why_nothing(transcript).fields if steps is not None else {}
+        except (ValueError, AgentevalError):
+            return
+        meant = fields.get("meant")
+        if not meant or steps is None:
+            break
+        path = dotted_path([*meant, *steps[len(meant) :]])
+    if path != given:
+        yield Change(f"`extract_path` {path}", (ConfigEdit("set", ("extract_path",), path),), 1.1)
+
+
+def json_changes(at: Path, raw: Mapping[str, Any], result: MetricResult) -> Iterator[tuple[str, Change]]:
+    """What the evidence of a Json metric names: JSON within a text, and a key with nearly the name of one required."""
+    for line in result.evidence:
+        if line.passed is not False:
+            continue
+        key = f"{at}{line.condition}"
+        if line.code == Code.NOT_JSON and (line.fields.get("part") or line.fields.get("block")):
+            yield key, Change("JSON anywhere in the text", (ConfigEdit("set", (*at, "anywhere"), True),), 1.2)
+        matched = _CONDITION.fullmatch(line.condition)
+        if line.code != Code.MISSING or matched is None or matched[1] != "required_keys" or matched[2] is None:
+            continue
+        before = [str(step) for step in line.fields.get("path", ())]
+        rest = str(line.fields["key"]).split(".")[len(before) :]
+        there = [str(name) for name in line.fields.get("there", {}).get("keys", ())]
+        if rest and (close := get_close_matches(rest[0], there, n=1)):
+            name = ".".join((*before, close[0], *rest[1:]))
+            place = (*at, "required_keys", int(matched[2]))
+            yield key, Change(f"require `{name}`", (ConfigEdit("set", place, name),), 1.2)
+
+
+def flag_changes(at: Path, raw: Mapping[str, Any]) -> Iterator[Change]:
+    """More flags for a pattern: each that it lacks, and several together."""
+    if raw.get("not"):
+        return
+    pattern, flags = raw.get("pattern"), raw.get("flags", "")
+    if not isinstance(pattern, str) or not isinstance(flags, str):
+        return
+    try:
+        own = {*flags, *compile_with_flags(pattern, flags).flags}
+    except ValueError:
+        return
+    lacking = [flag for flag in _FLAGS if flag not in own]
+    for number in range(1, len(lacking) + 1):
+        for some in combinations(lacking, number):
+            more = flags + "".join(some)
+            said = " and ".join(_FLAGS[flag] for flag in some)
+            cost = 1.0 + 0.1 * number + (0.05 if "s" in some else 0.0)
+            yield Change(f'{said}: `flags` "{more}"', (ConfigEdit("set", (*at, "flags"), more),), cost)
 
 
 def metric_changes(at: Path, raw: Mapping[str, Any], result: MetricResult) -> Iterator[tuple[str, Change]]:
@@ -68,8 +137,8 @@ def whole_metric_changes(at: Path, raw: Mapping[str, Any], kind: str, result: Me
         if kind == type_name and score > 0:
             limit = math.floor(score * 100) / 100
             yield Change(f"`{name}` {limit:g}", (ConfigEdit("set", (*at, name), limit),), 1.6)
-    if kind == "Regex" and "flags" not in raw and not raw.get("not"):
-        yield Change('ignore case: `flags` "i"', (ConfigEdit("set", (*at, "flags"), "i"),), 1.1)
+    if kind == "Regex":
+        yield from flag_changes(at, raw)
     if kind == "Trajectory":
         for mode, cost in (("unordered", 1.3), ("superset", 1.6), ("subset", 1.6), ("any", 2.2)):
             if raw.get("mode") != mode:

@@ -35,6 +35,7 @@ from agenteval_tui.grading.relax.changes import (
 )
 from agenteval_tui.grading.relax.config import (
     extraction_changes,
+    json_changes,
     metric_changes,
     negated_changes,
     whole_metric_changes,
@@ -232,6 +233,8 @@ class _Search:
             return self._of_tools(at, raw)
         if kind == "Trajectory":
             return trajectory_changes(at, raw, result)
+        if kind == "Json":
+            return (*json_changes(at, raw, result), *metric_changes(at, raw, result))
         return metric_changes(at, raw, result)
 
     def _of_tools(self, at: Path, raw: Mapping[str, Any]) -> Iterable[tuple[str, Change]]:

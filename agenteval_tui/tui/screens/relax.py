@@ -27,7 +27,7 @@ from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import start_worker
 
 Alone = Callable[[Callable[[], Any]], Awaitable[Any]]
-NONE = "No small edit makes this run pass: its answer is too far from what the criterion asks for."
+NONE = "None of the edits that agenteval tries makes this run pass."
 
 
 def _suggestion_line(suggestion: Suggestion, width: int) -> Line:

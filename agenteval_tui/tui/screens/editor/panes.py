@@ -481,7 +481,7 @@ class PreviewPane(TitledPane[EditorController]):
         async def put() -> None:
             suggestions = await self._controller.preview.alone(lambda: next(bench.relaxations(number, before), ()))
             if not suggestions:
-                app.say("No small edit makes it pass: the answer is too far from what is asked.")
+                app.say("None of the edits that agenteval tries makes this run pass.")
             elif config.text == before:
                 config.replace_all(suggestions[0].relaxation.new_text)
                 app.say(f"{suggestions[0].relaxation.title}. Press {{edit.undo}} to undo it.")
