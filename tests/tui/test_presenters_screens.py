@@ -25,8 +25,11 @@ from agenteval_tui.history.records import RunFilter, RunRow
 from agenteval_tui.history.search import HistoryQuery
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.events import RunRef, RunState, StreamPart
+from agenteval_tui.tui.presenters import status_style
+from agenteval_tui.tui.presenters.block_layout import Range, lay_out
 from agenteval_tui.tui.presenters.evidence_pane import looked_at, tool_text_lines
 from agenteval_tui.tui.presenters.highlighted_text import marked_text
+from agenteval_tui.tui.presenters.highlights import STYLES, MarkKind
 from agenteval_tui.tui.presenters.history_rows import ExecutionRows, RunRows, execution_summary
 from agenteval_tui.tui.presenters.impact import flip_line, impact_in_one_line, impact_lines, problem_lines
 from agenteval_tui.tui.presenters.pane_title import pane_title
@@ -126,16 +129,34 @@ def test_marked_text_keeps_all_of_a_text_and_fits(text: str, width: int, data: s
     check(lines, width)
 
     def letters(shown: str) -> list[str]:
-        return sorted(char for char in shown if not char.isspace() and char not in "[]")
+        return sorted(char for char in shown if not char.isspace() and char not in "[]‸")
 
     assert letters("".join(map(plain, lines))) == letters(displayable(text))
+
+
+@pytest.mark.parametrize("kind", ["hit", "miss", "near"])
+@pytest.mark.parametrize("colours", [True, False])
+def test_only_without_colours_has_a_mark_brackets(
+    monkeypatch: pytest.MonkeyPatch, kind: MarkKind, colours: bool
+) -> None:
+    """An agent's words are shown as they are; where something is missing there is nothing to colour, but a caret."""
+    monkeypatch.setattr(status_style, "COLOURS", colours)
+    text = "Its load is 0.7."
+    (line,) = marked_text(text, [(4, 15, kind), (16, 16, kind)], 60)
+    rows = lay_out(text, 0, 16, 60, ranges=[Range(4, 15, STYLES[kind], signs=kind != "hit")])
+    brackets = kind != "hit" and not colours
+    missing = "" if kind == "hit" else "‸"
+    marked = "Its [load is 0.7]." if brackets else text
+    assert plain(line) == marked + missing
+    assert "".join(plain(row.cells) for row in rows) == marked
+    assert any("load is 0.7" in shown and style == STYLES[kind] for shown, style in line)
 
 
 def test_a_mark_far_down_a_long_text_is_in_sight() -> None:
     for text in ("word " * 200_000 + "NEEDLE" + " word" * 200_000, "line\n" * 200_000 + "NEEDLE" + "\nline" * 9):
         at = text.index("NEEDLE")
         lines = marked_text(text, [(0, 4, "hit"), (at, at + 6, "miss")], 60)
-        assert any("[NEEDLE]" in plain(line) for line in lines)
+        assert any(("NEEDLE", STYLES["miss"]) in line for line in lines)
         assert len(lines) <= 42
         assert "above" in plain(lines[0])
     lines = marked_text("line\n" * 100, [], 60)

@@ -132,14 +132,14 @@ def test_marks_are_signs_and_colours_in_the_text() -> None:
         Mark(Span("tool", 1), "hit"),
     ]
     document = TranscriptDocument(SHOP, marks=marks, width=70)
-    row = row_with(document, "AND revenue > [5.000]")
-    assert plain(document.line(row)).startswith("≈")
+    row = next(row for row in range(document.height) if plain(document.line(row)).startswith("≈"))
+    assert "AND revenue > 5.000" in plain(document.line(row))
     assert "on-near-miss" in styles_of(document, row, "5.000")
     hit = row_with(document, "WHERE country")  # in the call's SQL first
     hit = next(r for r in range(hit + 1, document.height) if "WHERE country" in plain(document.line(r)))
     assert plain(document.line(hit)).startswith("✓")
     assert "underline" in styles_of(document, hit, "country")
-    assert plain(document.line(row_with(document, "row [0]"))).startswith("✗")
+    assert plain(document.line(row_with(document, "row 0"))).startswith("✗")
     assert plain(document.line(row_with(document, '"limit": 3'))).rstrip().endswith('"limit": 3,  ✗ expected 5')
     missing = row_with(document, "schema is missing")
     assert plain(document.line(missing)).startswith("✗tool  ▸   describe_table  ✗ schema is missing")
@@ -167,7 +167,7 @@ def test_marks_keep_their_place_when_signs_stand_for_characters() -> None:
     transcript = Transcript((Message("assistant", text),))
     document = TranscriptDocument(transcript, marks=[Mark(Span("message", 0, start, start + 6), "near")], width=60)
     shown = lines(document)
-    assert shown[1] == "≈          b    ↔cd␛[31m日本[needle]!"
+    assert shown[1] == "≈          b    ↔cd␛[31m日本needle!"
     assert "on-near-miss" in styles_of(document, 1, "needle")
 
 

@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct
 
 from agenteval_tui.core.display import displayable_map
-from agenteval_tui.tui.presenters.status_style import UNICODE
+from agenteval_tui.tui.presenters import status_style
+from agenteval_tui.tui.presenters.status_style import CARET
 from agenteval_tui.tui.styled_text import Cell, Line, wrap
 
 TAB = 4
-CARET = "‸" if UNICODE else "^"  # marks a place where something is missing
 TIE = "\u00a0"  # a space in a note at which no line ends; shown as any other
 
 
 class Range(Struct, frozen=True):
     """Characters `start`..`end` of a raw text look like `style`.
 
-    `signs` puts brackets around them, or a caret where they are empty; `note` puts words behind them. The heavier of
-    two ranges on the same text wins. `gutter` is a sign for the margin with its style.
+    `signs` puts a caret where they are empty, else brackets around them if there are no colours; `note` puts words
+    behind them. The heavier of two ranges on the same text wins. `gutter` is a sign for the margin with its style.
     """
 
     start: int
@@ -128,7 +128,7 @@ def _insertions(
     if one.signs and first == last:
         if begins:
             yield first, number, CARET, one.style
-    elif one.signs:
+    elif one.signs and not status_style.COLOURS:
         if begins:
             yield first, number + 1_000_000, "[", one.style
         if ends:

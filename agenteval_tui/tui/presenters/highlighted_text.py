@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from agenteval_tui.core.display import displayable_map
 from agenteval_tui.core.numbers import count
+from agenteval_tui.tui.presenters import status_style
 from agenteval_tui.tui.presenters.highlights import STYLES, MarkKind
+from agenteval_tui.tui.presenters.status_style import CARET
 from agenteval_tui.tui.styled_text import Cell, Line, fit, fold, width_of, wrap
 
 VALUE_LINES = 40
@@ -16,7 +18,8 @@ Piece = tuple[int, int, MarkKind]
 
 
 def marked_text(text: str, marks: Sequence[Piece], width: int, most: int = VALUE_LINES) -> list[Line]:
-    """Foreign text, wrapped, with pieces marked: hits underlined, misses and near misses in brackets, all coloured.
+    """Foreign text, wrapped, with pieces marked: hits underlined, misses and near misses coloured; without colours
+    these are in brackets. A caret is where something is missing.
 
     `marks` are (start, end, kind) in characters of `text`; where they overlap the first one wins. Of a long text
     `most` lines are shown: its start, or what is around the first mark that is not in it.
@@ -26,8 +29,8 @@ def marked_text(text: str, marks: Sequence[Piece], width: int, most: int = VALUE
     shown, places = displayable_map(text[begin:end])
     shown = shown.replace("\t", " ")
     pieces = _apart(_shift([(s - begin, e - begin, kind) for s, e, kind in marks if e >= begin and s <= end], places))
-    # Brackets take cells too.
-    spans = wrap(shown, max(width - 2, 1) if any(kind != "hit" for _, _, kind in pieces) else width)
+    # Signs take cells too.
+    spans = wrap(shown, max(width - 2, 1) if any(_has_signs(*piece) for piece in pieces) else width)
     first = _first_shown(spans, pieces, most)
     lines: list[Line] = []
     above = text.count("\n", 0, begin) + first
@@ -38,7 +41,7 @@ def marked_text(text: str, marks: Sequence[Piece], width: int, most: int = VALUE
         while next_piece < len(pieces) and pieces[next_piece][1] < start:
             next_piece += 1
         line = _marked(shown, start, stop, pieces[next_piece:])
-        # Several marks in a line have more brackets than there was room left for.
+        # Several marks in a line have more signs than there was room left for.
         lines += [line] if width_of(line) <= width else fold(line, width)
     below = max(len(spans) - first - most, 0) + text.count("\n", end)
     if below or end < len(text):
@@ -93,12 +96,20 @@ def _marked(shown: str, first: int, last: int, pieces: Iterable[Piece]) -> Line:
         begin, finish = max(start, first), min(end, last)
         cells.append((shown[at:begin], ""))
         inner = shown[begin:finish]
-        opening = "[" if start >= first and kind != "hit" else ""
-        closing = "]" if end <= last and kind != "hit" else ""
+        signs = ""
+        if _has_signs(start, end, kind):
+            signs = CARET if start == end else "[]"
+        opening = signs[:1] if start >= first else ""
+        closing = signs[1:] if end <= last else ""
         cells.append((opening + inner + closing, STYLES[kind]))
         at = finish
     cells.append((shown[at:last], ""))
     return tuple(cell for cell in cells if cell[0])
+
+
+def _has_signs(start: int, end: int, kind: MarkKind) -> bool:
+    """Whether a mark has signs of its own: a caret for what is missing, brackets where there are no colours."""
+    return kind != "hit" and (start == end or not status_style.COLOURS)
 
 
 def _shift(marks: Sequence[Piece], places: list[int] | None) -> list[Piece]:

@@ -12,7 +12,7 @@ from agenteval_tui.tui.presenters.status_style import UNICODE, glyph
 
 MarkKind = Literal["hit", "miss", "near"]
 
-# Colour never says it alone: a sign in the margin, and underline or brackets in the text.
+# Colour never says it alone: a sign in the margin, and underline (or, without colours, brackets) in the text.
 SIGNS: dict[MarkKind, str] = {"hit": glyph("passed"), "miss": glyph("failed"), "near": "≈" if UNICODE else "~"}
 STYLES: dict[MarkKind, str] = {
     "hit": "on-evidence-hit underline",

@@ -43,6 +43,9 @@ def _unicode() -> bool:
 
 
 UNICODE = _unicode()
+# As `ThemeController.colourless`, before Textual takes NO_COLOR out of the environment.
+COLOURS = "NO_COLOR" not in os.environ and not os.environ.get("TERM", "").startswith(("vt", "mono"))
+CARET = "‸" if UNICODE else "^"  # marks a place where something is missing
 WARNING = "▲" if UNICODE else "^"
 
 
