@@ -289,7 +289,7 @@ class TestSummary(Struct, frozen=True):
     its newest version only. `recent` holds the outcomes, newest last; `settings`, for each, the agent that was
     asked and the versions of the criteria, as a word that is the same for the same ones (empty: not told), and
     `executions` what it was a run of (row ids; empty: not told). `said` is what the newest says in a line: why
-    it failed, else the start of its answer.
+    it failed, else the start of its answer, and `agent` which agent that was.
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -307,6 +307,7 @@ class TestSummary(Struct, frozen=True):
     settings: tuple[str, ...] = ()
     executions: tuple[int, ...] = ()
     said: str = ""
+    agent: str = ""
 
 
 class RunFilter(Struct, frozen=True):

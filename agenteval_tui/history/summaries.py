@@ -28,16 +28,18 @@ _SUPERSEDED = (
     "SELECT t.test_id, count(*) FROM suites s JOIN tests t ON t.suite = s.id"
     " JOIN runs o INDEXED BY runs_superseded ON o.test = t.id WHERE s.key = ? AND o.superseded GROUP BY t.id"
 )
+# Of another agent, or of another version of the criterion, figures are others.
 # SQLite promises: beside max() the other columns (here the outcome) are those of the row with the maximum,
 # as long as there is no second min() or max().
 _CRITERIA = (
     " SELECT recent.test_id, c.name, count(*), sum(c.outcome = 'passed'), c.outcome, max(c.run) AS newest"
-    " FROM recent JOIN criterion_results c ON c.run = recent.run GROUP BY recent.test, c.name, c.criterion"
+    " FROM recent JOIN criterion_results c ON c.run = recent.run JOIN runs r ON r.id = recent.run"
+    " GROUP BY recent.test, c.name, c.criterion, iif(r.agent_version = '', r.agent, r.agent_version)"
     " ORDER BY recent.test, avg(c.position), newest"
 )
 _SAID = (
     " SELECT recent.test_id,"
-    " substr(coalesce(nullif(r.why, ''), nullif(r.error_message, ''), r.output_head), 1, 300), max(r.id)"
+    " substr(coalesce(nullif(r.why, ''), nullif(r.error_message, ''), r.output_head), 1, 300), r.agent, max(r.id)"
     " FROM recent JOIN runs r ON r.id = recent.run GROUP BY recent.test"
 )
 
@@ -52,12 +54,12 @@ def test_summaries(connection: sqlite3.Connection, suite_key: str) -> dict[str, 
     newest: dict[tuple[str, str], int] = {}
     for test, name, n, passed, last, run in connection.execute(_WINDOW + _CRITERIA, which).fetchall():
         known = criteria.setdefault(test, {})
-        if run >= newest.get((test, name), 0):  # of its versions the one that judged last
+        if run >= newest.get((test, name), 0):  # of its versions and agents those of the last run
             newest[test, name], known[name] = run, CriterionSummary(n, passed, last)
     older = dict(connection.execute(_SUPERSEDED, which[1:]).fetchall())
-    said = {test: words for test, words, _ in connection.execute(_WINDOW + _SAID, which).fetchall()}
+    said = {test: (words, agent) for test, words, agent, _ in connection.execute(_WINDOW + _SAID, which).fetchall()}
     return {
-        test: _summary(test, rows, criteria.get(test, {}), older.get(test, 0), said.get(test, ""))
+        test: _summary(test, rows, criteria.get(test, {}), older.get(test, 0), *said.get(test, ("", "")))
         for test, rows in runs.items()
     }
 
@@ -71,7 +73,12 @@ def _median(numbers: list[float]) -> float | None:
 
 
 def _summary(
-    test: str, runs: list[tuple[Any, ...]], criteria: dict[str, CriterionSummary], superseded: int, said: str
+    test: str,
+    runs: list[tuple[Any, ...]],
+    criteria: dict[str, CriterionSummary],
+    superseded: int,
+    said: str,
+    agent: str,
 ) -> TestSummary:
     total, outcomes, started, durations, costs, executions, settings = zip(*runs, strict=True)
     measured = [duration for duration in durations if duration is not None]
@@ -90,4 +97,5 @@ def _summary(
         settings=settings,
         executions=executions,
         said=said,
+        agent=agent,
     )

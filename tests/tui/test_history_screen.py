@@ -68,6 +68,17 @@ def db(filled: bytes, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("width", [80, 100, 140])
+async def test_executions_of_several_agents_name_them(db: Path, tmp_path: Path, width: int) -> None:
+    app = app_on(tmp_path, db)
+    async with app.run_test(size=(width, 24)) as pilot:
+        await pilot.press("5")
+        await settle(pilot)
+        shown = text_of(app)
+        assert "robot" in shown
+        assert "title of BIG" in shown
+
+
 async def typed(pilot: Any, text: str) -> str:
     """What the screen shows for this search."""
     await pilot.press("slash")

@@ -50,9 +50,19 @@ def test_where_there_is_room_every_screen_has_its_name() -> None:
 
 def test_with_80_columns_every_screen_has_a_short_name() -> None:
     said = "  1 suites 2 edit 3 run 4 insp 5 hist 6 comp 7 trend 8 agent 9 cause 0 rev"
-    assert plain(strip_line(state(bare=True), 80)).rstrip() == said
+    assert plain(strip_line(state(bare=True), 80)).startswith(said)
     assert "3 run◐ 4 insp" in plain(strip_line(state(), 90))
     assert "9 cause 14 0 rev 3" in plain(strip_line(state(), 90))
+
+
+@pytest.mark.parametrize("everything", [True, False])
+@pytest.mark.parametrize("active", NAMES)
+def test_with_80_columns_names_stay_whatever_waits(active: str, everything: bool) -> None:
+    line = strip_line(state(active, everything=everything), 80)
+    for name in ("suites", "edit", "run", "insp", "hist", "comp", "trend", "agent", "cause", "rev"):
+        assert f" {name}" in plain(line)
+    assert (" rev", "review") in line or " rev 3" in plain(line) or active == "review", "what waits is seen"
+    assert ("all" in plain(line)) == everything
 
 
 def test_where_short_names_have_no_room_only_the_active_screen_has_its_name() -> None:
@@ -184,15 +194,20 @@ async def test_a_click_goes_to_a_screen_lists_the_screens_and_changes_the_scope(
                 await settle(pilot)
                 assert screen_of(app).tab() == name
             before = app.session.everything
-            await pilot.click("#title", offset=(width - 4, 0))
+            if width == 80 and not before:  # the names take the room of the scope: a key changes it
+                await pilot.press("H")
+            else:
+                await pilot.click("#title", offset=(width - 2, 0))
             await settle(pilot)
             assert app.session.everything is not before
-            assert ("all projects" in text_of(app).splitlines()[0]) is app.session.everything
+            said = "all projects" if width == 140 else "all"
+            assert (said in text_of(app).splitlines()[0]) is app.session.everything
             await pilot.press("H")
             assert app.session.everything is before
-            await pilot.click("#title", offset=(3, 0))
-            await settle(pilot)
-            assert isinstance(app.screen, SelectScreen)
+            if width == 140:
+                await pilot.click("#title", offset=(3, 0))
+                await settle(pilot)
+                assert isinstance(app.screen, SelectScreen)
 
 
 async def test_few_rows_are_for_the_list_and_not_for_a_title_line(samples: tuple[Path, Path]) -> None:

@@ -180,6 +180,10 @@ def head_lines(found: Comparison, width: int, news: str = "") -> list[Line]:
 def _sides(a: Side, b: Side, width: int) -> Line:
     """Both sides. Where there is no room it is the longer name that is cut, and never a time."""
     names = [one_line(side.name, 60) for side in (a, b)]
+    agents = [", ".join(dict.fromkeys(one_line(run.agent, 30) for run in side.runs)) for side in (a, b)]
+    if agents[0] != agents[1]:
+        pairs = zip(names, agents, strict=True)
+        names = [f"{name} · {agent}" if agent and agent not in name else name for name, agent in pairs]
     times = [f"  {when}" if (when := moment(side.started_ms)) else "" for side in (a, b)]
     arrow = cell("  →  ", "accent")
     room = max(width - 1 - cell_len(arrow[0]) - sum(map(cell_len, times)), 16)

@@ -28,6 +28,7 @@ _NARROW = 44  # and from which it has figures beside the rate: in fewer they are
 _ALIKE = 4  # letters of a beginning that are worth to be dimmed
 _TIMED = 100  # and from which it says how long it took: below, that is told of the chosen one
 _DATED = 130  # and from which a date has its year
+_AGENT = 12  # cells of the agents of an execution, where there is little room
 _PASSED, _ERROR, _RATE, _TOOK = 9, 6, 7, 10  # cells of an execution's figures
 
 
@@ -155,6 +156,8 @@ class ExecutionRows(PagedRows["ExecutionRow"]):
         if width < _NARROW:
             return spread(start, ((percent(row.passed / decided) if decided else "", ""), (" ", "")), width)
         end: list[Cell] = _signs(note, width)
+        if not wide and self._names_agents(width):
+            end.append((left(f"  {fit_text(one_line(row.agents), _AGENT)}", _AGENT + 2), "dim"))
         if wide:
             for outcome, number in (("passed", row.passed), ("failed", row.failed)):
                 said = _outcome(outcome, number, 6) if decided else ""
@@ -175,11 +178,16 @@ class ExecutionRows(PagedRows["ExecutionRow"]):
                 end.append((right(text, cells), "dim"))
         return spread(start, (*end, (" ", "")), width)
 
+    def _names_agents(self, width: int) -> bool:
+        """Whether agents have a column where there is little room: they may be all that differs."""
+        return width >= _SIGNS and len({row.agents for rows, _ in self._pages.values() for row in rows.values()}) > 1
+
     def heading(self, width: int) -> Line:
         if width < _NARROW:
             return spread((("   execution", "dim"),), (("rate ", "dim"),), width)
         wide, bar = width >= _WIDE, _bar_cells(width)
-        end = f"{right('passed', 8)}{right('failed', 7)}" if wide else right("passed", _PASSED)
+        agents = left("  agent", _AGENT + 2) if not wide and self._names_agents(width) else ""
+        end = f"{right('passed', 8)}{right('failed', 7)}" if wide else agents + right("passed", _PASSED)
         end += f"{right('error', _ERROR)}{right('rate', _RATE)}{' ' * (bar + 2 if bar else 0)}"
         end += right("duration", _TOOK) if width >= _TIMED else ""
         if wide:

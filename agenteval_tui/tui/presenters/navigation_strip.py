@@ -69,7 +69,7 @@ def _laid_out(state: StripState, width: int) -> tuple[Line, list[Zone]]:
         (" ", _with_names, scope + sign),
         (" ", _with_short_names, scope + sign),
         (" ", _with_short_names, short),
-        *(() if state.everything else ((" ", _with_short_names, ""),)),
+        *((" ", spell, "all" if state.everything else "") for spell in (_with_short_names, _with_coloured_names)),
         (PROGRAM + "  ", _with_digits, scope + " "),
         (" ", _with_digits, scope + " "),
         (" ", _with_digits, short),
@@ -80,7 +80,7 @@ def _laid_out(state: StripState, width: int) -> tuple[Line, list[Zone]]:
         cells: list[tuple[Cell, str]] = [((program, "bold accent"), "program" if program.strip() else "")]
         cells += spell(state)
         start = [cell for cell, _ in cells]
-        if width_of(start) + (len(said) + 2 if said else 0) <= width:
+        if width_of(start) + (len(said) + 1 if said else 0) <= width:
             break
     end: tuple[Cell, ...] = ((said, "accent"),) if said else ()
     line = spread(start, end, width) if end else fit(start, width)
@@ -112,18 +112,29 @@ def _with_names(state: StripState) -> list[tuple[Cell, str]]:
 
 
 def _with_short_names(state: StripState) -> list[tuple[Cell, str]]:
-    """` 1 suites 2 edit 3 run◐ 4 insp 9 cause 14 0 rev`: one space between two, of which the active one has both."""
+    """`1 suites 2 edit 3 run◐ 4 insp 9 cause 14 0 rev`: one space between two, of which the active one has both."""
+    return _short(state, numbers=True)
+
+
+def _with_coloured_names(state: StripState) -> list[tuple[Cell, str]]:
+    """The same without the numbers of what waits: the name has their colour."""
+    return _short(state, numbers=False)
+
+
+def _short(state: StripState, *, numbers: bool) -> list[tuple[Cell, str]]:
     cells: list[tuple[Cell, str]] = []
     for place, tab in enumerate(state.tabs):
         label = SHORT.get(tab.label, tab.label)
-        beside = f" {tab.badge[0]}" if tab.badge[0][:1].isdigit() else tab.badge[0]
+        is_number = tab.badge[0][:1].isdigit()
+        beside = "" if is_number and not numbers else f" {tab.badge[0]}" if is_number else tab.badge[0]
         is_active = tab.name == state.active
         if place and not is_active and state.tabs[place - 1].name != state.active:
             cells.append(((" ", ""), ""))
         if is_active:
             cells.append(((f" {tab.key} {label}{beside} ", ACTIVE), tab.name))
             continue
-        cells += [((tab.key, "accent"), tab.name), ((f" {label}", "muted"), tab.name)]
+        style = tab.badge[1] if is_number and not numbers else "muted"
+        cells += [((tab.key, "accent"), tab.name), ((f" {label}", style), tab.name)]
         if beside:
             cells.append(((beside, tab.badge[1]), tab.name))
     return cells

@@ -26,6 +26,7 @@ Kind = Literal["suite", "test", "criterion"]
 SPARK = 8  # this many of the newest runs are shown in a row
 LAST, RATE = 8, 8  # cells of the figures before them
 END = LAST + RATE + 2 + SPARK + 1
+AGENT = 16  # cells of the name of an agent
 HEADED = 40  # cells, from which rows have figures, in columns with names: in fewer they are for the names of tests
 ANSWER = "dim"  # the style of what a run answered; why it failed has none
 LEAST_SAID = 24  # cells, in fewer of which what a run says would be a word or two
@@ -286,6 +287,8 @@ class SuiteTree:
             start.append(("  quarantine", "flaky"))
         if summary is None or not summary.recent:
             return self._row(start, ("", ""), [*_NOTHING], width)
+        if agent := other_agent(node, summary):
+            start.append((f"  {one_line(agent, AGENT)}", "accent"))
         outcomes = last_outcomes(summary)
         decided = [one for one in outcomes if one in ("passed", "failed")]
         last = f"{decided.count('passed')}/{len(decided)}" if decided else word(summary.recent[-1])
@@ -329,6 +332,13 @@ def _recent_marks(summary: TestSummary) -> list[Cell]:
         else:
             cells.append((sign, token))
     return [*cells, (" " * (SPARK - len(shown[-SPARK:])), "")]
+
+
+def other_agent(node: Node, summary: TestSummary) -> str:
+    """The agent that the figures of a test are of, if it is not the one that the suite names; else ""."""
+    suite = node.suite.loaded.suite
+    own = (node.test.agent if node.test is not None else None) or (suite.agent if suite is not None else None)
+    return summary.agent if own and summary.agent != own else ""
 
 
 def criterion_summary(node: Node) -> CriterionSummary | None:
