@@ -33,6 +33,12 @@ from agenteval_tui.transcripts.redact import TranscriptRedactor
 CHECK_S = 20.0
 THOROUGH_S = 90.0
 """Seconds that a check may take; a thorough one waits for answers of a model."""
+IMPORT_S = 130.0
+"""Seconds more for Python, whose imports may be slow: it says itself which line an import that doesn't end waits at."""
+_SILENT = {
+    "python": "does its code wait for a server, or for input?",
+    "command": "does the program wait for a server, or for input?",
+}
 _SECRET = re.compile(r"key|token|secret|passw|credential|authorization|cookie", re.IGNORECASE)
 # These are about keys and hold none.
 _NOT_SECRET = re.compile(r"_env\Z|\Amax_|_tokens\Z|\Atokens?_per|\Afirst_token\Z", re.IGNORECASE)
@@ -150,17 +156,24 @@ async def check_configured(one: Configured, permission: Permission, *, thorough:
     return _without_secrets(replace(report, steps=(*steps, *report.steps)), redactor_of(one))
 
 
+def check_limit(kind: str, thorough: bool) -> float:
+    """Seconds that the check of an agent of this kind may take."""
+    return (THOROUGH_S if thorough else CHECK_S) + (IMPORT_S if kind == "python" else 0)
+
+
 async def _checked(one: Configured, permission: Permission, thorough: bool) -> CheckReport:
     try:
         # In a thread: it reads files.
         agent = await asyncio.to_thread(make_configured, one, permission)
     except AgentevalError as error:
         return CheckReport(False, error.what, mend=error.mend)
-    limit = THOROUGH_S if thorough else CHECK_S
+    limit = check_limit(one.kind, thorough)
     try:
         return await asyncio.wait_for(agent.check(thorough), limit)
     except TimeoutError:
-        return CheckReport(False, f"no answer within {limit:.0f} s", mend="is the server running?")
+        return CheckReport(
+            False, f"no answer within {limit:.0f} s", mend=_SILENT.get(one.kind, "is the server running?")
+        )
     except AgentevalError as error:
         return CheckReport(False, error.what, mend=error.mend)
     except Exception as error:
