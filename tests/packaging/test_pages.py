@@ -117,7 +117,7 @@ def test_what_a_page_for_developers_names_is_there(page: str) -> None:
 
 
 SCREENS = {
-    "docs/inspect.md": ("inspect", "difference", "branches", "config"),
+    "docs/inspect.md": ("inspect", "difference", "branches", "error", "config"),
     "docs/history.md": ("history",),
     "docs/triage.md": ("causes", "review", "inspect", "suites"),
     "docs/compare.md": ("compare", "suites", "run", "history", "inspect"),
