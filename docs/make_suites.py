@@ -113,6 +113,7 @@ HEADINGS = {
     "ServiceReady": "`ready`",
     "Hook": "Hooks",
     "WorkdirCopy": "`workdir`",
+    "Probe": "`state`",
 }
 
 

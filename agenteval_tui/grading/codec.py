@@ -33,7 +33,7 @@ _Reason = Annotated[
 class SpanDocument(Document, frozen=True, kw_only=True):
     """A place in a run."""
 
-    kind: Annotated[str, one_of("message", "arguments", "tool", "value")]
+    kind: Annotated[str, one_of("message", "arguments", "tool", "value", "state")]
     index: Count
     start: Count | UnsetType = UNSET
     end: Count | UnsetType = UNSET
@@ -42,7 +42,10 @@ class SpanDocument(Document, frozen=True, kw_only=True):
 
 AnySpan = Annotated[
     SpanDocument,
-    Meta(description="A place: characters of a message or of the extracted value, a tool call, or an argument of one."),
+    Meta(
+        description="A place: characters of a message, of the extracted value or of what a probe read, a tool call, or "
+        "an argument of one."
+    ),
 ]
 
 
@@ -228,6 +231,8 @@ def span_document(span: Span) -> SpanDocument:
     """A place, with what its kind has: `start` and `end`, or `path`."""
     if span.kind in ("message", "value"):
         return SpanDocument(kind=span.kind, index=span.index, start=span.start, end=span.end)
+    if span.kind == "state":
+        return SpanDocument(kind=span.kind, index=span.index, start=span.start, end=span.end, path=span.path)
     return SpanDocument(kind=span.kind, index=span.index, path=UNSET if span.kind == "tool" else span.path)
 
 

@@ -55,6 +55,12 @@ class AgentFacts(Struct, frozen=True):
     tools_by_name: Mapping[str, ToolFacts] = field(default_factory=dict)
     answers: tuple[str, ...] = ()
     answers_runs: int = 0
+    probe_names: tuple[str, ...] = ()
+    """The probes of the test whose criteria are written."""
+
+    def probes(self) -> Sequence[str]:
+        """The names of the test's probes."""
+        return self.probe_names
 
     def tools(self) -> Sequence[str]:
         """The names of the tools, the most used first."""

@@ -25,7 +25,7 @@ class Outcome(StrEnum):
 Fields = dict[str, Any]
 """What a code speaks of: names (`grading.codes`) and JSON values."""
 
-SpanKind = Literal["message", "arguments", "tool", "value"]
+SpanKind = Literal["message", "arguments", "tool", "value", "state"]
 
 
 class Span(Struct, frozen=True):
@@ -34,6 +34,7 @@ class Span(Struct, frozen=True):
     `message`: characters `start`..`end` of the content of message `index`.
     `arguments`: argument `path` (names joined by ".") of tool call `index`; `tool`: tool call `index` as a whole.
     `value`: characters `start`..`end` of the extracted value (used where the value has no one place in a message).
+    `state`: characters `start`..`end` of what probe `index` read (`path`: before, after or change), as people read it.
     """
 
     kind: SpanKind

@@ -14,6 +14,7 @@ from agenteval_tui.core.phrasing import listed, nth, on_one_line, quoted, shown
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Verdict
 from agenteval_tui.transcripts.model import Note
+from agenteval_tui.transcripts.state import ReadingProblem
 
 Fields = Mapping[str, Any]
 
@@ -213,6 +214,60 @@ def _empty_variable(fields: Fields) -> str:
     return f"{row} no value for {names}, so `{fields['text']}` would look for nothing"
 
 
+def _no_state(fields: Fields) -> str:
+    probe = quoted(fields["probe"])
+    if fields.get("of"):
+        return f"the probe {probe} was not read {fields['of']} the run"
+    if not fields["probes"]:
+        return f"no state was recorded with this run, so the probe {probe} can't be checked"
+    near = f"; did you mean {quoted(fields['nearest'])}?" if fields.get("nearest") else ""
+    listed_probes = "" if near else f"; its probes are {listed([quoted(one) for one in fields['probes']])}"
+    return f"no probe {probe} was read in this run{near}{listed_probes}"
+
+
+def _state_unread(fields: Fields) -> str:
+    why = reading_sentence(fields["problem"], fields["about"])
+    return f"the probe {quoted(fields['probe'])} could not be read {fields['of']} the run: {why}"
+
+
+_READING: dict[str, Callable[[Fields], str]] = {
+    ReadingProblem.NO_FILE: lambda f: f"there is no file {f['file']} (`files` reads files that may be missing)",
+    ReadingProblem.NOT_A_FILE: lambda f: f"{f['file']} is not a regular file",
+    ReadingProblem.OUTSIDE: lambda f: f"{f['file']} is outside the folder, which is not trusted",
+    ReadingProblem.NOT_TEXT: lambda f: (
+        f"the column {f['column']} holds bytes; select hex({f['column']})"
+        if f.get("column")
+        else f"{f.get('file', 'its output')} is not a text in UTF-8"
+    ),
+    ReadingProblem.TOO_LARGE: lambda f: (
+        f"{f.get('file', 'the value')} is too large: at most {f['most'] // 1000} KB are read"
+    ),
+    ReadingProblem.TOO_MANY: lambda f: f"there are more than {f['most']:,} {f['what']}",
+    ReadingProblem.SLOW: lambda f: f"it took longer than {f['seconds']:g} s (`timeout` of the probe)",
+    ReadingProblem.NO_START: lambda f: str(f["message"]),
+    ReadingProblem.EXIT: lambda f: f"its command {f['message']}",
+    ReadingProblem.RAISED: lambda f: f"its function raised {f['message']}",
+    ReadingProblem.LOCKED: lambda f: f"the database {f['database']} is locked by another program",
+    ReadingProblem.SQL: lambda f: f"SQLite says: {f['message']}",
+    ReadingProblem.NOT_A_DATABASE: lambda f: f"{f['database']} is not a SQLite database, or is damaged",
+    ReadingProblem.SAME_COLUMN: lambda f: f"two columns are called {f['column']}: name them with `as`",
+    ReadingProblem.HTTP_STATUS: lambda f: f"the server answered with status {f['status']}",
+    ReadingProblem.NO_ANSWER: lambda f: f"the server did not answer: {f['message']}",
+    ReadingProblem.UNUSABLE: lambda f: str(f["message"]),
+    ReadingProblem.NOT_PERMITTED: lambda f: str(f["message"]),
+    ReadingProblem.CONTINUED: lambda f: "the run continues another run, and the state of such runs is not read",
+    ReadingProblem.STOPPED: lambda f: "the run was stopped before",
+}
+
+
+def reading_sentence(problem: str, fields: Fields) -> str:
+    """Why a probe has no value, in words."""
+    try:
+        return _READING[problem](fields)
+    except _MALFORMED:  # written by another version
+        return problem
+
+
 def _unusable_label(fields: Fields) -> str:
     if "passed" in fields:
         return f"the label's verdict {fields['passed']!r} is neither true nor false"
@@ -272,6 +327,8 @@ _RESULTS: dict[str, Callable[[Fields], str]] = {
     Code.BROKE: lambda f: f"the {f.get('what', 'metric')} broke: {f['type']}: {f['message']}",
     Code.NOT_OBSERVED: lambda f: f"not checked: {Note(f['note'], f['what']).said}{_way_to_observe(f)}",
     Code.UNREAD_PART: lambda f: f"the message could not be read, so nothing was checked: it has {f['what']}",
+    Code.NO_STATE: _no_state,
+    Code.STATE_UNREAD: _state_unread,
     Code.SLOW_PATTERN: lambda f: f"the pattern {f['pattern']} took longer than {f['seconds']:g} s on this text",
     Code.UNCHECKED_FORMAT: lambda f: f"the schema asks for the unknown format {quoted(f['format'])}",
     Code.SLOW_SCHEMA: lambda f: f"checking this value against the schema took longer than {f['seconds']:g} s",

@@ -31,6 +31,7 @@ from agenteval_tui.transcripts.model import (
     Transcript,
     Usage,
 )
+from agenteval_tui.transcripts.state import ProbeState, Reading
 from agenteval_tui.transcripts.traceback import traceback_data, traceback_from
 
 _LAYOUT = 1
@@ -186,15 +187,26 @@ def _rest(transcript: Transcript) -> tuple[object, ...]:
     """What few transcripts have, as far as the last of it that this one has."""
     simulated = transcript.user_usage != Usage()
     around = bool(transcript.hooks or transcript.workdir)
-    if not (transcript.log or transcript.notes or simulated or transcript.output or around):
+    if not (transcript.log or transcript.notes or simulated or transcript.output or around or transcript.state):
         return ()
     notes = [(note.code, note.what, note.place) if note.place else (note.code, note.what) for note in transcript.notes]
     output = [(one.at_ms, one.source, one.text, one.level, one.logger) for one in transcript.output]
     hooks = [
         (one.phase, one.name, one.duration_ms, one.output, _error(one.error), one.attempt) for one in transcript.hooks
     ]
-    rest = (transcript.log, notes, _usage(transcript.user_usage), output, hooks, transcript.workdir)
-    return rest[: 6 if around else 4 if output else 3 if simulated else 2 if notes else 1]
+    state = [(one.name, _reading(one.before), _reading(one.after)) for one in transcript.state]
+    rest = (transcript.log, notes, _usage(transcript.user_usage), output, hooks, transcript.workdir, state)
+    return rest[: 7 if state else 6 if around else 4 if output else 3 if simulated else 2 if notes else 1]
+
+
+def _reading(reading: Reading | None) -> tuple[object, ...] | None:
+    if reading is None:
+        return None
+    return (None, reading.problem, dict(reading.fields)) if reading.problem else (reading.value,)
+
+
+def _read_state(name: str, before: list[Any] | None, after: list[Any] | None) -> ProbeState:
+    return ProbeState(name, *(None if one is None else Reading(*one) for one in (before, after)))
 
 
 def _message_with_attachments(m: Message) -> tuple[object, ...]:
@@ -258,6 +270,7 @@ def unpack_transcript(data: bytes) -> Transcript:
             output=tuple([Output(*one) for one in more[3]]) if len(more) > 3 else (),
             hooks=tuple([_hook(*one) for one in more[4]]) if len(more) > 4 else (),
             workdir=more[5] if len(more) > 5 else "",
+            state=tuple([_read_state(*one) for one in more[6]]) if len(more) > 6 else (),
         )
     except (zlib.error, TypeError, LookupError, RecursionError) as wrong:
         raise ValueError(f"these bytes are not a transcript: {wrong}") from wrong

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Container, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterator, Mapping
 from contextlib import aclosing
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from msgspec.structs import replace
 
@@ -47,11 +47,14 @@ from agenteval_tui.runs.pricing import Price, Priced
 from agenteval_tui.runs.retries import Retries
 from agenteval_tui.runs.run_stream import Stream, last_parts
 from agenteval_tui.runs.simulated_user import SimulatedUser
+from agenteval_tui.runs.state_probes import StateProbes
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.transcripts.model import SETUP, HookRun, Message, Note, RunError, Transcript, Usage
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
+from agenteval_tui.transcripts.state import ProbeState
 
+T = TypeVar("T")
 _NO_USAGE = Usage()
 HOOKS_KEPT = 50
 """Hooks of a run that its transcript has: the last ones."""
@@ -90,6 +93,7 @@ class RunAttempts:
         error_on_finish: Container[str] = (),
         user: SimulatedUser | None = None,
         around: RunSurroundings | None = None,
+        probes: StateProbes | None = None,
     ) -> None:
         self.planned = plan
         self.plan = plan
@@ -144,6 +148,8 @@ class RunAttempts:
         self.failed_attempts: list[FailedAttempt] = []
         self.asked_at = 0.0
         """When the current attempt started, on the monotonic clock."""
+        self.state: tuple[ProbeState, ...] = ()
+        """What its probes read by now."""
         self.request = request
         self.user = user
         """The simulated user who speaks in it."""
@@ -154,6 +160,7 @@ class RunAttempts:
         self._price = price
         self._withheld = withheld
         self._error_on_finish = error_on_finish
+        self._probes = probes
         self._stream = Stream(self.run, tell, withheld)
         self._priced: Priced | None = None
         self._spent_before = _NO_USAGE
@@ -306,6 +313,8 @@ class RunAttempts:
             transcript = replace(transcript, error=error)
         if self.user is not None and not self.cached:
             transcript = replace(transcript, user_usage=self.user.usage)
+        if self.state:
+            transcript = replace(transcript, state=self.state)
         return self._withheld.transcript(transcript)
 
     def _with_surroundings(self, around: RunSurroundings, transcript: Transcript) -> Transcript:
@@ -346,6 +355,7 @@ class RunAttempts:
 
     async def _attempt(self) -> Failed | None:
         """One attempt, with what is before and after it; gives how it failed, or None when the agent was done."""
+        self.state = ()
         around = self.around
         if around is None:
             return await self._conversation()
@@ -429,6 +439,9 @@ class RunAttempts:
 
     async def _conversation(self) -> Failed | None:
         """All turns; gives how the attempt failed, or None when the agent was done."""
+        if self._probes is not None and self.plan.state:
+            self._recorder = None
+            self.state = await self._aside(self._probes.before(self.plan, self.request.workdir))
         recorder = self._begin_attempt()
         request = self.request
         turns, number, failed = iter(self.plan.turns), request.turn - 1, None
@@ -447,7 +460,17 @@ class RunAttempts:
             messages = (*so_far.messages, said)
             request = replace(request, messages=messages, tool_calls=so_far.tool_calls, turn=number)
             failed = await self._turn(request, recorder)
+        if self._probes is not None and self.state and not recorder.recorded:
+            self.state = await self._aside(self._probes.after(self.plan, self.request.workdir, self.state))
         return failed
+
+    async def _aside(self, work: Awaitable[T]) -> T:
+        """What is done for the run, and not in it: the time that it takes is not the run's."""
+        self._preparing()
+        try:
+            return await work
+        finally:
+            self._prepared(0.0)
 
     async def _next(self, turns: Iterator[str], recorder: Recorder) -> Message | None:
         """What is said next: what was written for the test, then what a simulated user says. None: nothing more."""

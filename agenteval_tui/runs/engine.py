@@ -51,6 +51,7 @@ from agenteval_tui.runs.plan.model import Plan, RunPlan
 from agenteval_tui.runs.request_room import RequestRoom
 from agenteval_tui.runs.run_queue import WaitingRuns
 from agenteval_tui.runs.simulated_user import SimulatedUsers
+from agenteval_tui.runs.state_probes import StateProbes
 from agenteval_tui.runs.store_records import begin
 from agenteval_tui.runs.throttle import Refusals
 from agenteval_tui.transcripts.model import RunError, Transcript, Usage
@@ -93,6 +94,7 @@ class Engine:
         self._env = dict(os.environ) if env is None else env
         self.grading = GradingPool(plan, store, self._env, retry_base_s)
         self._users = SimulatedUsers(self.state.agents, store)
+        self._probes = StateProbes(plan, self._env)
         self._store = store
         self._retry_base_s = retry_base_s
         self._grace_s = grace_s
@@ -317,7 +319,7 @@ class Engine:
         )  # fmt: skip
         attempts = RunAttempts(
             run, agent.agent, request, agent.retries, self._tell, agent.price, agent.withheld, agent.error_on_finish,
-            self._users.of(run), self._around.of(run) if self._around is not None else None,
+            self._users.of(run), self._around.of(run) if self._around is not None else None, self._probes,
         )  # fmt: skip
         attempts.limit = lambda: self.state.used_up(self._used_by_others())
         attempts.room = self._room
@@ -390,7 +392,9 @@ class Engine:
             found = await asyncio.to_thread(self._store.cached, asked)
         except AgentevalError:
             return None  # a history that can't be read only means that the agent is asked
-        return None if found is None else found[1]
+        if found is None or not {*run.state} <= {one.name for one in found[1].state}:
+            return None  # what it left behind was not read then
+        return found[1]
 
     def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
         """Every 50 ms: send the texts that were gathered, end what takes too long, store what runs; every fifth time
@@ -516,6 +520,7 @@ class Engine:
         await self._users.close()
         if self._around is not None:
             await self._around.close()
+        await self._probes.close()
         for agent in self.state.agents.values():
             try:
                 await asyncio.wait_for(agent.agent.close(), self._grace_s)

@@ -51,7 +51,10 @@ class Tasks:
 
     def of(self, run: RunPlan) -> dict[str, Any]:
         """What the run is made of, as JSON data: see `run_plan`."""
-        parts = (run.messages, run.tool_calls, run.turns, run.context, run.specs, run.stop, run.user, run.around)
+        parts = (
+            *(run.messages, run.tool_calls, run.turns, run.context, run.specs, run.stop, run.user, run.around),
+            run.state,
+        )
         key = (*map(id, parts), run.agent.hash, run.timeout_s, run.pass_threshold)
         known = self._tasks.get(key)
         if known is None:
@@ -115,6 +118,8 @@ class Tasks:
             made["user"] = {"agent": run.user.agent.hash, "brief": json_like(run.user.brief.as_dict())}
         if run.around is not None:
             made["around"] = json_like(surroundings_data(run.around))
+        if run.state:
+            made["state"] = {name: dict(probe) for name, probe in run.state.items()}
         return made
 
 
@@ -204,6 +209,7 @@ def run_plan(
             stop=None if stop is None else StopRule(*stop),
             user=None if user is None else UserPlan(setup.agents[user["agent"]], UserBrief(**user["brief"])),
             around=around,
+            state=task.get("state", {}),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise AgentevalError(

@@ -23,6 +23,7 @@ from agenteval_tui.agents.permission import (
     uses_of_agent,
     uses_of_code,
 )
+from agenteval_tui.agents.probes.probe import Probe
 from agenteval_tui.agents.process.trust_description import executes
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
@@ -75,6 +76,8 @@ def _uses_of(plan: Plan, *, own: Mapping[str, AgentConfig] | None = None) -> tup
             uses += _of_surroundings(run.around)
         if run.context and new("context", suite_key, id(run.context)):
             uses.append(Use(respondents.base_dir(suite_key), executes({}, run.base_dir, run.context)))
+        if run.state and new("state", suite_key, id(run.state)):
+            uses += _of_probes(respondents.base_dir(suite_key), run.state)
         for spec in run.specs:
             if new("spec", suite_key, id(spec)):
                 uses += _of_spec(respondents, suite_key, spec, users)
@@ -201,6 +204,21 @@ def _of_spec(
         yield from uses_of_code(folder, function, "python function", folder)
     for agent in _respondents(respondents, suite_key, spec):
         yield from _of_agent(respondents, suite_key, agent, users)
+
+
+def _of_probes(folder: Path, state: Mapping[str, Mapping[str, Any]]) -> Iterator[Use]:
+    """What reading the state of a run uses: programs, functions, places outside of the folder, values of variables
+    that an address takes along."""
+    for name, written in state.items():
+        probe = Probe.of(name, written)
+        if probe.runs_code:
+            # The files that its command names are what it reads: they change from run to run.
+            yield Use(folder, (probe.said,))
+        elif probe.kind == "url":
+            sends = sends_keys({"kind": "http", "url": probe.target}, folder)
+            yield Use(folder, (probe.said,) if sends else (), sends)
+        elif any("{{" in place or leads_outside(place, folder) for place in probe.places):
+            yield Use(folder, (probe.said,))
 
 
 def _dataset(plan: Plan, suite_key: str, test_id: str) -> Iterator[str]:

@@ -227,7 +227,7 @@ def _load(text: str, path: Path, digest: str, bom: bool) -> LoadedSuite:
 
 _HEADER_MODELS: dict[str, type[BaseModel]] = {"defaults": model.Defaults, "gate": model.Gate}
 """The keys at the top of a suite whose value is an object."""
-_AROUND = ("services", *model.HOOKS, "workdir", "exclusive")
+_AROUND = ("services", *model.HOOKS, "workdir", "exclusive", "state")
 """The keys at the top of a suite for what its runs need around them."""
 
 

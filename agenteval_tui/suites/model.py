@@ -491,6 +491,75 @@ class SimulatedUser(_Strict):
     )
 
 
+PROBE_KINDS = ("command", "file", "files", "sql", "url", "python")
+"""What a probe may read; each probe reads one of these."""
+
+
+class Probe(_Checked):
+    """Something outside of the conversation that is read before and after each run: a file, a row of a database.
+
+    Texts are templates over the run's variables, but for `sql`, which gets them as parameters (`:name`).
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "allOf": [
+                exactly_one(*PROBE_KINDS),
+                where(given("sql"), given("database"), without("database", why="only `sql` reads a database")),
+                callable_rule("python"),
+            ]
+        }
+    )
+
+    command: str | list[str] | None = Field(
+        default=None,
+        description="A command whose output is read: a list of words, or a text that is split into words.",
+        json_schema_extra={"pattern": r"\S", "minItems": 1},
+    )
+    file: str | None = Field(default=None, min_length=1, description="A text file to read.")
+    files: str | None = Field(
+        default=None, min_length=1, description="A pattern (out/*.eml, out/**/*): the text of each file, by its path."
+    )
+    sql: str | None = Field(
+        default=None,
+        min_length=1,
+        description="A query of a SQLite database; :name stands for the run's variable `name`.",
+    )
+    database: str | None = Field(default=None, min_length=1, description="The SQLite database that `sql` reads.")
+    url: str | None = Field(default=None, min_length=1, description="An address to get (http or https).")
+    python: str | None = Field(
+        default=None, min_length=1, description="package.module:name or path/to/file.py:name, a Python function whose result is read."
+    )
+    timeout: float = Field(default=10.0, gt=0, allow_inf_nan=False, description="The seconds that reading it may take.")
+
+    @classmethod
+    def complaints(cls, data: Mapping[str, Any]) -> Iterator[LoadWarning]:
+        kinds = [key for key in PROBE_KINDS if data.get(key) is not None]
+        if len(kinds) != 1:
+            listed = ", ".join(PROBE_KINDS[:-1])
+            said = (
+                f"a probe reads one thing; this one has {' and '.join(kinds)}"
+                if kinds
+                else "a probe has to say what it reads"
+            )
+            yield LoadWarning("missing-required", said, fix=f"write one of {listed} and {PROBE_KINDS[-1]}")
+        elif kinds == ["sql"] and data.get("database") is None:
+            fix = "add `database: ...`, or read another kind of database with `command`"
+            yield LoadWarning("missing-required", "`sql` needs the SQLite database that it reads", "sql", fix)
+        elif kinds != ["sql"] and data.get("database") is not None:
+            yield LoadWarning("conflict", "only `sql` reads a database", "database", "remove `database`")
+        yield from _wrong_command(data)
+        if isinstance(function := data.get("python"), str):
+            try:
+                parse_callable(function, "python")
+            except ValueError as error:
+                yield LoadWarning("wrong-value", str(error), "python", "write package.module:function")
+
+    def as_dict(self) -> dict[str, Any]:
+        """What was written, as plain data."""
+        return self.model_dump(exclude_none=True, exclude_defaults=True)
+
+
 class Test(_Checked):
     """One task for the agent, and what its run must fulfil."""
 
@@ -558,6 +627,11 @@ class Test(_Checked):
     dataset: Dataset | None = Field(default=None, description="A file with rows: the test runs once per row.")
     context: Context | None = Field(
         default=None, description="Power UI's testing context: a system prompt, mock tools, input data."
+    )
+    state: dict[str, Probe] = Field(
+        default_factory=_no_entries,
+        description="What is read before and after each run, by name, in addition to the suite's; "
+        "criteria of the class State check it.",
     )
     timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="Seconds for a whole run.")
     pass_threshold: float | None = Field(
@@ -673,9 +747,17 @@ class Suite(_Strict):
     exclusive: str | None = Field(
         default=None, min_length=1, description="The `exclusive` of tests without their own: they run one by one."
     )
+    state: dict[str, Probe] = Field(
+        default_factory=_no_entries,
+        description="What is read before and after each run of each test, by name.",
+    )
     tests: list[Test] = Field(default_factory=_no_items, description="The tests.", json_schema_extra={"minItems": 1})
 
     def test(self, test_id: str) -> Test | None:
         """The test with this id, ignoring case."""
         wanted = test_id.casefold()
         return next((test for test in self.tests if test.id.casefold() == wanted), None)
+
+    def probes(self, test: Test) -> dict[str, Probe]:
+        """The probes of a test: the suite's, and its own, which replace the suite's of the same name."""
+        return {**self.state, **test.state} if self.state else test.state

@@ -31,6 +31,7 @@ from agenteval_tui.transcripts.model import (
 )
 from agenteval_tui.transcripts.observed import KINDS, observes, unseen
 from agenteval_tui.transcripts.possible_figures import LEFT_OUT, shown_figure, with_possible_figures
+from agenteval_tui.transcripts.state import ProbeState, Reading
 from agenteval_tui.transcripts.traceback import Traceback, traceback_data, traceback_from
 
 VERSION: Literal[1] = 1
@@ -195,6 +196,22 @@ class StoredHook(Document, frozen=True, kw_only=True):
     attempt: Annotated[int | UnsetType, Meta(description="the attempt of the run that it belongs to")] = UNSET
 
 
+class StoredReading(Document, frozen=True, kw_only=True):
+    """What a probe read at one time."""
+
+    value: Annotated[Any, Meta(description="a JSON value; absent where it could not be read")] = UNSET
+    problem: Annotated[str | UnsetType, Meta(description="why there is no value")] = UNSET
+    fields: Annotated[dict[str, Any] | UnsetType, Meta(description="what the problem is about")] = UNSET
+
+
+class StoredState(Document, frozen=True, kw_only=True):
+    """What a probe read before and after a run; absent where it was not read then."""
+
+    name: str
+    before: StoredReading | UnsetType = UNSET
+    after: StoredReading | UnsetType = UNSET
+
+
 class StoredTranscript(Document, frozen=True, kw_only=True):
     """A transcript in this project's JSON form. Files that people write may leave out all but the messages."""
 
@@ -222,6 +239,9 @@ class StoredTranscript(Document, frozen=True, kw_only=True):
     ] = UNSET
     hooks: Annotated[tuple[StoredHook, ...] | UnsetType, Meta(description="what ran before and after the run")] = UNSET
     workdir: Annotated[str | UnsetType, Meta(description="the folder of its own that the run worked in")] = UNSET
+    state: Annotated[
+        tuple[StoredState, ...] | UnsetType, Meta(description="what the test's probes read before and after the run")
+    ] = UNSET
 
 
 def to_json(transcript: Transcript) -> dict[str, Any]:
@@ -254,7 +274,21 @@ def stored_transcript(transcript: Transcript) -> StoredTranscript:
         or UNSET,
         hooks=tuple(map(stored_hook, transcript.hooks)) or UNSET,
         workdir=transcript.workdir or UNSET,
+        state=tuple(map(stored_state, transcript.state)) or UNSET,
     )
+
+
+def stored_state(state: ProbeState) -> StoredState:
+    """What a probe read, as documents hold it."""
+    return StoredState(name=state.name, before=_stored_reading(state.before), after=_stored_reading(state.after))
+
+
+def _stored_reading(reading: Reading | None) -> StoredReading | UnsetType:
+    if reading is None:
+        return UNSET
+    if reading.problem:
+        return StoredReading(problem=reading.problem, fields=dict(reading.fields) or UNSET)
+    return StoredReading(value=reading.value)
 
 
 def stored_calls(transcript: Transcript) -> tuple[StoredToolCall, ...]:
@@ -696,6 +730,7 @@ def _read(data: Mapping[str, Any]) -> Transcript:
         output=convert(data.get("output") or (), tuple[Output, ...]),
         hooks=tuple(map(_hook, data.get("hooks") or ())),
         workdir=str(data.get("workdir") or ""),
+        state=convert(data.get("state") or (), tuple[ProbeState, ...]),
         user_usage=Usage(**figures(data, "user_usage", (dict,))),
         notes=(
             *(

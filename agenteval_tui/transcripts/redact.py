@@ -12,6 +12,7 @@ from agenteval_tui.core.fingerprint import fingerprint
 from agenteval_tui.core.key_shapes import STAND_IN
 from agenteval_tui.core.redaction import SHORTEST, SHORTEST_IN_ERRORS, Redactor
 from agenteval_tui.transcripts.model import Attachment, HookRun, Message, RunError, ToolCall, Transcript
+from agenteval_tui.transcripts.state import Reading
 from agenteval_tui.transcripts.traceback import with_texts
 
 
@@ -77,6 +78,17 @@ class TranscriptRedactor(Redactor):
         hooks = tuple(map(self._hook, transcript.hooks))
         if hooks != transcript.hooks:
             changed["hooks"] = hooks
+        if any(self._in_reading(reading) for one in transcript.state for reading in (one.before, one.after)):
+            changed["state"] = tuple(
+                [
+                    replace(
+                        one,
+                        before=None if one.before is None else self.reading(one.before),
+                        after=None if one.after is None else self.reading(one.after),
+                    )
+                    for one in transcript.state
+                ]
+            )
         error = transcript.error
         if error is not None:
             said = self.error(error)
@@ -108,6 +120,8 @@ class TranscriptRedactor(Redactor):
         text = "\n".join([part for part in parts if part])
         if self.text(text) is not text or any(part and self.cut(part) is not part for part in parts):
             return True
+        if any(self._in_reading(reading) for one in transcript.state for reading in (one.before, one.after)):
+            return True
         arguments = [call.arguments for call in transcript.tool_calls]
         return any(
             self.inside(argument) or (isinstance(argument, str) and self.cut(argument) is not argument)
@@ -137,6 +151,19 @@ class TranscriptRedactor(Redactor):
         for name in _TEXTS:
             self._note(changed, name, getattr(one, name))
         return replace(one, **changed) if changed else one
+
+    def reading(self, reading: Reading) -> Reading:
+        """What a probe read without secrets; the same object where there are none."""
+        if not self._in_reading(reading):
+            return reading
+        fields = {name: self._said(one) if isinstance(one, str) else one for name, one in reading.fields.items()}
+        return replace(reading, value=self.data(reading.value), fields=fields)
+
+    def _in_reading(self, reading: Reading | None) -> bool:
+        if reading is None:
+            return False
+        words = [one for one in reading.fields.values() if isinstance(one, str)]
+        return self.inside(reading.value) or any(self._said(one) is not one for one in words)
 
     def _call(self, call: ToolCall) -> ToolCall:
         changed: dict[str, Any] = {}

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Struct
 
 from agenteval_tui.core.errors import Fix, TextEdit
-from agenteval_tui.uxon.name_source import ANSWER_TEXT, NO_FACTS, TOOL_ARGUMENTS, TOOL_NAME, Facts
+from agenteval_tui.uxon.name_source import ANSWER_TEXT, NO_FACTS, PROBE_NAME, TOOL_ARGUMENTS, TOOL_NAME, Facts
 from agenteval_tui.uxon.parse import parse
 from agenteval_tui.uxon.schema import ArrayType, MapType, ObjectType, Property, ScalarType, Type, UnionType
 from agenteval_tui.uxon.schema_location import (
@@ -199,6 +199,8 @@ def _free(kind: ScalarType, spot: SchemaLocation, facts: Facts, taken: Sequence[
     detail = ""
     if prop.facts == TOOL_NAME and textual:
         found, what, detail = facts.tools(), "tool", "a tool of the agent"
+    elif prop.facts == PROBE_NAME and textual:
+        found, what, detail = facts.probes(), "example", "a probe of the test"
     elif prop.facts == ANSWER_TEXT and textual:
         found, what, detail = facts.texts(), "text", "from an answer"
     elif prop.facts == TOOL_ARGUMENTS and spot.free is not None and (tool := spot.tool()):

@@ -12,6 +12,9 @@ TOOL_ARGUMENTS: Final = "tool-arguments"
 ANSWER_TEXT: Final = "answer-text"
 """The property holds a text that is looked for in an answer (or a list of texts)."""
 
+PROBE_NAME: Final = "probe-name"
+"""The property holds the name of a probe of the test."""
+
 
 class Facts(Protocol):
     """Names and values that were really seen, the most useful first. Nothing seen: empty. None raises."""
@@ -32,6 +35,10 @@ class Facts(Protocol):
         """Pieces of answers."""
         ...
 
+    def probes(self) -> Sequence[str]:
+        """The names of the test's probes."""
+        ...
+
 
 class NoFacts:
     """Nothing was seen yet."""
@@ -49,6 +56,10 @@ class NoFacts:
         return ()
 
     def texts(self) -> Sequence[str]:
+        """None."""
+        return ()
+
+    def probes(self) -> Sequence[str]:
         """None."""
         return ()
 

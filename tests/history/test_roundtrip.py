@@ -264,7 +264,7 @@ def test_every_field_of_the_models_is_packed() -> None:
     assert {cls.__name__: [field.name for field in fields(cls)] for cls in (Transcript, Message, ToolCall)} == {
         "Transcript": [
             *("messages", "tool_calls", "timing", "usage", "model", "finish_reason", "final_output", "error"),
-            *("log", "notes", "user_usage", "output"),
+            *("log", "notes", "user_usage", "output", "hooks", "workdir", "state"),
         ],
         "Message": [
             *("role", "content", "reasoning", "tool_calls", "tool_call", "tool_call_id", "name", "simulated"),

@@ -33,6 +33,8 @@ class HostError(Exception):
 
     program: HostProcess | None = None
     """The process, if whoever catches this can't know it."""
+    too_much = False
+    """Whether it gave more than it may."""
 
 
 class RaisedError(Exception):
@@ -259,7 +261,9 @@ class PythonHost:
                     await self.program.exited(GRACE_S)
                     raise HostError("ended without an answer")
                 if "too_much" in answer:
-                    raise HostError(f"gave more than {limit / 1e6:g} MB")
+                    error = HostError(f"gave more than {limit / 1e6:g} MB")
+                    error.too_much = True
+                    raise error
                 if "raised" in answer:
                     raise RaisedError.of(answer)
                 yield answer

@@ -77,4 +77,6 @@ def _is_there(one: Span, transcript: Transcript) -> bool:
         return 0 <= one.index < len(texts) and 0 <= one.start <= one.end <= len(texts[one.index].content)
     if one.kind in ("arguments", "tool"):
         return 0 <= one.index < len(transcript.tool_calls)
+    if one.kind == "state":
+        return 0 <= one.index < len(transcript.state) and 0 <= one.start <= one.end
     return one.kind == "value" and 0 <= one.start <= one.end

@@ -45,3 +45,4 @@ class RegexText(Struct, frozen=True):
 TOOL_NAMES: Final[dict[str, Any]] = {"facts": name_source.TOOL_NAME}
 TOOL_ARGUMENTS: Final[dict[str, Any]] = {"facts": name_source.TOOL_ARGUMENTS}
 ANSWER_TEXTS: Final[dict[str, Any]] = {"facts": name_source.ANSWER_TEXT}
+PROBE_NAME: Final[dict[str, Any]] = {"facts": name_source.PROBE_NAME}

@@ -65,12 +65,18 @@ class HookTask(Struct, frozen=True):
 
     def more_env(self, hook: HookPlan) -> dict[str, str]:
         """The variables of the environment that a hook gets beside those of the project."""
-        made = {SUITE_DIR: str(self.folder), **({WORKDIR: str(self.workdir)} if self.workdir else {})}
-        for name, value in self.variables.items():
-            text = value if isinstance(value, str) else json.dumps(json_like(value), ensure_ascii=False)
-            if len(text) <= MOST_IN_ENVIRONMENT and "\0" not in text and "=" not in name and "\0" not in name:
-                made[f"{_PREFIX}{name}"] = text
+        made = run_environment(self.folder, self.workdir, self.variables)
         return {**made, **{name: str(expand(value, self.env)) for name, value in hook.env.items()}}
+
+
+def run_environment(folder: Path, workdir: Path | None, variables: Mapping[str, Any]) -> dict[str, str]:
+    """What programs beside a run get in their environment: the suite's folder, the run's own, and its variables."""
+    made = {SUITE_DIR: str(folder), **({WORKDIR: str(workdir)} if workdir else {})}
+    for name, value in variables.items():
+        text = value if isinstance(value, str) else json.dumps(json_like(value), ensure_ascii=False)
+        if len(text) <= MOST_IN_ENVIRONMENT and "\0" not in text and "=" not in name and "\0" not in name:
+            made[f"{_PREFIX}{name}"] = text
+    return made
 
 
 class HookResult(Struct, frozen=True):

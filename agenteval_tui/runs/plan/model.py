@@ -119,6 +119,8 @@ class RunPlan(Struct, frozen=True):
     """Images and files in its messages that were read, as the suite names them."""
     around: Surroundings | None = None
     """What it needs around it; None: nothing."""
+    state: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The probes that are read before and after it, as the suite has them (`suites.model.Probe.as_dict`)."""
 
     @property
     def base_dir(self) -> Path:

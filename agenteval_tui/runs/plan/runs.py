@@ -177,6 +177,7 @@ class _Maker:
         self._specs = specs.of(test.criteria)
         self._user_agent = None if test.user is None else _user_agent(chosen, test.user.agent, user_agents)
         usual = TIMEOUT_S * (test.user.max_turns if test.user is not None else 1)
+        self._state = {name: probe.as_dict() for name, probe in suite.probes(test).items()}
         self._timeout_s = float(options.timeout or test.timeout or defaults.timeout or usual)
         self._threshold = test.pass_threshold if test.pass_threshold is not None else defaults.pass_threshold
         self._tags = tuple(dict.fromkeys((*suite.tags, *test.tags)))
@@ -223,6 +224,7 @@ class _Maker:
                 user=user,
                 files=asked.files,
                 around=case.around,
+                state=self._state,
             )
 
 

@@ -1,0 +1,88 @@
+"""The state of the world around a run: its probes are read before each attempt of the agent and after it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from agenteval_tui.agents.http.connection_pool import Connections
+from agenteval_tui.agents.probes.probe import Probe, ProbeSurroundings, read_all
+from agenteval_tui.agents.process.project_environment import project_environment
+from agenteval_tui.agents.process.python_tree import Lease
+from agenteval_tui.agents.secrets import secrets_of
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.runs.around.hooks import run_environment
+from agenteval_tui.runs.plan.model import Plan, RunPlan
+from agenteval_tui.suites.environment import environment_for
+from agenteval_tui.transcripts.redact import TranscriptRedactor
+from agenteval_tui.transcripts.state import ProbeState, Reading, ReadingProblem, unread
+
+_REPLAYED = "replay"
+
+
+class StateProbes:
+    """Reads the probes of the runs of one execution, in the execution's process: also where agents run on a cluster.
+
+    A replayed recording brings its own state; a continuation of another run has none, since nothing of what is outside
+    of a conversation is put back to where it was.
+    """
+
+    def __init__(self, plan: Plan, env: Mapping[str, str]) -> None:
+        self._plan = plan
+        self._env = env
+        self._lease: Lease | None = None
+        self._connections = Connections()
+
+    async def before(self, run: RunPlan, workdir: Path | None) -> tuple[ProbeState, ...]:
+        """What the probes of a run read before it; () where it has none, or a recording is to bring its own."""
+        if not run.state or run.agent.config.get("kind") == _REPLAYED:
+            return ()
+        if run.fork is not None:
+            none = unread(ReadingProblem.CONTINUED)
+            return tuple([ProbeState(name, none, none) for name in run.state])
+        stopped = unread(ReadingProblem.STOPPED)
+        readings = await self._read(run, workdir)
+        return tuple([ProbeState(name, read, stopped) for name, read in zip(run.state, readings, strict=True)])
+
+    async def after(self, run: RunPlan, workdir: Path | None, before: tuple[ProbeState, ...]) -> tuple[ProbeState, ...]:
+        """The same with what they read now, whether the agent came to its end or not."""
+        if run.fork is not None:
+            return before
+        readings = await self._read(run, workdir)
+        return tuple([replace(one, after=read) for one, read in zip(before, readings, strict=True)])
+
+    async def close(self) -> None:
+        """Give back processes and connections."""
+        await self._connections.close()
+        if self._lease is not None:
+            await self._lease.close()
+
+    async def _read(self, run: RunPlan, workdir: Path | None) -> tuple[Reading, ...]:
+        try:
+            probes = [Probe.of(name, written) for name, written in run.state.items()]
+            around = await asyncio.to_thread(self._around, run, workdir, self._leased())
+        except AgentevalError as error:  # such as a .env that can't be read
+            failed = unread(ReadingProblem.UNUSABLE, message=error.what)
+            return tuple([failed for _ in run.state])
+        readings = await read_all(probes, around)
+        # A probe sees more than its run's agent: whatever the environment of its programs holds.
+        redactor = TranscriptRedactor(secrets_of({"kind": "command", "state": dict(run.state)}, around.env))
+        return tuple([redactor.reading(one) for one in readings])
+
+    def _leased(self) -> Lease:
+        if self._lease is None:
+            self._lease = Lease()
+        return self._lease
+
+    def _around(self, run: RunPlan, workdir: Path | None, lease: Lease) -> ProbeSurroundings:
+        folder = self._plan.respondents.base_dir(run.suite_key)
+        env = environment_for(folder, self._env)
+        if any("command" in probe for probe in run.state.values()):
+            env = project_environment(folder).variables(env)  # `python` is the project's
+            env |= run_environment(folder, workdir, run.variables)
+        return ProbeSurroundings(
+            folder, workdir or folder, env, run.variables, self._plan.permission, lease, self._connections
+        )

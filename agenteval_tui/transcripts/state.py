@@ -1,0 +1,70 @@
+"""What a run left behind outside of its conversation: the values of the test's probes, before and after it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+Moment = Literal["before", "after"]
+
+
+class ReadingProblem(StrEnum):
+    """Why a probe has no value. Each code lists its fields; histories hold them, so none ever changes its meaning."""
+
+    NO_FILE = "no_file"  # file
+    NOT_A_FILE = "not_a_file"  # file: a folder, a pipe, a device
+    OUTSIDE = "outside"  # file: it leads out of the folder, and the folder is not trusted
+    NOT_TEXT = "not_text"  # file, or column
+    TOO_LARGE = "too_large"  # most (bytes); file, where one is to blame
+    TOO_MANY = "too_many"  # most; what: files, rows
+    SLOW = "slow"  # seconds
+    NO_START = "no_start"  # message
+    EXIT = "exit"  # status; message: the last of what it wrote
+    RAISED = "raised"  # message
+    LOCKED = "locked"  # database
+    SQL = "sql"  # message
+    NOT_A_DATABASE = "not_a_database"  # database
+    SAME_COLUMN = "same_column"  # column
+    HTTP_STATUS = "http_status"  # status
+    NO_ANSWER = "no_answer"  # message
+    UNUSABLE = "unusable"  # message: a template, a path, an address, an argument that can't be used
+    NOT_PERMITTED = "not_permitted"  # message
+    CONTINUED = "continued"  # the run continues another one: nothing that is outside of its conversation was there
+    STOPPED = "stopped"  # the run was ended before
+
+
+class Reading(Struct, frozen=True, dict=True):
+    """What a probe read at one time: a JSON value (a text as it is), or the `problem` that kept it from that, with its
+    fields."""
+
+    value: Any = None
+    problem: str = ""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def text(self) -> str:
+        """The value as people read it: a text as it is, anything else as indented JSON; "" where there is none."""
+        return "" if self.problem else value_text(self.value)
+
+
+class ProbeState(Struct, frozen=True):
+    """What the probe `name` read before and after the run. None: it was not read then."""
+
+    name: str
+    before: Reading | None = None
+    after: Reading | None = None
+
+
+def unread(problem: ReadingProblem, **fields: Any) -> Reading:
+    """A reading without a value."""
+    return Reading(None, problem.value, fields)
+
+
+def value_text(value: Any) -> str:
+    """A JSON value as people read it: a text as it is, anything else as indented JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
