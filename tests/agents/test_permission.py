@@ -41,8 +41,10 @@ WAYS_IN = {
         "agents/tools/python.py",
         "runs/around/hooks.py",
         "runs/judge_client.py",
+        "runs/state_probes.py",
     },
     "start": {
+        "agents/probes/probe.py",
         "agents/process/command.py",
         "agents/tools/command.py",
         "agents/tools/mcp.py",
@@ -86,6 +88,7 @@ WAYS_IN = {
         "agents/models/loop.py",
         "agents/price_update.py",  # an address that the user typed, with no key
         "agents/recording/proxy.py",  # for a program that sends its own key
+        "runs/state_probes.py",  # addresses of probes
     },
 }
 
