@@ -528,7 +528,9 @@ class Probe(_Checked):
     database: str | None = Field(default=None, min_length=1, description="The SQLite database that `sql` reads.")
     url: str | None = Field(default=None, min_length=1, description="An address to get (http or https).")
     python: str | None = Field(
-        default=None, min_length=1, description="package.module:name or path/to/file.py:name, a Python function whose result is read."
+        default=None,
+        min_length=1,
+        description="package.module:name or path/to/file.py:name, a Python function whose result is read.",
     )
     timeout: float = Field(default=10.0, gt=0, allow_inf_nan=False, description="The seconds that reading it may take.")
 
