@@ -214,6 +214,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("inspect.output", "output", "alt+o", "output", "Show what the agent's code printed and logged", "inspect"),
     Action("inspect.fork", "fork", "F", "fork", "Fork: change something here, and continue the run", "inspect"),
     Action("inspect.replay", "replay", "alt+t", "replay…", "Replay a recorded run with changed code", "inspect"),
+    Action(
+        "inspect.debug", "debug_run", "alt+g", "debug", "Debug: run its test here in the terminal, with pdb", "inspect"
+    ),
     Action("inspect.versions", "versions", "V", "versions", "List the criterion's versions; restore one", "inspect"),
     Action(
         "inspect.make", "make_criterion", "m", "make criterion", "Make a criterion from a selection or call", "inspect"

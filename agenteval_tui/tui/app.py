@@ -151,6 +151,7 @@ class AgentevalApp(TerminalApp):
         self.new_suite = navigation.new_suite
         self.watch_live = navigation.watch_live
         self.open_editor = self.programs.open_editor
+        self.debug_run = lambda run: self.programs.debug(run, self.session.db)
         self.open_attachment = self.programs.open_attachment
         self.copy = self.programs.copy
 

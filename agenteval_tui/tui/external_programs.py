@@ -68,6 +68,25 @@ class ExternalPrograms:
             self._notifier.say_error(AgentevalError("this terminal can't run an editor", where=f"{path}:{line}"))
         self._app.refresh()
 
+    def debug(self, run: str, history: Path) -> None:
+        """`agenteval debug` on a run of this history, in this terminal; the app waits for it, then for enter."""
+        if self._app.awaits_terminal:
+            call_after(self._app, 0.1, lambda: self.debug(run, history))
+            return
+        command = directories.own_command("agenteval_tui", "debug", run, "--db", str(history))
+        try:
+            with self._app.suspend():
+                subprocess.run(command, check=False)  # noqa: S603  agenteval itself
+                sys.stdout.write("\nPress enter to go back to agenteval. ")
+                sys.stdout.flush()
+                sys.stdin.readline()
+        except OSError as error:
+            self._notifier.say_error(AgentevalError("agenteval debug can't be started", mend=str(error)))
+        except SuspendNotSupported:
+            mend = f"run agenteval debug {run}"
+            self._notifier.say_error(AgentevalError("a debugger needs the terminal", mend=mend))
+        self._app.refresh()
+
     def copy(self, text: str, what: str = "") -> None:
         """Give `text`, which may be shown, to the clipboard; with `what` it is, say how far it came."""
         way = way_to_clipboard(os.environ)

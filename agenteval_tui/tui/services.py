@@ -194,6 +194,9 @@ class Services(Protocol):
     def open_attachment(self, one: Attachment) -> None:
         """Open an image or file of a message in a program of this machine, or say why not."""
 
+    def debug_run(self, run: str) -> None:
+        """Debug the agent on a stored run in this terminal (`agenteval debug`); the app waits for it."""
+
     def open_editor(self, path: Path, line: int) -> None:
         """Open the person's own editor on a file at a line; the app waits for it."""
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
+UNWRITTEN = "…"
+"""The text of templates of criteria, where a person writes what is checked."""
 # What `uxon.check` says already, with better places than the model's errors have.
 _SAID_BY_CHECK = ("extra_forbidden", "missing", "null", "greater_than_equal", "less_than_equal", "literal_error")
 
@@ -153,6 +155,9 @@ def _at(
 def _placeholders(document: Document, variables: Collection[str] | None) -> Iterator[Diagnostic]:
     known = None if variables is None else dict.fromkeys(variables)
     for node in _strings(document.root):
+        if node.value.strip() == UNWRITTEN:
+            text = f"{UNWRITTEN} stands for what you want to check: write it here."
+            yield Diagnostic("warning", "unwritten", text, node.start, node.end)
         for placeholder in placeholders_in(node.value):
             start = document.string_offset(node, placeholder.start)
             end = document.string_offset(node, placeholder.end)
@@ -183,7 +188,7 @@ def _strings(node: Node | None) -> Iterator[Node]:
         if one.commented:
             continue
         if one.kind == "string":
-            if isinstance(one.value, str) and "{{" in one.value:
+            if isinstance(one.value, str) and ("{{" in one.value or one.value.strip() == UNWRITTEN):
                 yield one
             continue
         waiting.extend(one.items)

@@ -669,6 +669,11 @@ class InspectScreen(FrameScreen):
         if self.controller.bench is not None:
             self.agenteval.replay(self.controller.bench.run.id)
 
+    def action_debug_run(self) -> None:
+        """Run the agent once more in the terminal, with the recorded answers of its models if there are any."""
+        if self.controller.bench is not None:
+            self.agenteval.debug_run(self.controller.bench.run.id)
+
     def action_make_test(self) -> None:
         """Make a test of the run, with suggested criteria."""
         bench = self.controller.bench
