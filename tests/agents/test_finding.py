@@ -305,3 +305,16 @@ def names(agents: Any) -> list[str]:
 def test_each_name_is_there_once(tmp_path: Path) -> None:
     agents = agents_of(tmp_path, {f"{folder}/bot.py": OBJECTS["strands"] for folder in "abc"})
     assert names(agents) == ["x", "x-2", "x-3"]
+
+
+def test_a_route_of_next_whose_agent_is_elsewhere(tmp_path: Path) -> None:
+    files = {
+        "package.json": '{"dependencies": {"ai": "3", "next": "14"}}',
+        "app/api/chat/route.ts": "import { Message } from 'ai';\nimport { engine } from './engine';\n"
+        "export async function POST(request) {\n  const body = await request.json();\n"
+        "  const { messages, data }: { messages: Message[] } = body;\n  return engine.chat(messages);\n}\n",
+        "app/api/other/route.ts": "import { Message } from 'ai';\nexport async function POST() {}\n",
+    }
+    agent = only(tmp_path, files)
+    assert (agent.place, agent.config["url"]) == ("app/api/chat/route.ts:3", "http://127.0.0.1:3000/api/chat")
+    assert agent.config["body"] == {"messages": "{{ messages }}"}

@@ -45,7 +45,7 @@ _PORT = re.compile(
     r"\blisten\(\s*\{?\s*(?:port\s*:\s*)?(\d{2,5})|\bport\s*:\s*(\d{2,5})|\bPORT\s*(?:\|\||\?\?)\s*['\"]?(\d{2,5})"
 )
 _KEY = re.compile(
-    r"(?:\{([^{}]+)\}\s*(?::[^=]+)?=\s*(?:\(?\s*await\s+)?\w+(?:\.req)?\.(?:json\(\)|body))|(?:\breq(?:uest)?\.body\.(\w+))"
+    r"(?:\{([^{}]+)\}\s*(?::[^=]+)?=\s*(?:\(?\s*await\s+)?(?:\w+(?:\.req)?\.(?:json\(\)|body)|body\b))|(?:\breq(?:uest)?\.body\.(\w+))"
 )
 _NEXT_ROUTE = re.compile(r"(?:^|/)(?:src/)?app/((?:.*/)?)route\.[tj]sx?$")
 _RUNS = re.compile(
@@ -122,7 +122,7 @@ def programs_of(package: Package, sources: Sequence[str]) -> Iterator[FoundAgent
         library = next(filter(None, (_library(name) for name in _IMPORT.findall(text))), "")
         asks = _ASKS.search(text)
         own = relative(path, package.folder)
-        if not library or (asks is None and own not in scripts):
+        if not library or (asks is None and own not in scripts and not _NEXT_ROUTE.search(own)):
             continue
         agent = _agent(package, path, text, library, asks, scripts.get(own))
         if agent is not None:
@@ -150,6 +150,10 @@ def _agent(
             return None
         sign, port = Sign.ROUTE, 3000
         config = _http(port, "/" + "/".join(parts), text)
+        if asks is None:
+            if "body" not in config:
+                return None
+            line = text.count("\n", 0, text.index("POST")) + 1
         services = _service(["npx", "next", "dev", "--port", "3000"], port)
     elif _SERVER.search(text) is not None:
         posted = _POST.search(text)
