@@ -18,6 +18,7 @@ from agenteval_tui.grading import registry
 from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.placeholders import has_placeholders, is_blank, names_in, needle_names
 from agenteval_tui.grading.registry import prototype
+from agenteval_tui.grading.type_names import short_name
 from agenteval_tui.runs.criteria import spec_of
 from agenteval_tui.runs.plan.conversation import conversation_of, strings_in
 from agenteval_tui.runs.plan.gates import TEST, gate_of, stop_threshold
@@ -35,6 +36,7 @@ from agenteval_tui.suites.unquoted_hash import cut_texts
 from agenteval_tui.suites.yaml.edit import content_end
 from agenteval_tui.suites.yaml.tree import MappingNode, Node, ScalarNode, SequenceNode, resolve
 from agenteval_tui.uxon.diagnostics import Diagnostic
+from agenteval_tui.uxon.did_you_mean import closest
 from agenteval_tui.uxon.parse import parse
 
 _CAN_FAIL = "give one criterion `severity: error`, or the test a `pass_threshold`"
@@ -331,6 +333,22 @@ def _criterion(
         start, end = source.to_offset(one.start), source.to_offset(one.end)
         fix = one.fix.title if one.fix is not None else None
         yield loaded.problem(one.code, start, max(start, end), one.message, fix, one.severity)
+    if loaded.suite is not None and short_name(criterion.prototype_class) == "State":
+        yield from _unknown_probe(loaded, source, tuple(loaded.suite.probes(test)))
+
+
+def _unknown_probe(loaded: LoadedSuite, source: ConfigSource, probes: Sequence[str]) -> Iterator[Problem]:
+    """A criterion on a probe that its test does not have: it would never be checked."""
+    document = parse(source.text)
+    name = document.value.get("probe") if isinstance(document.value, Mapping) else None
+    node = document.node(("probe",))
+    if not isinstance(name, str) or not name or name in probes or has_placeholders(name) or node is None:
+        return
+    near = closest(name, probes)
+    fix = f'did you mean "{near}"?' if near else f"add `{name}: ...` to `state` of the test or suite"
+    start, end = source.to_offset(node.start), source.to_offset(node.end)
+    message = f'the test has no probe "{name}", so this criterion is never checked'
+    yield loaded.problem("unknown-probe", start, max(start, end), message, fix, "error")
 
 
 def _same_names(loaded: LoadedSuite, test: Test) -> Iterator[Problem]:

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, TypeVar, cast
 from urllib.parse import unquote
 
 from lsprotocol import types
+from msgspec.structs import replace
 from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 from pygls.workspace import TextDocument
@@ -38,11 +39,11 @@ from agenteval_tui.core import directories
 from agenteval_tui.core.display import displayable
 from agenteval_tui.core.errors import AgentevalError, Problem, TextEdit
 from agenteval_tui.grading.config.completion import prepare
+from agenteval_tui.grading.observed_tools import AgentFacts
 from agenteval_tui.history.observed_facts import facts_for
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.discover import is_suite_name
 from agenteval_tui.suites.load import LoadedSuite, load_text
-from agenteval_tui.uxon.name_source import NO_FACTS, Facts
 
 DEBOUNCE = 0.25
 """Seconds without a change after which a text is checked."""
@@ -133,7 +134,7 @@ class SuiteServer:
 
     def __init__(self, db: Path | None) -> None:
         self._db = db
-        self._facts: dict[tuple[str, str], Facts] = {}
+        self._facts: dict[tuple[str, str], AgentFacts] = {}
         self._waiting: dict[str, asyncio.Task[None]] = {}
         self.server = LanguageServer(
             "agenteval", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full, max_workers=2
@@ -235,11 +236,11 @@ class SuiteServer:
         except AgentevalError:
             return None
 
-    def _recorded(self, key: str, test_id: str) -> Facts:
+    def _recorded(self, key: str, test_id: str) -> AgentFacts:
         """What recordings know of a test; read once, until the suite is saved."""
         known = self._facts.get((key, test_id))
         if known is None:
-            known = NO_FACTS
+            known = AgentFacts()
             if (store := self._store()) is not None:
                 with store:
                     known = facts_for(store, key, test_id or None)
@@ -255,7 +256,9 @@ class SuiteServer:
             return None
         loaded, positions = opened
         offset = positions.offset(params.position)
-        facts = self._recorded(loaded.key, id_of_test_at(loaded, offset))
+        test_id = id_of_test_at(loaded, offset)
+        probes = loaded.suite.probe_names(test_id) if loaded.suite is not None else ()
+        facts = replace(self._recorded(loaded.key, test_id), probe_names=probes)
         offers = complete_suite(loaded.text, offset, agent_names(loaded, user_agents()), facts)
         items = [_item(one, order, offset, positions) for order, one in enumerate(offers)]
         return types.CompletionList(is_incomplete=False, items=[one for one in items if one is not None])

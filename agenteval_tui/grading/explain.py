@@ -159,4 +159,6 @@ def _where(span: Span) -> str:
         return f"closest: characters {span.start + 1} to {span.end} of the value"
     if span.kind == "tool":
         return f"closest: tool call {span.index + 1}"
+    if span.kind == "state":
+        return f"closest: the state {span.path} the run" if span.path != "change" else "closest: the change"
     return f"closest: argument {span.path} of tool call {span.index + 1}"

@@ -760,6 +760,11 @@ class Suite(_Strict):
         wanted = test_id.casefold()
         return next((test for test in self.tests if test.id.casefold() == wanted), None)
 
+    def probe_names(self, test_id: str) -> tuple[str, ...]:
+        """The names of the probes of a test; of a test that is not there, those of the suite."""
+        test = self.test(test_id)
+        return tuple(self.state if test is None else self.probes(test))
+
     def probes(self, test: Test) -> dict[str, Probe]:
         """The probes of a test: the suite's, and its own, which replace the suite's of the same name."""
         return {**self.state, **test.state} if self.state else test.state

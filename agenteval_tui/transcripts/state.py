@@ -6,11 +6,12 @@ import json
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct, field
 
-Moment = Literal["before", "after"]
+_LINE = 88
+"""Characters of a JSON value that stays in one line."""
 
 
 class ReadingProblem(StrEnum):
@@ -48,7 +49,7 @@ class Reading(Struct, frozen=True, dict=True):
 
     @cached_property
     def text(self) -> str:
-        """The value as people read it: a text as it is, anything else as indented JSON; "" where there is none."""
+        """The value as people read it: a text as it is, anything else as JSON; "" where there is none."""
         return "" if self.problem else value_text(self.value)
 
 
@@ -66,5 +67,21 @@ def unread(problem: ReadingProblem, **fields: Any) -> Reading:
 
 
 def value_text(value: Any) -> str:
-    """A JSON value as people read it: a text as it is, anything else as indented JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+    """A JSON value as people read it: a text as it is, anything else as JSON, with what is short in one line."""
+    return value if isinstance(value, str) else _pretty(value, "")
+
+
+def _pretty(value: Any, margin: str) -> str:
+    if not value or not isinstance(value, list | Mapping):
+        return json.dumps(value, ensure_ascii=False)
+    if margin:  # the whole value is always broken: an item or a key each line
+        line = json.dumps(value, ensure_ascii=False)
+        if len(line) <= _LINE:
+            return line
+    inner = margin + "  "
+    if isinstance(value, list):
+        items = [f"{inner}{_pretty(one, inner)}" for one in value]
+    else:
+        items = [f"{inner}{json.dumps(key, ensure_ascii=False)}: {_pretty(one, inner)}" for key, one in value.items()]
+    first, last = "[]" if isinstance(value, list) else "{}"
+    return f"{first}\n" + ",\n".join(items) + f"\n{margin}{last}"

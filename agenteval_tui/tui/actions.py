@@ -212,6 +212,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("inspect.branches", "branches", "v", "divergence", "Show where repetitions diverge", "inspect"),
     Action("inspect.error", "error", "exclamation_mark", "error", "Show why the agent did not finish", "inspect"),
     Action("inspect.output", "output", "alt+o", "output", "Show what the agent's code printed and logged", "inspect"),
+    Action("inspect.state", "state", "alt+e", "state", "Show what probes read before and after the run", "inspect"),
     Action("inspect.fork", "fork", "F", "fork", "Fork: change something here, and continue the run", "inspect"),
     Action("inspect.replay", "replay", "alt+t", "replay…", "Replay a recorded run with changed code", "inspect"),
     Action(

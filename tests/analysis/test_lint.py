@@ -341,3 +341,46 @@ def test_a_template_that_a_run_would_refuse_is_said_with_its_place(
     problem = only(problems)
     assert said in problem.message
     assert (problem.code, problem.severity, problem.line) == ("template", "error", 7)
+
+
+def test_a_probe_that_the_test_does_not_have(tmp_path: Path) -> None:
+    text = (
+        BASE.replace("TextResponse", "State")
+        .replace("tests:", "state:\n  order: {file: order.txt}\ntests:")
+        .replace(
+            '            "metrics": [{"type": "TextMatch", "contains": "x"}]',
+            '            "probe": "ordr", "metrics": [{"type": "TextMatch", "contains": "x"}]',
+        )
+    )
+    (problem,) = problems_of(tmp_path, text)
+    assert (problem.code, problem.severity, problem.fix) == ("unknown-probe", "error", 'did you mean "order"?')
+    assert text.splitlines()[problem.line - 1][problem.column - 1 :].startswith('"ordr"')
+    assert problems_of(tmp_path, text.replace("ordr", "order")) == []
+
+
+@pytest.mark.parametrize(
+    ("probe", "message"),
+    [
+        ("{}", "a probe has to say what it reads"),
+        ("{file: a, url: 'http://x'}", "a probe reads one thing; this one has file and url"),
+        ("{sql: select 1}", "`sql` needs the SQLite database that it reads"),
+        ("{file: a, database: b}", "only `sql` reads a database"),
+        ("{command: ''}", "`command` is empty"),
+        ("{python: nothing}", "`python` is written package.module:name or path/to/file.py:name, not 'nothing'"),
+        ("{fil: a}", None),
+        ("{file: a, timeout: 0}", None),
+        ("a.txt", None),
+    ],
+)
+@pytest.mark.parametrize("where", ["suite", "test"])
+def test_probes_that_are_wrong(tmp_path: Path, probe: str, message: str | None, where: str) -> None:
+    if where == "suite":
+        text = BASE.replace("tests:", f"state:\n  p: {probe}\ntests:")
+    else:
+        text = BASE.replace("    criteria:", f"    state:\n      p: {probe}\n    criteria:")
+    problems = [one for one in problems_of(tmp_path, text) if one.severity == "error"]
+    assert problems
+    assert message is None or message in [one.message for one in problems]
+    assert all(
+        "state" in text.splitlines()[one.line - 1] or "p:" in text.splitlines()[one.line - 1] for one in problems
+    )

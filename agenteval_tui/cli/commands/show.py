@@ -32,8 +32,10 @@ from agenteval_tui.views.execution import execution_view, run_head
 from agenteval_tui.views.gates import gates_view
 from agenteval_tui.views.label import label_text
 from agenteval_tui.views.run_output import NO_OUTPUT, has_output, output_lines
+from agenteval_tui.views.state import state_lines
 from agenteval_tui.views.traceback import traceback_view
 
+_STATE_LINES = 40  # of a value
 _LONGEST_RESULT = 600
 _SHORTEST_SETUP_MS = 10  # what was started sooner is not worth a line
 
@@ -136,6 +138,7 @@ def print_transcript(out: Output, transcript: Transcript) -> None:
             failed = "  (failed)" if call.status == "error" else ""
             out.line(f"   → {one_line(call.name)} {one_line(arguments_text(call))}", (failed, "bad"))
     print_output(out, transcript, quiet=True)
+    print_state(out, transcript)
     if transcript.workdir:
         out.line((f"working folder: {one_line(transcript.workdir)}", "dim"))
     if transcript.error is not None:
@@ -161,6 +164,21 @@ def print_output(out: Output, transcript: Transcript, record: AroundRecord = NOT
             out.line((one_line(each.step), "bold"))
         else:
             out.line((f"{each.at:<8} {one_line(each.source):<8} ", "dim"), each.text)
+
+
+def print_state(out: Output, transcript: Transcript) -> None:
+    """What probes read before and after the run, with what changed; nothing where nothing was read."""
+    for each in state_lines(transcript, _STATE_LINES):
+        if each.probe:
+            out.line((f"state {one_line(each.probe)}", "bold"), (f"  {each.change}", "dim"))
+            continue
+        text, moment = f"{each.sign} {each.text}", f"   {each.moment:<10}"
+        if each.unread:
+            out.line((moment, "dim"), (text, "warn"))
+        elif each.sign == " ":
+            out.line((moment, "dim"), text)
+        else:
+            out.line((moment, "dim"), (text, "bad" if each.sign == "-" else "good"))
 
 
 def _indented(out: Output, text: str, *, dim: bool = False) -> None:

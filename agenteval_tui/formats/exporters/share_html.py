@@ -61,6 +61,7 @@ from agenteval_tui.views.evidence_comparison import (
 from agenteval_tui.views.label import label_text
 from agenteval_tui.views.model import OUTCOMES, Column, Row, Table, plain, text
 from agenteval_tui.views.run_output import has_output, output_lines
+from agenteval_tui.views.state import state_lines
 
 MOST_BYTES = 25_000_000
 """The size of a file: what mail and chat still carry."""
@@ -297,6 +298,12 @@ def _run(run: ExportRun, blame: Blame | None) -> Iterator[str]:
     if has_output(transcript):
         rows = [each.step or f"{each.at:<8} {each.source:<8} {each.text}" for each in output_lines(transcript)]
         yield f'<p><b>output</b></p><pre class="dim">{block_html(chr(10).join(rows))}</pre>'
+    if transcript.state:
+        rows = [
+            f"{each.probe}  {each.change}" if each.probe else f"  {each.moment:<10}{each.sign} {each.text}"
+            for each in state_lines(transcript)
+        ]
+        yield f'<p><b>state</b></p><pre class="dim">{block_html(chr(10).join(rows))}</pre>'
     yield "</details></section>"
 
 

@@ -48,9 +48,11 @@ def extraction_changes(value: Mapping[str, Any], transcript: Transcript) -> Iter
     if value.get("extract_match", 1) != 1:
         yield Change("take the 1st match", (ConfigEdit("remove", ("extract_match",)),), 1.4)
     for name in own:
-        if name not in ("with_block", "extract_match", "code_language"):
+        if name == "of" and "probe" in own:
+            yield Change("look at the value after the run", (ConfigEdit("remove", ("of",)),), 2.6)
+        elif name not in ("with_block", "extract_match", "code_language", "probe"):
             yield Change(f"drop `{name}`", (ConfigEdit("remove", (name,)),), 2.6)
-    if len(own) > 1:
+    if len(own) > 1 and "probe" not in own:
         away = tuple(ConfigEdit("remove", (name,)) for name in own)
         yield Change("look at the whole answer", away, 2.9)
 

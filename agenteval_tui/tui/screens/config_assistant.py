@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from agenteval_tui.analysis.config_usage import words_used
 from agenteval_tui.grading.config.completion import complete_config, hover_config, prepare
 from agenteval_tui.history.observed_facts import facts_for
@@ -36,7 +38,10 @@ class ConfigAssistant:
                 prepare()
                 self._prepared = True
             if key not in self._facts:
-                self._facts[key] = facts_for(session.store, *key)
+                suites = (one.loaded.suite for one in session.overview().suites if one.loaded.key == suite_key)
+                suite = next(suites, None)
+                probes = suite.probe_names(test_id) if suite is not None else ()
+                self._facts[key] = replace(facts_for(session.store, *key), probe_names=probes)
             if self._uses is None:
                 self._uses = words_used(session.store, [one.loaded for one in session.overview().suites])
             return complete_config(asked.text, asked.offset, prototype_class, self._facts[key], self._uses)

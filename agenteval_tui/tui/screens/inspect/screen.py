@@ -86,6 +86,7 @@ from agenteval_tui.tui.screens.inspect.panes import (
 from agenteval_tui.tui.screens.inspect.places import Place, Places
 from agenteval_tui.tui.screens.inspect.run_pair import RunPair, pair_reader
 from agenteval_tui.tui.screens.inspect.run_views import BranchesPane, DifferencePane, RunWanted
+from agenteval_tui.tui.screens.inspect.state_pane import StatePane
 from agenteval_tui.tui.screens.json_viewer import JsonViewerScreen
 from agenteval_tui.tui.screens.judge_log import JudgeLogScreen
 from agenteval_tui.tui.screens.relax import RelaxScreen
@@ -133,6 +134,7 @@ class InspectScreen(FrameScreen):
         self.branches = BranchesPane(self._branches, self._forks)
         self.error = ErrorPane()
         self.output = OutputPane()
+        self.state = StatePane()
         self._fork_timer: Timer | None = None
         self.panes = {
             pane.NAME: pane
@@ -142,6 +144,7 @@ class InspectScreen(FrameScreen):
                 self.branches,
                 self.error,
                 self.output,
+                self.state,
                 self.evidence,
                 self.config,
             )
@@ -299,6 +302,7 @@ class InspectScreen(FrameScreen):
             self._focus_pane("transcript")
         self.error.open(loaded.bench.transcript.error)
         self.output.open(loaded.bench.transcript, loaded.record)
+        self.state.open(loaded.bench.transcript)
         self.transcript.open(loaded.bench.transcript, document, has_strip=may_be_blamed(loaded.bench))
         self._show_config(state.open(loaded, how))
         self.retitle()
@@ -450,6 +454,8 @@ class InspectScreen(FrameScreen):
             there.add("error")
         if bench is not None and (bench.transcript.output or bench.transcript.log):
             there.add("output")
+        if bench is not None and bench.transcript.state:
+            there.add("state")
         return {view: name for view, name in INSPECT_TABS.items() if view not in SOME_RUNS or view in there}
 
     def _draw_bars(self) -> None:
@@ -935,6 +941,11 @@ class InspectScreen(FrameScreen):
         """What the agent's code printed and logged."""
         if self.controller.bench is not None:
             self._turn_to("output")
+
+    def action_state(self) -> None:
+        """What the run left behind."""
+        if self.controller.bench is not None:
+            self._turn_to("state")
 
     def on_error_pane_editor_wanted(self, event: ErrorPane.EditorWanted) -> None:
         """The line of a frame; its file is named from the suite's folder."""
