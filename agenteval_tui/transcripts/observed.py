@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from msgspec.structs import replace
+
 from agenteval_tui.transcripts.model import Note, Transcript
 
 ObservedKind = Literal["text", "tool_calls", "tool_results", "reasoning", "usage"]
@@ -51,3 +53,11 @@ def observes(transcript: Transcript) -> tuple[ObservedKind, ...]:
     missing = frozenset[ObservedKind]().union(*(_UNSEEN.get(note.code, frozenset()) for note in transcript.notes))
     measured = bool(transcript.usage.counted_tokens) or transcript.usage.cost is not None
     return tuple(kind for kind in KINDS if (measured if kind == "usage" else kind not in missing))
+
+
+def without_calls(transcript: Transcript, format_name: str) -> Transcript:
+    """A transcript of a file that has no place for tool calls, or leaves them out: it says so, unless some are there
+    all the same."""
+    if transcript.tool_calls:
+        return transcript
+    return replace(transcript, notes=(*transcript.notes, Note(FORMAT_WITHOUT_CALLS, format_name)))

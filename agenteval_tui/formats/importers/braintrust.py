@@ -20,7 +20,7 @@ from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult
 
 NAME = "braintrust"
-_KINDS: dict[str, Kind] = {"llm": "model", "tool": "tool", "function": "tool"}
+_KINDS: dict[str, Kind] = {"llm": "model", "tool": "tool", "function": "function"}
 
 _FIGURES = frozenset(("start", "end", "duration", "time_to_first_token", "estimated_cost"))
 """Metrics that Braintrust itself writes, beside those of tokens; others are the user's own."""

@@ -37,7 +37,7 @@ def _recording(value: Mapping[str, Any]) -> Recording:
     spans = [_span(one, ids) for one in listed]
     root = Span("", "other", asked=trace.get("input"), answered=trace.get("output"))
     notes: list[str] = []
-    transcript = conversation_of(spans or [root], NAME, notes)
+    transcript = conversation_of(spans or [root], NAME, notes, root=root)
     name, trace_id = plain_text(trace.get("name")) or "trace", plain_text(trace.get("id"))
     # The trace repeats what its observations say, and an export has these twice.
     about = {key: one for key, one in trace.items() if key != "observations"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,8 @@ from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import as_list, is_message, plain_text, transcript_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
+from agenteval_tui.formats.importers.trace_conversation import decoded
+from agenteval_tui.formats.importers.untold_calls import UntoldCall, with_untold_calls
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
 from agenteval_tui.formats.stream.json_stream import BrokenElement
 from agenteval_tui.formats.stream.source import Source
@@ -20,6 +23,7 @@ from agenteval_tui.formats.stream.spool import Spool
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.transcripts.model import CallStatus, RunError, Step, Timing, Transcript
+from agenteval_tui.transcripts.observed import without_calls
 
 NAME = "langsmith"
 
@@ -123,17 +127,21 @@ def _transcript(root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], note
     models = [run for run in runs if run.get("run_type") == "llm"]
     best: list[Any] = []
     for run in models or [root]:
-        said = [*_asked(run.get("inputs")), *_answered(run.get("outputs"))]
-        if len(said) >= len(best):
-            best = said
+        asked_messages, answer = _asked(run.get("inputs")), _answered(run.get("outputs"))
+        if asked_messages and not answer and (text := _text(run.get("outputs"))):
+            answer = [{"role": "assistant", "content": text}]
+        if len(asked_messages) + len(answer) >= len(best):
+            best = [*asked_messages, *answer]
     if not best:
         asked, answered = _text(root.get("inputs")), _text(root.get("outputs"))
         best = [{"role": "user", "content": asked}] if asked else []
         best += [{"role": "assistant", "content": answered}] if answered else []
-    if not best and not root.get("error"):
+    tools = [run for run in runs if run.get("run_type") == "tool"]
+    if not best and not tools and not root.get("error"):
         return None
-    transcript = transcript_of(best, notes=notes)
-    transcript = _timed(transcript, root, runs)
+    transcript = _timed(transcript_of(best, notes=notes), root, runs)
+    if not tools and not any(_answered(run.get("outputs"), plain=False) for run in models or [root]):
+        transcript = without_calls(transcript, NAME)
     used = UsageReader()
     for run in models or [root]:
         used.add(run.get("usage"))
@@ -153,30 +161,76 @@ def _transcript(root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], note
 
 def _timed(transcript: Transcript, root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> Transcript:
     """With the times of models' turns and tools' calls; a tool's run is told by the id of the call, else by its name,
-    in their order. A tool that broke has failed."""
+    in their order. A tool that broke has failed. A tool's run without a call is a call of its own."""
     base = moment_ms(root.get("start_time"))
-    if base is None:
-        return transcript
     steps, tools = [], []
-    for run in runs:
-        started, ended = moment_ms(run.get("start_time")), moment_ms(run.get("end_time"))
-        if run.get("run_type") not in ("llm", "tool") or started is None or ended is None:
+    for run in sorted(runs, key=_started):
+        if run.get("run_type") not in ("llm", "tool"):
             continue
-        took = max(0.0, ended - started)
-        steps.append(Step(plain_text(run.get("name")) or plain_text(run["run_type"]), max(0.0, started - base), took))
+        name = plain_text(run.get("name")) or plain_text(run["run_type"])
+        started, ended = moment_ms(run.get("start_time")), moment_ms(run.get("end_time"))
+        step = None
+        if base is not None and started is not None and ended is not None:
+            step = Step(name, max(0.0, started - base), max(0.0, ended - started))
+            steps.append(step)
         if run["run_type"] == "tool":
-            tools.append((_call_of(run), steps[-1], bool(run.get("error"))))
+            tools.append((_call_of(run), name, step, run))
     calls = []
+    left = list(range(len(tools)))
+    ran_for: dict[int, int] = {}  # the number of a tool's run, and that of its call
     for call in transcript.tool_calls:
-        found = next((tool for tool in tools if tool[0] == call.id), None)
-        found = found or next((tool for tool in tools if not tool[0] and tool[1].name == call.name), None)
+        found = next((number for number in left if tools[number][0] == call.id), None)
+        if found is None:
+            found = next((number for number in left if not tools[number][0] and tools[number][1] == call.name), None)
         if found is not None:
-            tools.remove(found)
-            status: CallStatus = "error" if found[2] else call.status
-            call = replace(call, started_ms=found[1].started_ms, duration_ms=found[1].duration_ms, status=status)
+            left.remove(found)
+            ran_for[found] = len(calls)
+            step, run = tools[found][2:]
+            status: CallStatus = "error" if run.get("error") else call.status
+            call = replace(call, status=status)
+            if step is not None:
+                call = replace(call, started_ms=step.started_ms, duration_ms=step.duration_ms)
         calls.append(call)
-    ordered = sorted(steps, key=lambda step: step.started_ms)
-    return replace(transcript, tool_calls=tuple(calls), timing=Timing(steps=tuple(ordered)))
+    steps.sort(key=lambda step: step.started_ms)
+    timed = replace(transcript, tool_calls=tuple(calls), timing=Timing(steps=tuple(steps)))
+    ids = {plain_text(run["id"]): name for _, name, _, run in tools}
+    untold = [
+        _untold(*tools[number], after=1 + max((call for ran, call in ran_for.items() if ran < number), default=-1))
+        for number in left
+        if ids.get(plain_text(tools[number][3].get("parent_run_id"))) != tools[number][1]
+    ]
+    return with_untold_calls(timed, untold)
+
+
+def _started(run: Mapping[str, Any]) -> float:
+    return moment_ms(run.get("start_time")) or 0.0
+
+
+def _untold(call_id: str, name: str, step: Step | None, run: Mapping[str, Any], *, after: int) -> UntoldCall:
+    error = plain_text(run.get("error"))
+    outputs = run.get("outputs")
+    return UntoldCall(
+        call_id or f"run_{plain_text(run['id'])}",
+        name,
+        _arguments(run.get("inputs")),
+        error or (None if outputs is None else _text(outputs)),
+        bool(error),
+        after,
+        None if step is None else step.started_ms,
+        None if step is None else step.duration_ms,
+    )
+
+
+def _arguments(inputs: Any) -> Any:
+    """What a tool was called with: LangChain writes it as the text of a Python object."""
+    given = inputs["input"] if isinstance(inputs, Mapping) and inputs.keys() == {"input"} else inputs
+    value = decoded(given)
+    if isinstance(value, str) and value.startswith("{"):
+        try:
+            value = ast.literal_eval(value)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return value
+    return value if isinstance(value, Mapping | list) or given is not inputs else inputs
 
 
 def _call_of(run: Mapping[str, Any]) -> str:
@@ -199,7 +253,8 @@ def _system(inputs: Any) -> list[dict[str, Any]]:
     return [{"role": "system", "content": told}] if isinstance(told, str | list) and told else []
 
 
-def _answered(outputs: Any) -> list[Any]:
+def _answered(outputs: Any, *, plain: bool = True) -> list[Any]:
+    """The messages of what came out. `plain`: a generation without a message is one of its text."""
     if not isinstance(outputs, Mapping):
         return []
     choices, generations = outputs.get("choices"), outputs.get("generations")
@@ -210,7 +265,8 @@ def _answered(outputs: Any) -> list[Any]:
         generations = generations[0]
     if isinstance(generations, Mapping):
         message = generations.get("message")
-        return [message] if is_message(message) else [{"role": "assistant", "content": _text(generations)}]
+        told = {"role": "assistant", "content": _text(generations)}
+        return [message] if is_message(message) else [told] if plain else []
     if isinstance(outputs.get("messages"), list):
         return [one for one in outputs["messages"] if is_message(one)]
     for candidate in (outputs.get("message"), outputs.get("output"), outputs):

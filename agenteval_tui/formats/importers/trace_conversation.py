@@ -19,11 +19,14 @@ from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.message_formats import as_list, is_message, plain_text, transcript_of
 from agenteval_tui.formats.importers.openai_responses import answer_messages
+from agenteval_tui.formats.importers.untold_calls import UntoldCall, with_untold_calls
 from agenteval_tui.formats.importers.usage_import import with_usage
 from agenteval_tui.transcripts.codec import to_openai_messages
 from agenteval_tui.transcripts.model import RunError, Step, ToolCall, Transcript
+from agenteval_tui.transcripts.observed import without_calls
 
-Kind = Literal["model", "tool", "agent", "other"]
+Kind = Literal["model", "tool", "function", "agent", "other"]
+"""A function is the program's own: it is what ran a call that a model made, or no call of a tool."""
 _TEXTS = ("input", "question", "prompt", "query", "q", "output", "answer", "a", "response", "result", "text", "content")
 _LONGEST_NAME = 80
 _ROLE = re.compile(r"^(system|developer|user|assistant|tool): ", re.MULTILINE)
@@ -47,29 +50,36 @@ class Span(Struct, frozen=True):
     error: str = ""
 
 
-def conversation_of(spans: Sequence[Span], source: str, notes: list[str]) -> Transcript:
-    """The transcript of a trace. What could not be read is added to `notes`. Raises `AgentevalError` when nothing in it
-    was said."""
+def conversation_of(
+    spans: Sequence[Span], source: str, notes: list[str], *, root: Span | None = None
+) -> Transcript:
+    """The transcript of a trace. `root`: what the trace as a whole was asked and answered, where that is beside its
+    spans. What could not be read is added to `notes`. Raises `AgentevalError` when nothing in it was said."""
     ordered = sorted(spans, key=lambda span: (span.started is None, span.started or 0.0))
     models = _innermost([span for span in ordered if span.kind == "model"])
     found = _Conversation(notes)
     for span in models:
         found.take(span)
-    root = next((span for span in ordered if not span.parent), ordered[0] if ordered else None)
-    if not found.messages and root is not None:
-        found.plain(root)
-    if not found.messages:
+    top = next((span for span in ordered if not span.parent), ordered[0] if ordered else None)
+    for whole in (root, top):
+        if not found.messages and whole is not None and (whole is root or whole.kind != "tool"):
+            found.plain(whole)
+    ran = [span for span in ordered if span.kind in ("tool", "function")]
+    tools = [span for span in ran if span.kind == "tool"]
+    if not found.messages and not tools:
         raise AgentevalError("nothing was said in this trace")
     transcript = transcript_of(found.messages, notes=notes)
-    tools = [span for span in ordered if span.kind == "tool"]
-    transcript = _with_results(transcript, tools)
+    is_told = bool(tools) or any(_tells_calls(span.answered) for span in (*models, *_without_models(models, top)))
+    transcript = _with_results(transcript, ran)
+    if not is_told:
+        transcript = without_calls(transcript, source)
     began = min((span.started for span in spans if span.started is not None), default=None)
     ended = max((span.ended for span in spans if span.ended is not None), default=None)
-    steps = [_step(span, began) for span in (*models, *tools) if began is not None and span.started is not None]
+    steps = [_step(span, began) for span in (*models, *ran) if began is not None and span.started is not None]
     used = UsageReader()
     for span in models:
         used.add(span.usage)
-    failed = root.error if root is not None else ""
+    failed = top.error if top is not None else ""
     return replace(
         with_usage(transcript, used),
         model=transcript.model or next((span.model for span in reversed(models) if span.model), ""),
@@ -80,6 +90,35 @@ def conversation_of(spans: Sequence[Span], source: str, notes: list[str]) -> Tra
         ),
         error=RunError.told(source, failed[:20_000]) if failed else None,
     )
+
+
+def _without_models(models: Sequence[Span], top: Span | None) -> tuple[Span, ...]:
+    return () if models or top is None else (top,)
+
+
+def _tells_calls(answered: Any) -> bool:
+    """Whether what came out is recorded in a form that has its tool calls in it: messages, and not a text."""
+    value = decoded(answered)
+    if isinstance(value, Mapping) and (answer_messages(value) is not None or _is_candidate(value)):
+        return True
+    said = [one for one in _answered(value) if isinstance(one, Mapping)]
+    return bool(said) and all(any(one is given for given in _inside(value)) or "parts" in one for one in said)
+
+
+def _is_candidate(value: Mapping[str, Any]) -> bool:
+    inner = value.get("content")
+    return isinstance(inner, Mapping) and isinstance(inner.get("parts"), list)
+
+
+def _inside(value: Any, depth: int = 0) -> Iterator[Any]:
+    """A value, and the values that `_answered` may take out of it."""
+    yield value
+    if depth < 4 and isinstance(value, list):
+        for one in value:
+            yield from _inside(one, depth + 1)
+    elif depth < 4 and isinstance(value, Mapping):
+        for key in ("message", "messages", "output", "generations"):
+            yield from _inside(value.get(key), depth + 1)
 
 
 def _innermost(models: list[Span]) -> list[Span]:
@@ -304,12 +343,14 @@ def _with_results(transcript: Transcript, tools: Sequence[Span]) -> Transcript:
     else by name, in their order."""
     left = list(tools)
     calls: list[ToolCall] = []
+    ran_for: dict[int, int] = {}  # a span's number, and the number of its call
     for call in transcript.tool_calls:
         span = next((one for one in left if one.call_id and one.call_id == call.id), None)
         alike = [one for one in left if one.name.endswith(call.name) and (not one.call_id or one.call_id != call.id)]
         span = span or next((one for one in alike if decoded(one.asked) == call.arguments), None)
         span = span or next((one for one in alike if not one.call_id), None)
         if span is not None:
+            ran_for[next(number for number, one in enumerate(tools) if one is span)] = len(calls)
             left.remove(span)
             took = None if span.started is None or span.ended is None else max(0.0, span.ended - span.started)
             result = call.result if call.result is not None else (_result(span) or None)
@@ -318,7 +359,29 @@ def _with_results(transcript: Transcript, tools: Sequence[Span]) -> Transcript:
                 call, result=result, duration_ms=took, status="error" if failed else "ok" if result else call.status
             )
         calls.append(call)
-    return _answered_in_place(transcript, calls)
+    untold = [
+        _untold(span, 1 + max((call for ran, call in ran_for.items() if ran < number), default=-1))
+        for number, span in enumerate(tools)
+        if span.kind == "tool" and number not in ran_for and not _repeats(span, tools, ran_for)
+    ]
+    return with_untold_calls(_answered_in_place(transcript, calls), untold)
+
+
+def _untold(span: Span, after: int) -> UntoldCall:
+    took = None if span.started is None or span.ended is None else max(0.0, span.ended - span.started)
+    arguments = decoded(span.asked)
+    result = _result(span) or None
+    return UntoldCall(
+        span.call_id or f"span_{span.id}", span.name, arguments, result, bool(span.error), after, None, took
+    )
+
+
+def _repeats(span: Span, tools: Sequence[Span], ran_for: Mapping[int, int]) -> bool:
+    """Whether it is inside of another span of the same call, or wraps one that was told."""
+    if any(one.id == span.parent and one.name == span.name for one in tools if one.id):
+        return True
+    inside = [number for number, one in enumerate(tools) if one.parent == span.id and one.name == span.name]
+    return any(number in ran_for for number in inside)
 
 
 def _result(span: Span) -> str:

@@ -1,0 +1,103 @@
+"""Calls of tools that a trace has spans of, and no message of a model: the program made them itself, or what the model
+said was not recorded as messages. They are calls of the run like all others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agenteval_tui.transcripts.model import Message, Note, ToolCall, Transcript, message_place
+
+_PLACE = re.compile(r"messages\[(\d{1,9})\]")
+
+
+class UntoldCall(Struct, frozen=True):
+    """A call of a tool as its span tells it. `arguments` as they are decoded; `result` None: none is known. `after`:
+    how many of the transcript's calls are known to have started before it. `started_ms`, `duration_ms` as in
+    `ToolCall`."""
+
+    id: str
+    name: str
+    arguments: Any
+    result: str | None = None
+    failed: bool = False
+    after: int = 0
+    started_ms: float | None = None
+    duration_ms: float | None = None
+
+
+def with_untold_calls(transcript: Transcript, untold: Sequence[UntoldCall]) -> Transcript:
+    """The transcript with these calls, each as a message that makes it and one that answers it: behind the calls that
+    started before it, at the latest before the final answer."""
+    for call in reversed(sorted(untold, key=lambda one: one.after)):
+        transcript = _with_call(transcript, call)
+    return transcript
+
+
+def _with_call(transcript: Transcript, call: UntoldCall) -> Transcript:
+    messages = transcript.messages
+    at = _place_of(transcript, call.after)
+    index = sum(1 for one in transcript.tool_calls if one.message is not None and one.message < at)
+    made = ToolCall(
+        id=call.id,
+        name=call.name,
+        arguments=call.arguments if isinstance(call.arguments, dict) else _wrapped(call.arguments),
+        result=call.result,
+        status="error" if call.failed else "ok",
+        started_ms=call.started_ms,
+        duration_ms=call.duration_ms,
+        message=at,
+    )
+    added = [Message("assistant", tool_calls=(index,))]
+    if call.result is not None:
+        added.append(Message("tool", call.result, tool_call=index, tool_call_id=call.id, name=call.name))
+    shift = len(added)
+
+    def moved(message: Message) -> Message:
+        calls = tuple([one + (one >= index) for one in message.tool_calls])
+        answered = message.tool_call
+        return replace(message, tool_calls=calls, tool_call=None if answered is None else answered + (answered >= index))
+
+    kept = [
+        one if one.message is None or one.message < at else replace(one, message=one.message + shift)
+        for one in transcript.tool_calls
+    ]
+    return replace(
+        transcript,
+        messages=(*map(moved, messages[:at]), *added, *map(moved, messages[at:])),
+        tool_calls=(*kept[:index], made, *kept[index:]),
+        notes=tuple([_moved_note(note, at, shift) for note in transcript.notes]),
+    )
+
+
+def _wrapped(arguments: Any) -> Any:
+    return {} if arguments is None or arguments == "" else arguments
+
+
+def _place_of(transcript: Transcript, after: int) -> int:
+    """Where the messages of a call go that follows that many calls."""
+    messages = transcript.messages
+    before = transcript.tool_calls[:after]
+    last = before[-1].message if before else None
+    if last is not None:
+        at = last + 1
+        while at < len(messages) and messages[at].role == "tool":
+            at += 1
+        return at
+    calling = next((at for at, one in enumerate(messages) if one.tool_calls), None)
+    if calling is not None and after == 0:
+        return calling
+    is_answered = bool(messages) and messages[-1].role == "assistant"
+    return len(messages) - is_answered
+
+
+def _moved_note(note: Note, at: int, shift: int) -> Note:
+    place = _PLACE.fullmatch(note.place)
+    if place is None or int(place.group(1)) < at:
+        return note
+    return replace(note, place=message_place(int(place.group(1)) + shift))
