@@ -114,7 +114,7 @@ def _says_something(one: Mapping[str, Any]) -> bool:
 
 
 def _is_call(call: Any) -> bool:
-    function = call.get("function", call) if isinstance(call, Mapping) else None
+    function = call.get("function") or call.get("custom") or call if isinstance(call, Mapping) else None
     return isinstance(function, Mapping) and isinstance(function.get("name"), str)
 
 

@@ -442,6 +442,8 @@ def from_openai_messages(raw: Iterable[Any]) -> Transcript:
             continue
         content = content_text(item.get("content")) or _refusal_of(item)
         notes.extend(Note("unread", kind, message_place(number)) for kind in _unread_kinds(item, content))
+        if role == "assistant":
+            notes.extend(Note("unread_calls", what, message_place(number)) for what in _unread_calls(item))
         made: list[int] = []
         for position, one in enumerate(_calls_of(item)):
             call = _call_from_openai(one, fallback_id=f"call_{number}_{position}", message=number)
@@ -483,6 +485,27 @@ def _unread_kinds(item: Mapping[str, Any], content: str) -> list[str]:
         return []
     kinds = [str(part.get("type") or "part") if is_unread_part(part) else "" for part in parts]
     return [f"a part of the type {one_line(kind, 40)}" for kind in dict.fromkeys(kinds)] if all(kinds) else []
+
+
+def _unread_calls(item: Mapping[str, Any]) -> list[str]:
+    """What in an agent's message may be a call of a tool that could not be read, in words; an importer that has read
+    the parts itself gives them under `unread_parts`."""
+    given, parts, calls = item.get("unread_parts"), item.get("content"), _calls_of(item)
+    if not isinstance(given, list):
+        given = [str(part.get("type") or "part") for part in parts if is_unread_part(part)] if isinstance(
+            parts, list
+        ) else []  # fmt: skip
+    kinds = [one_line(str(kind), 40) for kind in given if not str(kind).startswith(_NO_CALLS)]
+    found = [f"a part of the type {kind}" for kind in dict.fromkeys(kinds)]
+    nameless = any(_call_from_openai(one, fallback_id="", message=0) is None for one in calls)
+    return [*found, "a call without a name"] if nameless or item.get("nameless_call") else found
+
+
+_NO_CALLS = (
+    "audio", "citation", "compaction", "data-", "document", "file", "image", "input_", "output_", "reasoning",
+    "redacted_thinking", "refusal", "source", "step-", "text", "thinking", "video",
+)  # fmt: skip
+"""How the types of parts begin that are no calls of tools."""
 
 
 def is_unread_part(part: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,8 +14,11 @@ from agenteval_tui.formats.importers.message_formats import as_list, plain_text
 from agenteval_tui.formats.importers.recording import Recording
 from agenteval_tui.formats.importers.session_log import Session, session_recording
 from agenteval_tui.formats.importers.usage_import import number
+from agenteval_tui.transcripts.model import Note
 
 NAME = "bfcl"
+_WRITTEN = re.compile(r"\s*(```\w*\s*)?\[?\s*[A-Za-z_][\w.]*\(")
+"""A model that was prompted for calls, and not given tools, writes them: `[name(argument=1)]`."""
 
 
 def can_read(value: Any) -> bool:
@@ -30,6 +34,9 @@ def _recording(value: Mapping[str, Any]) -> Recording:
         "input_tokens": _sum(value.get("input_token_count")), "output_tokens": _sum(value.get("output_token_count"))
     })  # fmt: skip
     found = session_recording(session)
+    if not found.transcript.tool_calls and _WRITTEN.match(found.transcript.final_output):
+        note = Note("unread_calls", "they are written as a text")
+        found = replace(found, transcript=replace(found.transcript, notes=(*found.transcript.notes, note)))
     seconds = _sum(value.get("latency"))
     timing = replace(found.transcript.timing, total_ms=None if seconds is None else seconds * 1000)
     return replace(found, test_name=session.id, transcript=replace(found.transcript, timing=timing))

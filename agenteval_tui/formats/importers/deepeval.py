@@ -14,13 +14,16 @@ from agenteval_tui.formats.importers.derived_criteria import criteria_of_target,
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import plain_text, transcript_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id
-from agenteval_tui.formats.importers.usage_import import number, with_usage
+from agenteval_tui.formats.importers.trace_conversation import decoded
+from agenteval_tui.formats.importers.untold_calls import UntoldCall, with_untold_calls
+from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
 from agenteval_tui.formats.stream.json_reader import skipped_by
 from agenteval_tui.formats.stream.json_stream import UnreadableFile
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.grading.grade import foreign_result, unreadable_result
 from agenteval_tui.grading.results import CriterionResult
-from agenteval_tui.transcripts.model import Timing
+from agenteval_tui.transcripts.model import Timing, Transcript
+from agenteval_tui.transcripts.observed import without_calls
 
 NAME = "deepeval"
 _LISTS = ("testCases", "conversationalTestCases")
@@ -67,6 +70,7 @@ def _recording(case: Mapping[str, Any], field: str, number_of_case: int) -> Reco
     name = plain_text(case.get("name")) or f"test case {number_of_case}"
     turns = case.get("turns")
     transcript = transcript_of(_of_turns(turns) if isinstance(turns, list) else _of_case(case))
+    transcript = _with_trace(transcript, case)
     duration = number(case.get("runDuration"))
     used = UsageReader()
     tokens = {key: case.get(key) for key in ("inputTokenCount", "outputTokenCount")}
@@ -88,6 +92,38 @@ def _recording(case: Mapping[str, Any], field: str, number_of_case: int) -> Reco
         tags=tuple(plain_text(one) for one in tags) if isinstance(tags, list) else (),
         expected=(*criteria_of_target(case.get("expectedOutput")), *criteria_of_tools(case.get("expectedTools"))),
         source=((f"{field}[]", case),),
+    )
+
+
+def _with_trace(transcript: Transcript, case: Mapping[str, Any]) -> Transcript:
+    """With the calls of the case's trace, where the case itself lists none. DeepEval leaves `toolsCalled` out unless
+    the test gives it: then nobody knows."""
+    trace = case.get("trace")
+    spans = trace.get("toolSpans") if isinstance(trace, Mapping) else None
+    turns = case["turns"] if isinstance(case.get("turns"), list) else []
+    if any(isinstance(one.get("toolsCalled"), list) for one in (case, *turns) if isinstance(one, Mapping)):
+        return transcript
+    if not isinstance(spans, list):
+        return without_calls(transcript, NAME)
+    tools = sorted((one for one in spans if isinstance(one, Mapping)), key=_began)
+    return with_untold_calls(transcript, [_of_span(number, one) for number, one in enumerate(tools)])
+
+
+def _began(span: Mapping[str, Any]) -> float:
+    return moment_ms(span.get("startTime")) or 0.0
+
+
+def _of_span(number: int, span: Mapping[str, Any]) -> UntoldCall:
+    started, ended = moment_ms(span.get("startTime")), moment_ms(span.get("endTime"))
+    failed = plain_text(span.get("status")).upper() == "ERRORED"
+    output = span.get("error") if failed and span.get("error") else span.get("output")
+    return UntoldCall(
+        plain_text(span.get("uuid")) or f"span-{number}",
+        plain_text(span.get("name")),
+        decoded(span.get("input")),
+        None if output is None else plain_text(output),
+        failed,
+        duration_ms=None if started is None or ended is None else max(0.0, ended - started),
     )
 
 

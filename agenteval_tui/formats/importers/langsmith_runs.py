@@ -22,7 +22,7 @@ from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.formats.stream.spool import Spool
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult
-from agenteval_tui.transcripts.model import CallStatus, RunError, Step, Timing, Transcript
+from agenteval_tui.transcripts.model import CallStatus, RunError, Step, Timing, ToolCall, Transcript
 from agenteval_tui.transcripts.observed import without_calls
 
 NAME = "langsmith"
@@ -175,7 +175,7 @@ def _timed(transcript: Transcript, root: Mapping[str, Any], runs: Sequence[Mappi
             steps.append(step)
         if run["run_type"] == "tool":
             tools.append((_call_of(run), name, step, run))
-    calls = []
+    calls: list[ToolCall] = []
     left = list(range(len(tools)))
     ran_for: dict[int, int] = {}  # the number of a tool's run, and that of its call
     for call in transcript.tool_calls:

@@ -38,12 +38,13 @@ _BESIDE = frozenset({
     "cost", "turn_idx", "source", "annotations", "createdAt", "index", "raw_data", "provider_data", "logprobs",
     "response_metadata", "additional_kwargs", "generation_time_seconds", "requestor", "tool_call_id",
 })  # fmt: skip
-PART_CALLS = frozenset({"tool_call", "tool-call", "server_tool_call", "function_call", "functionCall"})
+PART_CALLS = frozenset({"tool_call", "tool-call", "server_tool_call", "function_call", "functionCall", "toolUse"})
 ANSWERS = frozenset({
     "tool_call_response", "tool-result", "tool-error", "tool-output-denied", "server_tool_call_response",
-    "function_response", "functionResponse",
+    "function_response", "functionResponse", "toolResult",
 })  # fmt: skip
 _THOUGHT_PARTS = frozenset({"reasoning", "thinking"})
+_NAMELESS = "[unreadable]"
 _STEPS = frozenset({"step-start", "step-finish"})
 _ROLES = {"model": "assistant", "ai": "assistant", "human": "user"}
 
@@ -172,7 +173,8 @@ class _Conversation:
             if thinking:
                 one = {**one, "content": answer, "reasoning": _joined(str(one.get("reasoning") or ""), thinking)}
         if isinstance(one.get("tool_calls"), list):
-            one = {**one, "tool_calls": [self._readable(call) for call in one["tool_calls"]]}
+            calls = [self._readable(call) for call in one["tool_calls"]]
+            one = {**one, "tool_calls": calls, "nameless_call": any(map(_is_nameless, calls))}
         if one["role"] == "assistant" and self._thoughts:
             one = {**one, "reasoning": _joined(self._thoughts, str(one.get("reasoning") or ""))}
             self._thoughts = ""
@@ -198,7 +200,7 @@ class _Conversation:
                     made = messages_of({"role": "assistant", "parts": [{**call, "type": "tool-call"}]})
                     return made[0]["tool_calls"][0]
         self.notes.append(f"a tool call has no name: {plain_text(call)[:200]}")
-        return _function(None, "[unreadable]", call)
+        return _function(None, _NAMELESS, call)
 
     def _item(self, one: Mapping[str, Any], number: int) -> None:
         kind = one["type"]
@@ -229,8 +231,10 @@ class _Conversation:
                 more: dict[str, Any] = {"reasoning": _joined(*thoughts)} if thoughts else {}
                 if attached:
                     more["attachments"] = list(attached)
-                if unread and len(unread) == len(texts):
-                    more["unread"] = list(unread)
+                if unread:
+                    more["unread_parts"] = list(unread)
+                    if len(unread) == len(texts):
+                        more["unread"] = list(unread)
                 self.say(role, "".join(texts), **more, **({"tool_calls": list(calls)} if calls else {}))
             texts.clear()
             unread.clear()
@@ -241,7 +245,16 @@ class _Conversation:
         for block in _blocks(one.get("content")):
             kind = _block_kind(block)
             if kind in CALLS:
-                calls.append(_function(block.get("id"), block.get("name"), block.get("input")))
+                given = block.get("input") if "input" in block else block.get("arguments")
+                calls.append(_function(block.get("id"), block.get("name"), given))
+                if "result" in block and "tool_type" in block:  # as Inspect keeps what a server's tool did
+                    flush()
+                    self.say(
+                        "tool",
+                        content_text(block.get("error") or block.get("result")),
+                        tool_call_id=block.get("id"),
+                        is_error=bool(block.get("error")),
+                    )
             elif kind.endswith("tool_result"):
                 flush()
                 result = block.get("content")
@@ -337,6 +350,11 @@ class _Conversation:
     def _of_model(self, model: Any, finish_reason: Any) -> None:
         self.model = model if isinstance(model, str) and model else self.model
         self.finish_reason = finish_reason if isinstance(finish_reason, str) else self.finish_reason
+
+
+def _is_nameless(call: Any) -> bool:
+    function = call.get("function") if isinstance(call, Mapping) else None
+    return isinstance(function, Mapping) and function.get("name") == _NAMELESS
 
 
 def _says(message: Mapping[str, Any]) -> bool:
@@ -490,6 +508,9 @@ class _Parts:
             self._flush()
         elif kind in _THOUGHT_PARTS or part.get("thought") is True:
             self._thoughts.append(_text(part) or "")
+        elif isinstance(part.get("reasoningContent"), Mapping):  # Bedrock's
+            inner = part["reasoningContent"].get("reasoningText")
+            self._thoughts.append((_text(inner) or "") if isinstance(inner, Mapping) else "")
         else:
             said = _text(part)
             mark = f"[{kind or 'part'}]"
@@ -508,7 +529,7 @@ class _Parts:
     def _call(self, part: Mapping[str, Any]) -> None:
         if self._answers:
             self._flush()
-        call_id = _first(part, "id", "toolCallId", "tool_call_id")
+        call_id = _first(part, "id", "toolCallId", "tool_call_id", "toolUseId")
         arguments = _first(part, "arguments", "input", "args", "parameters")
         name = _first(part, "name", "toolName", "tool_name")
         self.called.add(str(call_id))
@@ -519,10 +540,13 @@ class _Parts:
         if isinstance(given, Mapping) and isinstance(given.get("type"), str) and "value" in given:
             failed = failed or given["type"].startswith(("error", "execution-denied"))
             given = given["value"]
-        if part.get("isError") is True or part.get("is_error") is True:
+        if part.get("isError") is True or part.get("is_error") is True or part.get("status") == "error":
             failed = True
-        made = {"role": "tool", "content": content_text(given), "is_error": failed}
-        call_id, name = _first(part, "id", "toolCallId", "tool_call_id"), _first(part, "name", "toolName", "tool_name")
+        made = {"role": "tool", "content": _result_text(given), "is_error": failed}
+        call_id, name = (
+            _first(part, "id", "toolCallId", "tool_call_id", "toolUseId"),
+            _first(part, "name", "toolName", "tool_name"),
+        )
         if call_id is not None:
             made["tool_call_id"] = call_id
         if isinstance(name, str):
@@ -555,8 +579,10 @@ class _Parts:
                 made["tool_calls"] = list(self._calls)
             if self._attached:
                 made["attachments"] = list(self._attached)
-            if self._unread and len(self._unread) == len(self._texts):
-                made["unread"] = list(self._unread)
+            if self._unread:
+                made["unread_parts"] = list(self._unread)
+                if len(self._unread) == len(self._texts):
+                    made["unread"] = list(self._unread)
             # The tool results in a user's message come before the user's text.
             self._messages += [made, *self._answers] if self._calls or self._role == "assistant" else [
                 *self._answers, made]  # fmt: skip
@@ -599,6 +625,16 @@ def _text(part: Mapping[str, Any]) -> str | None:
         if isinstance(about, Mapping) and isinstance(about.get(inner), str):
             return str(about[inner])
     return None
+
+
+def _result_text(given: Any) -> str:
+    """What a tool gave; Bedrock's results are lists of `{"text": ...}` and `{"json": ...}`."""
+    if isinstance(given, list) and any(isinstance(one, Mapping) and one.keys() == {"json"} for one in given):
+        given = [one["json"] if isinstance(one, Mapping) and one.keys() == {"json"} else one for one in given]
+        return "\n".join(
+            content_text([one]) if isinstance(one, Mapping) and "text" in one else plain_text(one) for one in given
+        )
+    return content_text(given)
 
 
 def _name(value: Any) -> str:

@@ -20,6 +20,7 @@ from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.transcripts.codec import content_text
+from agenteval_tui.transcripts.observed import without_calls
 
 NAME = "multi-agent"
 _KNOWN = ("user", "assistant", "system", "developer", "tool", "function", "model", "ai", "human")
@@ -81,6 +82,7 @@ def _run(history: list[Any], about: Mapping[str, Any], line: int, number: int) -
         return Skipped(error.what, line)
     return replace(
         found,
+        transcript=without_calls(found.transcript, NAME),  # what agents did is told in their texts
         prompt=question or found.prompt,
         variables={key: about[key] for key in _ABOUT if about.get(key) is not None},
         results=tuple(_results(about)),

@@ -18,6 +18,7 @@ from agenteval_tui.formats.importers.usage_import import number as figure
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.transcripts.observed import without_calls
 
 NAME = "openai-evals"
 
@@ -71,6 +72,7 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
         except AgentevalError as error:
             yield Skipped(error.what, place=f"sample {sample.session.id[:60]}")
             continue
+        found = replace(found, transcript=without_calls(found.transcript, NAME))  # what was sampled is texts
         variables = {} if sample.expected is None else {"expected_value": sample.expected}
         yield replace(
             found,

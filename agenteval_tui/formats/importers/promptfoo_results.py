@@ -35,6 +35,7 @@ from agenteval_tui.formats.unread_texts import texts_of
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.transcripts.model import RunError, Timing, Transcript
+from agenteval_tui.transcripts.observed import without_calls
 
 NAME = "promptfoo"
 
@@ -274,6 +275,8 @@ def _transcript(row: Mapping[str, Any], model: str, notes: list[str]) -> Transcr
     prompt = row["prompt"] if isinstance(row.get("prompt"), Mapping) else {}
     messages = [*_asked(plain_text(prompt.get("raw"))), *_answered(response.get("output"))]
     transcript = transcript_of(messages, notes=notes)
+    if not _has_calls_in_it(response.get("output")):
+        transcript = without_calls(transcript, NAME)
     error = row.get("error") or response.get("error")
     broke = row.get("failureReason") == _ERROR or ("failureReason" not in row and not response.get("output") and error)
     lines = plain_text(error).strip().splitlines()
@@ -302,6 +305,11 @@ def _asked(raw: str) -> list[Any]:
         if isinstance(found, list) and found and all(is_message(one) for one in found):
             return found
     return [{"role": "user", "content": raw}] if raw else []
+
+
+def _has_calls_in_it(output: Any) -> bool:
+    """Whether an output would tell of tool calls: a message, or calls. A text is what a provider made of its answer."""
+    return not isinstance(output, str) and any("tool_calls" in one or is_message(output) for one in _answered(output))
 
 
 def _answered(output: Any) -> list[Any]:

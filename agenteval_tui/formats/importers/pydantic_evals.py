@@ -26,6 +26,7 @@ from agenteval_tui.grading.grade import foreign_result, unreadable_result
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.suites.datasets import PROMPT_COLUMNS
 from agenteval_tui.transcripts.model import RunError, Timing
+from agenteval_tui.transcripts.observed import without_calls
 
 NAME = "pydantic-evals"
 _OF_RUNS = ("task_duration", "total_duration", "output", "assertions", "scores", "error_message")
@@ -78,6 +79,8 @@ def _recording(case: Mapping[str, Any], field: str) -> Recording:
     name, repetition = _named(case)
     asked, answered = case.get("inputs"), case.get("output")
     transcript = transcript_of([*_messages(asked, "user"), *_messages(answered, "assistant")])
+    if not _messages_in(answered):
+        transcript = without_calls(transcript, NAME)
     duration = number(case.get("task_duration"))
     metrics = case["metrics"] if isinstance(case.get("metrics"), Mapping) else {}
     error = plain_text(case.get("error_message")).strip()
@@ -118,13 +121,18 @@ def _named(case: Mapping[str, Any]) -> tuple[str, int | None]:
 
 def _messages(value: Any, role: str) -> list[Any]:
     """What went in or came out: messages where it is some, else what one side says."""
+    found = _messages_in(value)
+    return found or ([] if value is None else [{"role": role, "content": plain_text(value)}])
+
+
+def _messages_in(value: Any) -> list[Any]:
     if isinstance(value, Mapping) and isinstance(value.get("messages"), list):
         value = value["messages"]
     if isinstance(value, list) and value and all(is_message(one) for one in value):
         return value
     if is_message(value):
         return [value]
-    return [] if value is None else [{"role": role, "content": plain_text(value)}]
+    return []
 
 
 def _results(case: Mapping[str, Any]) -> Iterator[CriterionResult]:

@@ -50,9 +50,7 @@ class Span(Struct, frozen=True):
     error: str = ""
 
 
-def conversation_of(
-    spans: Sequence[Span], source: str, notes: list[str], *, root: Span | None = None
-) -> Transcript:
+def conversation_of(spans: Sequence[Span], source: str, notes: list[str], *, root: Span | None = None) -> Transcript:
     """The transcript of a trace. `root`: what the trace as a whole was asked and answered, where that is beside its
     spans. What could not be read is added to `notes`. Raises `AgentevalError` when nothing in it was said."""
     ordered = sorted(spans, key=lambda span: (span.started is None, span.started or 0.0))
@@ -290,6 +288,8 @@ def _answered(value: Any) -> list[Any]:
     if isinstance(value, list):
         if value and all(is_message(one) for one in value):
             return value
+        if value and isinstance(value[0], Mapping) and is_message(value[0].get("message")):
+            return [value[0]["message"]]  # the choices of a chat completion
         if value and all(isinstance(one, Mapping) and ("toolName" in one or "tool_name" in one) for one in value):
             return [{"role": "assistant", "parts": [{**one, "type": "tool-call"} for one in value]}]
         return [{"role": "assistant", "content": _text(value)}]

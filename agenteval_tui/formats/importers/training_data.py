@@ -6,12 +6,15 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import as_list, is_message, plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element
 from agenteval_tui.formats.importers.session_log import Session, session_recording
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
+from agenteval_tui.transcripts.observed import without_calls
 
 NAME = "sharegpt"
 _ROLES = {
@@ -52,9 +55,19 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
         else:
             session.messages = [*value["prompt"], *value["completion"]]
         try:
-            yield session_recording(session)
+            found = session_recording(session)
+            if "conversations" in value and not _has_place_for_calls(value):
+                found = replace(found, transcript=without_calls(found.transcript, NAME))
+            yield found
         except AgentevalError as error:
             yield Skipped(error.what, element.line)
+
+
+def _has_place_for_calls(value: Mapping[str, Any]) -> bool:
+    """Whether a conversation is one with tools: ShareGPT's own has only what people and the model said; sets for
+    training with tools have a list of these, or turns of calls."""
+    turns = [one for one in as_list(value["conversations"]) if isinstance(one, Mapping)]
+    return "tools" in value or any(_ROLES.get(plain_text(one.get("from"))) in ("call", "tool") for one in turns)
 
 
 def _said(turns: Any, notes: list[str]) -> Iterator[dict[str, Any]]:

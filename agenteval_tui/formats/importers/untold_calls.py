@@ -34,9 +34,14 @@ class UntoldCall(Struct, frozen=True):
 def with_untold_calls(transcript: Transcript, untold: Sequence[UntoldCall]) -> Transcript:
     """The transcript with these calls, each as a message that makes it and one that answers it: behind the calls that
     started before it, at the latest before the final answer."""
-    for call in reversed(sorted(untold, key=lambda one: one.after)):
+    for call in _from_the_end(untold):
         transcript = _with_call(transcript, call)
     return transcript
+
+
+def _from_the_end(untold: Sequence[UntoldCall]) -> list[UntoldCall]:
+    """The last place first, and at one place the last call first, so that no place moves."""
+    return sorted(untold, key=lambda one: one.after)[::-1]
 
 
 def _with_call(transcript: Transcript, call: UntoldCall) -> Transcript:
@@ -61,7 +66,9 @@ def _with_call(transcript: Transcript, call: UntoldCall) -> Transcript:
     def moved(message: Message) -> Message:
         calls = tuple([one + (one >= index) for one in message.tool_calls])
         answered = message.tool_call
-        return replace(message, tool_calls=calls, tool_call=None if answered is None else answered + (answered >= index))
+        return replace(
+            message, tool_calls=calls, tool_call=None if answered is None else answered + (answered >= index)
+        )
 
     kept = [
         one if one.message is None or one.message < at else replace(one, message=one.message + shift)
