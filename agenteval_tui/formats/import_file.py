@@ -30,6 +30,7 @@ from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.write_operations import AlreadyImportedError
 from agenteval_tui.suites.projects import project_here
+from agenteval_tui.transcripts.observed import FORMAT_WITHOUT_CALLS, UNREAD_CALLS
 from agenteval_tui.transcripts.possible_figures import LEFT_OUT, with_possible_figures
 
 MOST_NOTES = 40
@@ -259,6 +260,9 @@ class _Tally:
                 number += 1
                 part = replace(part, transcript=with_possible_figures(part.transcript))
                 codes = [note.code for note in part.transcript.notes]
+                for unseen in part.transcript.notes:
+                    if unseen.code in (FORMAT_WITHOUT_CALLS, UNREAD_CALLS):
+                        self._note(replace(unseen, place="").said, f"run {number} ({part.test_name or part.test_id})")
                 figures += [note.place for note in part.transcript.notes if note.code == LEFT_OUT]
                 figures += ["usage"] * ("usage" in codes)
                 for name in dict.fromkeys(figures):

@@ -26,6 +26,7 @@ _WAYS_TO_OBSERVE = {
     "no_calls_option": "write `tool_calls` with the path of the calls in a reply",
     "nothing_at_path": "correct `tool_calls`; if the server leaves the calls out when there are none, write "
     "`{what} || `[]``",
+    "format_without_calls": "import messages or spans in its place, or record the agent (`agenteval record`)",
     "dumped": "give the answer as a text or as messages (`agenteval docs agents`), or set `capture: model`",
 }
 """What helps, by the code of the note that says what could not be seen."""

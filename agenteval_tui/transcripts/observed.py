@@ -20,6 +20,7 @@ NO_CALLS_OPTION = "no_calls_option"
 NOTHING_AT_PATH = "nothing_at_path"
 DUMPED = "dumped"
 FORMAT_WITHOUT_CALLS = "format_without_calls"
+UNREAD_CALLS = "unread_calls"
 
 _CALLS: frozenset[ObservedKind] = frozenset(("tool_calls", "tool_results"))
 _UNSEEN: dict[str, frozenset[ObservedKind]] = {
@@ -30,7 +31,7 @@ _UNSEEN: dict[str, frozenset[ObservedKind]] = {
     DUMPED: _CALLS | {"text", "reasoning"},
     "open_spans": _CALLS,
     "unrecorded": _CALLS,
-    "unread_calls": _CALLS,
+    UNREAD_CALLS: _CALLS,
 }
 """What was not seen, by the code of the note that says so."""
 TOLD_BY_AGENT = frozenset((TEXT_ONLY, NO_CALLS_OPTION, NOTHING_AT_PATH, DUMPED))
