@@ -231,7 +231,7 @@ def _check(hint: Any) -> Callable[[Any], bool]:
     if origin is tuple:
         inner = _check(given[0])
         return lambda value: type(value) is tuple and all(map(inner, value))
-    if origin is dict:
+    if origin in (dict, Mapping):
         return lambda value: type(value) is dict
     if isinstance(hint, type) and issubclass(hint, Struct):
         hints = typing.get_type_hints(hint)
