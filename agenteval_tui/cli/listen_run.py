@@ -27,6 +27,7 @@ from agenteval_tui.runs.criteria_file import read_criteria
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.handshake import Handshake, handshake
 from agenteval_tui.suites.agents_file import load_agents
+from agenteval_tui.transcripts.observed import calls_phrase
 from agenteval_tui.views.listening import loss_notes
 
 
@@ -114,7 +115,7 @@ def _print(invocation: Invocation, heard: HeardRun) -> None:
     planned, transcript = heard.planned, heard.ended.transcript
     status = heard.ended.status
     again = " again, with more of it" if heard.again else ""
-    size = f"{count(len(transcript.messages), 'message')}, {count(len(transcript.tool_calls), 'call')}"
+    size = f"{count(len(transcript.messages), 'message')}, {calls_phrase(transcript)}"
     invocation.out.line(
         (SIGNS.get(status, "·"), STYLES.get(status, "dim")),
         f" {short_id(planned.id)}  {one_line(planned.agent, 30)}: {one_line(planned.test_name, 60)}{again}",

@@ -129,7 +129,7 @@ def finish(out: Output, store: Store, execution: str, progress: RunProgress, *, 
     overall = execution_stats(runs)["overall"]
     if not progress.quiet:
         out.line()
-    out.view(ended_view(row, runs, progress.errors()))
+    out.view(ended_view(row, runs, progress.errors(), progress.not_observed()))
     if not progress.quiet:
         out.view(causes_in_short(*causes_of_execution(store, row.id), row.id))
         out.view(rate_view(row, overall, progress.retries))

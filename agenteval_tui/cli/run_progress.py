@@ -13,12 +13,13 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import dollars, duration
 from agenteval_tui.grading.results import CriterionResult
-from agenteval_tui.grading.sentences import not_made_sentence
+from agenteval_tui.grading.sentences import not_made_sentence, not_observed_sentence
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.events import AttemptFailed, Event, HistoryAwaited, RunState, ServiceChanged, Throttled
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.views.evidence import results_in_short
+from agenteval_tui.views.execution import NotObserved
 
 _BAR = 20
 STATUS_S = 0.1  # between two versions of the line at the bottom
@@ -95,6 +96,7 @@ class RunProgress:
         self._next = 0
         self._retried: set[tuple[str, str]] = set()
         self._errors: dict[str, int] = {}
+        self._not_observed: dict[str, NotObserved] = {}
         self._throttled: dict[str, Throttled] = {}
         self._dropped = 0  # runs that were cancelled together with the whole test
 
@@ -213,6 +215,8 @@ class RunProgress:
             return
         passed = sum(run.status == "passed" for run in ended)
         skipped = sum(run.status == "skipped" for run in ended)
+        told_before = frozenset(self._not_observed)
+        self._count_not_observed(ended)
         share = f"{passed}/{len(runs) - skipped}" if len(runs) > 1 else status
         missing = not_made_sentence(sum(run.not_made for run in ended))
         slowest = max((run.duration_ms or 0 for run in ended), default=0)
@@ -226,7 +230,21 @@ class RunProgress:
         )
         if self._verbose:
             self._each(runs)
-        self._why(runs)
+        self._why(runs, told_before)
+
+    def _count_not_observed(self, runs: Iterable[RunState]) -> None:
+        """Take in which criteria were not checked because nobody could see what they look at."""
+        for run in runs:
+            if run.error or not (run.status == "error" or run.not_made):
+                continue
+            reasons: dict[str, list[str]] = {}
+            for result in self._known.results(run.ref.run):
+                if reason := not_observed_sentence(result):
+                    reasons.setdefault(reason, []).append(result.criterion)
+            for reason, names in reasons.items():
+                known = self._not_observed.setdefault(reason, NotObserved(reason, []))
+                known.runs += 1
+                known.criteria += [name for name in names if name not in known.criteria]
 
     def _each(self, runs: Sequence[RunState]) -> None:
         """A line a run: how it ended, how long it took and what it used."""
@@ -246,8 +264,8 @@ class RunProgress:
                 (f"  {run.ref.run}  {'  '.join(part for part in parts if part)}", "dim"),
             )
 
-    def _why(self, runs: Sequence[RunState]) -> None:
-        """Each reason once, with the runs that it stopped."""
+    def _why(self, runs: Sequence[RunState], told_before: frozenset[str]) -> None:
+        """Each reason once, with the runs that it stopped. `told_before`: what could not be seen in earlier tests."""
         same: dict[tuple[str, tuple[tuple[str, str], ...]], list[RunState]] = {}
         for run in runs:
             if run.ended and run.status not in ("passed", "cancelled", "skipped"):
@@ -262,7 +280,10 @@ class RunProgress:
             elif results := self._known.results(alike[0].ref.run):
                 if said := self._known.ending(alike[0].ref.run):
                     self._line("      ", (one_line(said, 200), "warn"))
-                self._out.view(results_in_short(results, missed=True, indent=6))
+                known = [one for one in results if not_observed_sentence(one) in told_before]
+                self._out.view(results_in_short([one for one in results if one not in known], missed=True, indent=6))
+                for one in known:
+                    self._line("      ", (f"{one_line(one.criterion, 80)}: not checked  (as before)", "dim"))
             else:
                 for name, reason in alike[0].failed:
                     self._line("      ", one_line(f"{name}: {reason}", 400))
@@ -276,6 +297,11 @@ class RunProgress:
             return
         remedy = alike[0].mend or self._known.remedy(alike[0].ref.run)
         self._line("      ", one_line(error, 400), (f" ({one_line(remedy, 200)})" if remedy else "", "dim"))
+
+    def not_observed(self) -> list[NotObserved]:
+        """Which criteria were not checked because nobody could see what they look at: each reason once, of most runs
+        first."""
+        return sorted(self._not_observed.values(), key=lambda one: -one.runs)
 
     def errors(self) -> list[tuple[str, int]]:
         """The errors that more than one run ended in, with their numbers, most often first."""

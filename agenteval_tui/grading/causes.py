@@ -108,6 +108,17 @@ _LISTS: dict[str, tuple[str, str]] = {
 }
 """The same of an entry of a list."""
 _SHOWN = 40  # characters of an expected text in a title
+_NOT_OBSERVED: dict[str, str] = {
+    "text_only": "the agent gives only a text, its tool calls are not known",
+    "no_calls_option": "the agent has no option `tool_calls`, its tool calls are not known",
+    "nothing_at_path": "no reply has anything at the path of `tool_calls`",
+    "dumped": "what the agent gives can't be read",
+    "format_without_calls": "the imported file has no tool calls",
+    "unread_calls": "some tool calls could not be read",
+    "open_spans": "the trace is not whole",
+    "unrecorded": "not everything was recorded",
+}
+"""Why nobody could see what a criterion looks at, by the code of the transcript's note."""
 _ERRORS: dict[str, str] = {
     Code.UNKNOWN_VARIABLE: "a variable is unknown",
     Code.BAD_PLACEHOLDER: "a placeholder can't be read",
@@ -416,7 +427,7 @@ def error_way(code: str, fields: Mapping[str, Any], message: str) -> FailureMode
         return FailureMode(code, "", fingerprint(f"{fields.get('type')}: {fields.get('message')}"))
     if message or code in _NO_CLASS:
         return FailureMode("", "", fingerprint(message or str(fields.get("message") or "")))
-    return FailureMode(code, cut(str(fields.get("measure") or ""), LONGEST))
+    return FailureMode(code, cut(str(fields.get("note" if code == Code.NOT_OBSERVED else "measure") or ""), LONGEST))
 
 
 def _base(condition: str) -> str:
@@ -547,6 +558,8 @@ def words_of(cause: Cause, wanted: str = "") -> str:
     if cause.kind == "threshold":
         return "the score is below the test's threshold; this has the lowest"
     if cause.kind == "error":
+        if cause.condition == Code.NOT_OBSERVED:
+            return f"not checked: {_NOT_OBSERVED.get(cause.about, 'what it looks at could not be seen')}"
         why = _ERRORS.get(cause.condition) or cause.condition.replace("_", " ")
         if cause.condition == Code.NOT_MEASURED:
             why = f"{MEASURES.get(cause.about, cause.about)} was not measured"

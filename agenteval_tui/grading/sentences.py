@@ -112,6 +112,12 @@ def not_made_sentence(count_: int) -> str:
     return "" if not count_ else f"{'1 check' if count_ == 1 else f'{count_:,} checks'} could not run"
 
 
+def not_observed_sentence(result: CriterionResult) -> str:
+    """Why a criterion was not checked because nobody could see what it looks at, and what helps; "" for all others."""
+    told = [(result.code, result.fields), *((metric.code, metric.fields) for metric in result.metrics)]
+    return next((error_sentence(code, fields) for code, fields in told if code == Code.NOT_OBSERVED), "")
+
+
 def not_made_in_runs_sentence(count_: int) -> str:
     """The same over several runs, of which only those that have a verdict are counted; "" for none."""
     return f"{not_made_sentence(count_)} in runs with a verdict" if count_ else ""

@@ -152,10 +152,10 @@ def runs_of_execution(connection: sqlite3.Connection, execution_id: str) -> list
 
 
 def steps_of_execution(connection: sqlite3.Connection, execution_id: str) -> dict[str, int]:
-    """The number of tool calls of each run that has a transcript, by run id."""
+    """The number of tool calls of each run in which they could be seen, by run id."""
     rows = connection.execute(
-        "SELECT r.uid, (SELECT count(*) FROM tool_calls c WHERE c.transcript = r.transcript) FROM runs r"
-        " WHERE r.execution = (SELECT id FROM executions WHERE uid = ?) AND r.transcript IS NOT NULL",
+        "SELECT r.uid, r.steps FROM runs r"
+        " WHERE r.execution = (SELECT id FROM executions WHERE uid = ?) AND r.steps IS NOT NULL",
         (clean(execution_id),),
     )
     return dict(rows.fetchall())

@@ -30,6 +30,7 @@ from agenteval_tui.history.tapes import pack_tape
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.transcripts.finish_reason import ending_of, with_ending
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.observed import unseen
 from agenteval_tui.transcripts.possible_figures import duration_in, with_possible_figures
 
 # Which of an execution's totals a status counts in.
@@ -83,6 +84,8 @@ class EndRuns(Struct):
     evidence: bytes = b""
     document: tuple[str, str, str] = ("", "", "")
     calls: list[tuple[Any, ...]] = field(default_factory=list)
+    steps: int | None = None
+    """How many tools were called; None: nobody knows."""
     causes: Sequence[str | None] = ()
     why: str = ""
     tape: bytes = b""
@@ -123,6 +126,7 @@ class EndRuns(Struct):
             "" if ending is None else ending.code,
         )
         self.calls = tool_call_rows(transcript)
+        self.steps = None if unseen(transcript, frozenset(("tool_calls",))) is not None else len(self.calls)
         self.is_prepared = True
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
@@ -195,7 +199,7 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[EndR
                 clean(error.message) if error else "",
                 clean(ended.request) or None,
                 cached,
-                len(end.calls),
+                end.steps,
             )
         )
         if ended.failed_attempts:

@@ -330,7 +330,7 @@ class Store:
         return self._read(lambda c: queries.runs_of_execution(c, execution_id))
 
     def steps_of_execution(self, execution_id: str) -> dict[str, int]:
-        """How many tools each run called, by run id; runs without a transcript are not in it."""
+        """How many tools each run called, by run id; runs of which nobody knows it are not in it."""
         return self._read(lambda c: queries.steps_of_execution(c, execution_id))
 
     def runs_of_test(self, suite_key: str, test_id: str, limit: int = 1000) -> list[RunRow]:

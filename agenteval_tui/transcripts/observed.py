@@ -10,6 +10,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from agenteval_tui.core.numbers import count
 from agenteval_tui.transcripts.model import Note, Transcript
 
 ObservedKind = Literal["text", "tool_calls", "tool_results", "reasoning", "usage"]
@@ -54,6 +55,14 @@ def observes(transcript: Transcript) -> tuple[ObservedKind, ...]:
     missing = frozenset[ObservedKind]().union(*(_UNSEEN.get(note.code, frozenset()) for note in transcript.notes))
     measured = bool(transcript.usage.counted_tokens) or transcript.usage.cost is not None
     return tuple(kind for kind in KINDS if (measured if kind == "usage" else kind not in missing))
+
+
+def calls_phrase(transcript: Transcript) -> str:
+    """How many tools the agent called: `3 tool calls`, `at least 3 tool calls`, `tool calls not known`."""
+    calls = count(len(transcript.tool_calls), "tool call")
+    if unseen(transcript, frozenset(("tool_calls",))) is None:
+        return calls
+    return f"at least {calls}" if transcript.tool_calls else "tool calls not known"
 
 
 def without_calls(transcript: Transcript, format_name: str) -> Transcript:

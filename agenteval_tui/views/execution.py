@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.core import numbers
@@ -19,6 +20,7 @@ from agenteval_tui.views.fork_origin import origin_text
 from agenteval_tui.views.model import OUTCOMES, Span, Text, View, paragraphs, plain, text
 
 _MOST_ERRORS = 5
+_MOST_NAMES = 4
 
 
 def ends_text(row: ExecutionRow) -> Text:
@@ -134,14 +136,39 @@ def title_text(row: ExecutionRow) -> Text:
     return text((one_line(row.title), "bold"), (f"  {row.id}", "dim"))
 
 
-def ended_view(row: ExecutionRow, runs: Sequence[RunRow], errors: Sequence[tuple[str, int]] = ()) -> View:
-    """How the runs of an execution ended: the same error of many once (`errors`), then how many ended how."""
-    lines = [
+class NotObserved(Struct):
+    """Criteria that were not checked because nobody could see what they look at: why, and what helps, in words; their
+    names, each once; and in how many runs."""
+
+    reason: str
+    criteria: list[str]
+    runs: int = 0
+
+
+def ended_view(
+    row: ExecutionRow,
+    runs: Sequence[RunRow],
+    errors: Sequence[tuple[str, int]] = (),
+    not_observed: Sequence[NotObserved] = (),
+) -> View:
+    """How the runs of an execution ended: first what was not checked because nobody could see it, then the same error
+    of many once (`errors`), then how many ended how."""
+    lines = [_not_observed_text(one) for one in not_observed[:_MOST_ERRORS]]
+    lines += [
         text((f"{count:,} runs in error: ", "broken"), one_line(said, 300)) for said, count in errors[:_MOST_ERRORS]
     ]
     if len(errors) > _MOST_ERRORS:
         lines.append(text((f"and {len(errors) - _MOST_ERRORS} more kinds of errors", "dim")))
     return paragraphs([*lines, *_ends(row, runs)])
+
+
+def _not_observed_text(what: NotObserved) -> Text:
+    names = [one_line(name, 60) for name in what.criteria[:_MOST_NAMES]]
+    if len(what.criteria) > _MOST_NAMES:
+        names.append(f"{len(what.criteria) - _MOST_NAMES} more")
+    reason = what.reason.removeprefix("not checked: ")
+    head = f"not checked in {numbers.count(what.runs, 'run')}: "
+    return text((head, "broken"), f"{', '.join(names)}: {one_line(reason, 400)}")
 
 
 def _ends(row: ExecutionRow, runs: Sequence[RunRow]) -> Iterator[Text]:

@@ -21,7 +21,7 @@ from agenteval_tui.runs.around.record import NOTHING, AroundRecord, decoded
 from agenteval_tui.transcripts.codec import arguments_text, stored_transcript
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.transcripts.model import Transcript
-from agenteval_tui.transcripts.observed import TOLD_BY_AGENT
+from agenteval_tui.transcripts.observed import TOLD_BY_AGENT, calls_phrase
 from agenteval_tui.views.around import around_view
 from agenteval_tui.views.attachment import attachment_text
 from agenteval_tui.views.causes import causes_in_short
@@ -146,7 +146,7 @@ def print_transcript(out: Output, transcript: Transcript) -> None:
         out.line((f"{transcript.error.kind}: {transcript.error.message}{mend}", "broken"))
         if transcript.error.traceback is not None:
             out.view(traceback_view(transcript.error.traceback, 2))
-    calls = count(len(transcript.tool_calls), "tool call")
+    calls = calls_phrase(transcript)
     reason = f", finish reason {one_line(transcript.finish_reason)}" if transcript.finish_reason else ""
     out.line((f"{count(len(transcript.messages), 'message')}, {calls}{reason}", "dim"))
     out.view(usage_view(transcript))

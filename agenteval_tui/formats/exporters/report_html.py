@@ -27,6 +27,7 @@ from agenteval_tui.formats.exporters.report_figures import (
 )
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
+from agenteval_tui.transcripts.observed import calls_phrase
 from agenteval_tui.views.causes import causes_table, causes_text, compared_text
 from agenteval_tui.views.comparison import changes_table
 from agenteval_tui.views.evidence import explanation, place_of
@@ -121,7 +122,7 @@ def _failure(store: Store, row: RunRow, many: str) -> Iterator[str]:
         yield f"<p>{line_html(many)}</p>"
     missed = missed_of(row, store.results(row.id), transcript, store.labels([row.id]))
     yield f"<pre>{block_html(plain_text(explanation(missed)))}</pre>"
-    amounts = [count(len(transcript.messages), "message"), count(len(transcript.tool_calls), "tool call")]
+    amounts = [count(len(transcript.messages), "message"), calls_phrase(transcript)]
     amounts += [seconds(row.duration_ms)] if row.duration_ms is not None else []
     yield f"<details><summary>Transcript: {', '.join(amounts)}</summary>"
     yield from transcript_html(transcript)

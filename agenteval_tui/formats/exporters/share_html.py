@@ -44,6 +44,7 @@ from agenteval_tui.grading.codec import result_from_json, result_to_json
 from agenteval_tui.grading.explain import Fact
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
+from agenteval_tui.transcripts.observed import calls_phrase
 from agenteval_tui.transcripts.redact import TranscriptRedactor
 from agenteval_tui.views.blame import DECISIVE, OTHER, blame_line, suspects_in
 from agenteval_tui.views.causes import causes_table
@@ -269,7 +270,7 @@ def _run(run: ExportRun, blame: Blame | None) -> Iterator[str]:
     row, transcript = run.row, run.transcript
     sign, token = OUTCOMES.get(row.status, ("·", "dim"))
     yield f'<section class="run" id="run-{line_html(row.id)}">'
-    spent = [count(len(transcript.messages), "message"), count(len(transcript.tool_calls), "tool call")]
+    spent = [count(len(transcript.messages), "message"), calls_phrase(transcript)]
     spent += [seconds(row.duration_ms)] if row.duration_ms is not None else []
     spent += [f"{row.tokens:,.0f} tokens"] if row.tokens is not None else []
     spent += [dollars(row.cost)] if row.cost is not None else []

@@ -15,6 +15,7 @@ from agenteval_tui.grading import sentences
 from agenteval_tui.grading.explain import metric_name
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Span
 from agenteval_tui.history.labels import Label
+from agenteval_tui.transcripts.observed import calls_phrase, unseen
 from agenteval_tui.tui.presenters.comparison_lines import comparison_lines
 from agenteval_tui.tui.presenters.error_lines import error_lines
 from agenteval_tui.tui.presenters.highlighted_text import VALUE_LINES, Piece, marked_text
@@ -169,7 +170,9 @@ def tool_text_lines(bench: Workbench, result: CriterionResult | None, width: int
     """The formatted tool calls, with what the evidence points at marked."""
     text, places = bench.tool_text
     if not text:
-        return [fit((("The agent called no tools.", "dim"),), width)]
+        missing = unseen(bench.transcript, frozenset(("tool_calls",)))
+        said = "The agent called no tools." if missing is None else f"{one_line(missing[1].said, 400)}."
+        return wrap_to([((said[:1].upper() + said[1:], "dim"),)], width)
     marks: list[Piece] = []
     for evidence in _evidence(result):
         for span, style in _spans(evidence):
@@ -179,7 +182,7 @@ def tool_text_lines(bench: Workbench, result: CriterionResult | None, width: int
                 name = span.path.split(".")[0] if span.kind == "arguments" else None
                 if place.argument == name:
                     marks.append((place.start, place.end, style))
-    head = ((count(len(bench.transcript.tool_calls), "tool call"), "bold"),)
+    head = ((calls_phrase(bench.transcript), "bold"),)
     return wrap_to([head, (), *marked_text(text, marks, width, TOOL_LINES)], width)
 
 
