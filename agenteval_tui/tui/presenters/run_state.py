@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.tui.presenters.view_lines import style as styled
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, width_of, wrap
 from agenteval_tui.views.state import NO_STATE, ProbeView, probe_views, state_lines
 
@@ -26,7 +27,7 @@ def _above(transcript: Transcript, width: int) -> list[Line]:
         if each.probe:
             rows += [*([()] if rows else []), _title(each.probe, each.change, width)]
             continue
-        style = "warn" if each.unread else _SIGNS[each.sign]
+        style = styled("warn") if each.unread else _SIGNS[each.sign]
         room = max(width - _MOMENT - 3, 12)
         for number, line in enumerate(_wrapped(each.text, room)):
             moment = left(f" {each.moment}", _MOMENT + 1) if not number else " " * (_MOMENT + 1)
@@ -39,7 +40,7 @@ def _beside(transcript: Transcript, width: int) -> list[Line]:
     rows: list[Line] = []
     for probe in probe_views(transcript):
         rows += [*([()] if rows else []), _title(probe.name, probe.change, width)]
-        if probe.change != "unchanged":
+        if probe.change != "unchanged" and not (probe.before and probe.before == probe.after):
             rows.append(_pair(((" before", "dim"),), ((" after", "dim"),), half))
         rows += _values(probe, half, width)
     return rows
@@ -51,10 +52,12 @@ def _values(probe: ProbeView, half: int, width: int) -> list[Line]:
         return [fit(((f"   {line}", ""),), width) for line in lines]
     rows: list[Line] = []
     if probe.before and probe.before == probe.after:
-        return [fit(((f"   {line}", "warn"),), width) for line in _wrapped(f"not read: {probe.before}", width - 3)]
+        return [
+            fit(((f"   {line}", styled("warn")),), width) for line in _wrapped(f"not read: {probe.before}", width - 3)
+        ]
     for why, on_left in ((probe.before, True), (probe.after, False)):
         for line in _wrapped(f"not read: {why}", half - 3) if why else ():
-            said: Line = ((f"   {line}", "warn"),)
+            said: Line = ((f"   {line}", styled("warn")),)
             rows.append(_pair(said, (), half) if on_left else _pair((), said, half))
     for row in probe.rows:
         was = _wrapped(row.before, half - 3) if row.before is not None else []
