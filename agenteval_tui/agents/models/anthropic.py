@@ -12,6 +12,7 @@ from agenteval_tui.agents.http.errors import error_in
 from agenteval_tui.agents.http.sse import ServerEvent
 from agenteval_tui.agents.models.anthropic_options import AnthropicOptions
 from agenteval_tui.agents.models.attachments import SentFile, parts_of, refuse
+from agenteval_tui.agents.models.hosted_calls import HostedCall
 from agenteval_tui.agents.models.loop import ModelAgent
 from agenteval_tui.agents.models.message_mapping import CallIds, ProviderMessage, arguments_object
 from agenteval_tui.agents.models.stream import (
@@ -26,6 +27,7 @@ from agenteval_tui.agents.models.stream import (
     string,
     text_at,
 )
+from agenteval_tui.transcripts.codec import content_text
 
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
 # An input must be an object; Anthropic's own advice for one that is not valid JSON.
@@ -161,6 +163,9 @@ def _result(call_id: str, text: str, error: bool) -> dict[str, Any]:
 
 # Joining the pieces of a reply of the Messages API
 
+_HOSTED = ("server_tool_use", "mcp_tool_use")
+"""Blocks of calls of tools that the server runs."""
+
 
 class MessagesReply(ModelReply):
     """One reply of the Messages API. `blocks` are its blocks as they go back to the server: thinking with its
@@ -174,6 +179,7 @@ class MessagesReply(ModelReply):
         self._blocks: dict[int, dict[str, Any]] = {}
         self._calls_at: dict[int, CallParts] = {}
         self._json: dict[int, list[str]] = {}  # the input of the server's own tools
+        self._hosted: dict[str, int] = {}  # id of a call of the server's own tools without an answer: its place
         self._pieces: dict[int, dict[str, list[str]]] = {}  # place of a block -> field -> what it grew by
         self._counts: dict[str, Any] = {}
 
@@ -229,7 +235,10 @@ class MessagesReply(ModelReply):
     def rest(self) -> Iterator[AgentEvent]:
         # An answer may be empty when the server says why it ended.
         self.usable = self.usable or bool(self._blocks) or bool(self.finish_reason)
-        return super().rest()
+        for place in self._hosted.values():
+            yield from self._tell_hosted(place, None)
+        self._hosted.clear()
+        yield from super().rest()
 
     def _begin(self, place: int, block: Mapping[str, Any]) -> Iterator[AgentEvent]:
         self._blocks[place] = dict(block)
@@ -237,6 +246,11 @@ class MessagesReply(ModelReply):
         if kind == "tool_use":
             self._calls_at[place] = self.add_call(string(block.get("id")), index=place)
             yield from self.take_name(self._calls_at[place], block.get("name"))
+        elif string(kind).endswith("tool_result") and string(block.get("tool_use_id")) in self._hosted:
+            asked = self._hosted.pop(string(block["tool_use_id"]))
+            yield from self._tell_hosted(asked, block)
+        elif kind in _HOSTED:
+            self._hosted[string(block.get("id"))] = place
         elif kind == "text":
             yield from self.add_text(text_at(block, "text"))
         elif kind == "thinking" and string(block.get("thinking")):
@@ -273,6 +287,20 @@ class MessagesReply(ModelReply):
             return
         given = self._blocks[place].get("input")
         yield from self.add_arguments(call, given if isinstance(given, str) else given or {})
+
+    def _tell_hosted(self, place: int, answer: Mapping[str, Any] | None) -> Iterator[AgentEvent]:
+        """A call of a tool that the server ran, with its answer; None: it has none."""
+        block = self._blocks[place]
+        given = "".join(self._json.get(place, ())) or json.dumps(block.get("input") or {}, ensure_ascii=False)
+        content = None if answer is None else answer.get("content")
+        failed = answer is not None and (
+            answer.get("is_error") is True
+            or (isinstance(content, Mapping) and string(content.get("type")).endswith("_error"))
+        )
+        result = None if answer is None else content_text(content)
+        yield from self.add_hosted(
+            HostedCall(string(block.get("id")), string(block.get("name")), given, result, failed)
+        )
 
     def _stop(self, reason: Any) -> None:
         if isinstance(reason, str) and reason:

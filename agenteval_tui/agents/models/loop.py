@@ -208,7 +208,7 @@ async def converse(
                 results[finished.key] = finished
                 yield finished
         dialogue.add_results(reply, results)
-        key += len(reply.calls)
+        key = reply.next_key
     yield wire.server.failed(
         "max_steps",
         ErrorCode.MAX_STEPS,

@@ -77,7 +77,12 @@ class ChatDialogue:
     def add_results(self, reply: ChatReply, results: Mapping[int, ToolCallFinished]) -> None:
         """Add the model's message and the results of its calls."""
         ids = {call.key: self._ids.fresh(call.id) for call in reply.calls}
-        calls = [{**_call(ids[call.key], call.name, call.arguments_text), **call.extra} for call in reply.calls]
+        calls = [
+            {"id": ids[call.key], "type": "custom", "custom": {"name": call.name, "input": call.arguments_text}}
+            if call.custom
+            else {**_call(ids[call.key], call.name, call.arguments_text), **call.extra}
+            for call in reply.calls
+        ]
         message: dict[str, Any] = {"role": "assistant", "content": "".join(reply.text) or None, "tool_calls": calls}
         if reply.thinking:
             message["reasoning_content"] = "".join(reply.thinking)
@@ -244,6 +249,11 @@ class ChatReply(ModelReply):
     def _take_call(self, part: Mapping[str, Any], *, whole: bool = False) -> Iterator[AgentEvent]:
         call = self._new_call(part) if whole else self._call_of(part)
         function = part.get("function")
+        custom = part.get("custom")
+        if isinstance(custom, Mapping):
+            call.custom = True
+            yield from self.take_name(call, custom.get("name"))
+            yield from self.add_arguments(call, custom.get("input"))
         if not isinstance(function, Mapping):
             return
         yield from self.take_name(call, function.get("name"))

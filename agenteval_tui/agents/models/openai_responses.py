@@ -9,6 +9,7 @@ from agenteval_tui.agents.base import AgentEvent, ReasoningDelta, ToolCallFinish
 from agenteval_tui.agents.http.errors import error_in
 from agenteval_tui.agents.http.sse import ServerEvent
 from agenteval_tui.agents.models.attachments import SentFile, image_of_base64, parts_of, received
+from agenteval_tui.agents.models.hosted_calls import hosted_call
 from agenteval_tui.agents.models.message_mapping import CallIds, ProviderMessage
 from agenteval_tui.agents.models.openai_options import OpenAIOptions
 from agenteval_tui.agents.models.stream import (
@@ -26,6 +27,8 @@ from agenteval_tui.agents.models.stream import (
 
 _FEWEST_TOKENS = 16  # a smaller `max_output_tokens` is refused
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done")
+_CALLS = ("function_call", "custom_tool_call")
+"""Items of calls that the program runs: the input of a custom tool is any text."""
 _TEXTS = ("response.output_text.delta", "response.refusal.delta")
 # Why an answer is incomplete, in the words of Chat Completions.
 _REASONS = {"max_output_tokens": "length"}
@@ -72,14 +75,16 @@ class ResponsesDialogue:
         calls = list(reply.calls)
         answered: list[dict[str, Any]] = []
         for item in reply.items:
-            if item.get("type") == "function_call" and calls:
+            if item.get("type") in _CALLS and calls:
                 call = calls.pop(0)
                 call_id = self._ids.fresh(call.id)
-                answered.append(_result(call_id, results[call.key].result))
-                item = {**item, "call_id": call_id, "arguments": call.arguments_text or "{}"}
+                answered.append(_result(call_id, results[call.key].result, custom=item["type"] == "custom_tool_call"))
+                item = {**item, "call_id": call_id}
+                if item["type"] == "function_call":
+                    item["arguments"] = call.arguments_text or "{}"
             elif item.get("type") == "reasoning" and not self._options.store and not item.get("encrypted_content"):
                 continue
-            if not self._options.store and item.get("type") in ("function_call", "message"):
+            if not self._options.store and item.get("type") in (*_CALLS, "message"):
                 item = {key: value for key, value in item.items() if key not in ("id", "status")}
             self._items.append(dict(item))
         for call in calls:  # calls whose item never ended
@@ -113,8 +118,8 @@ def _call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
     return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments or "{}"}
 
 
-def _result(call_id: str, text: str) -> dict[str, Any]:
-    return {"type": "function_call_output", "call_id": call_id, "output": text}
+def _result(call_id: str, text: str, *, custom: bool = False) -> dict[str, Any]:
+    return {"type": "custom_tool_call_output" if custom else "function_call_output", "call_id": call_id, "output": text}
 
 
 def _declared(spec: ToolSpec) -> dict[str, Any]:
@@ -193,7 +198,7 @@ class ResponsesReply(ModelReply):
         self.over = True
 
     def _added(self, place: int, item: Any) -> Iterator[AgentEvent]:
-        if isinstance(item, Mapping) and item.get("type") == "function_call":
+        if isinstance(item, Mapping) and item.get("type") in _CALLS:
             yield from self._call(place, item)
 
     def _done(self, place: int, item: Any) -> Iterator[AgentEvent]:
@@ -202,18 +207,20 @@ class ResponsesReply(ModelReply):
             return
         self._items[place] = item
         kind = item.get("type")
-        if kind == "function_call":
+        if kind in _CALLS:
             yield from self._call(place, item)
-            yield from self._whole_arguments(self._calls_at[place], item.get("arguments"))
+            yield from self._whole_arguments(self._calls_at[place], item.get("arguments", item.get("input")))
+        elif (hosted := hosted_call(item)) is not None:
+            yield from self.add_hosted(hosted)
+            if kind == "image_generation_call":
+                told = f"image/{string(item.get('output_format')) or 'png'}"
+                yield from received(image_of_base64(item.get("result"), told), "image")
         elif kind == "message":
             content = item.get("content")
             for part in listed({"content": [{"text": content}]} if isinstance(content, str) else item, "content"):
                 text = text_at(part, "text") or text_at(part, "refusal")
                 yield from self._text(place, "text" if "text" in part else "refusal", text, whole=True, last=False)
             self._said |= {(place, "text"), (place, "refusal")}
-        elif kind == "image_generation_call":
-            told = f"image/{string(item.get('output_format')) or 'png'}"
-            yield from received(image_of_base64(item.get("result"), told), "image")
         elif kind == "reasoning" and (place, "reasoning") not in self._said:
             parts = [string(part.get("text")) for key in ("summary", "content") for part in mappings(item.get(key))]
             said = "\n\n".join(part for part in parts if part)
@@ -235,14 +242,14 @@ class ResponsesReply(ModelReply):
             *("response.reasoning_text.delta", "response.reasoning.delta"),
         ):
             yield from self._reasoning(place, chunk.get("summary_index"), delta)
-        elif kind == "response.function_call_arguments.delta":
+        elif kind in ("response.function_call_arguments.delta", "response.custom_tool_call_input.delta"):
             call = self._call_at(chunk)
             if call is not None:
                 yield from self.add_arguments(call, delta)
-        elif kind == "response.function_call_arguments.done":
+        elif kind in ("response.function_call_arguments.done", "response.custom_tool_call_input.done"):
             call = self._call_at(chunk)
             if call is not None:
-                yield from self._whole_arguments(call, chunk.get("arguments"))
+                yield from self._whole_arguments(call, chunk.get("arguments", chunk.get("input")))
 
     def _text(
         self, place: int, what: str, text: str, *, whole: bool = False, last: bool = True

@@ -24,6 +24,7 @@ from agenteval_tui.agents.base import (
 )
 from agenteval_tui.agents.http.errors import ErrorMapper, error_in, is_error, is_markup, words_in
 from agenteval_tui.agents.http.sse import ServerEvent
+from agenteval_tui.agents.models.hosted_calls import HostedCall
 from agenteval_tui.agents.models.message_mapping import ProviderMessage
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.phrasing import on_one_line
@@ -79,9 +80,10 @@ class StreamReply(ABC):
 class ModelReply(StreamReply):
     """One reply of a model. `first_key`: the number of its first tool call within the run.
 
-    Its content is in `text`, `calls`, `finish_reason` (in the words of Chat Completions where those say the same),
-    `usage`, `model`. `unfinished`: the model paused and continues when it is asked again. `usable`: it has at least
-    part of an answer. A reply with a reason why it ended may be empty; one without either is not a reply.
+    Its content is in `text`, `calls`, `hosted` (calls of tools that the server ran itself), `finish_reason` (in the
+    words of Chat Completions where those say the same), `usage`, `model`. `unfinished`: the model paused and continues
+    when it is asked again. `usable`: it has at least part of an answer. A reply with a reason why it ended may be
+    empty; one without either is not a reply.
     """
 
     nothing = "a reply without an answer"
@@ -89,6 +91,7 @@ class ModelReply(StreamReply):
     def __init__(self, first_key: int = 0) -> None:
         self.text: list[str] = []
         self.calls: list[CallParts] = []
+        self.hosted: list[HostedCall] = []
         self.finish_reason = ""
         self.model = ""
         self.usage: Usage | None = None
@@ -128,6 +131,22 @@ class ModelReply(StreamReply):
         call = CallParts(key, given_id or f"call_{key + 1}", index, name, given_id=given_id)
         self.calls.append(call)
         return call
+
+    @property
+    def next_key(self) -> int:
+        """The number of the first call of the next reply."""
+        return self._next_key
+
+    def add_hosted(self, call: HostedCall) -> Iterator[AgentEvent]:
+        """A call of a tool that the server runs itself: nobody is to answer it."""
+        key = self._next_key
+        self._next_key += 1
+        self.hosted.append(call)
+        self.usable = True
+        yield ToolCallStarted(key, call.id or f"call_{key + 1}", call.name)
+        yield ToolArgumentsDelta(key, call.arguments)
+        if call.result is not None:
+            yield ToolCallFinished(key, call.result, call.failed)
 
     def start(self, call: CallParts) -> Iterator[AgentEvent]:
         """Announce a call, with the arguments that have come so far."""
@@ -231,7 +250,7 @@ class CutReplyError(EmptyResponseError):
 class CallParts(Struct):
     """A tool call as far as it has come. `id` is ours where the server gave none. `started`: it was announced.
 
-    `extra` is what else the server said of the call and wants back.
+    `extra` is what else the server said of the call and wants back. `custom`: its argument is any text, no object.
     """
 
     key: int
@@ -241,6 +260,7 @@ class CallParts(Struct):
     arguments: list[str] = field(default_factory=list)
     given_id: str = ""
     started: bool = False
+    custom: bool = False
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -287,6 +287,9 @@ class _Assembly:
         if reply.message is not None:
             first = asked.first_ms
             self._first_token = first if self._first_token is None else min(first, self._first_token)
+            for one in reply.before:
+                talk.known.append(_key(one))
+                self._add(talk, one)
             talk.answer = _key(reply.message)
             talk.known.append(talk.answer)
             talk.place = len(self._messages)

@@ -13,11 +13,12 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agenteval_tui.agents.base import ReasoningDelta
+from agenteval_tui.agents.base import ReasoningDelta, ToolCallFinished
 from agenteval_tui.agents.http.errors import words_in
 from agenteval_tui.agents.http.sse import ServerEvent, SseReader
 from agenteval_tui.agents.models.anthropic import MessagesReply
 from agenteval_tui.agents.models.gemini import GeminiReply
+from agenteval_tui.agents.models.hosted_calls import HostedCall, hosted_call
 from agenteval_tui.agents.models.openai_chat import ChatReply
 from agenteval_tui.agents.models.openai_responses import ResponsesReply
 from agenteval_tui.agents.models.stream import EmptyResponseError, ModelReply, ProviderError
@@ -60,6 +61,12 @@ class Reply(Struct, frozen=True):
     error: str = ""
     notes: tuple[Note, ...] = ()
     """What can't be so in the usage."""
+    before: tuple[dict[str, Any], ...] = ()
+    """What comes before its message: calls of tools that the server ran itself, with what came back."""
+
+
+_CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
+"""Blocks of calls in the Messages API: of the program's tools, and of those that the server runs."""
 
 
 def protocol_of(question: Question) -> Name:
@@ -94,10 +101,14 @@ def read_reply(question: Question, answer: Answer) -> Reply:
     if not 200 <= answer.status < 300:
         return Reply(error=f"HTTP {answer.status}: {_said(answer)}".rstrip(": "))
     reply, thoughts, error = _REPLIES[protocol_of(question)](), list[str](), ""
+    before, told = list[dict[str, Any]](), 0
     try:
         for event in _read(reply, answer):
             if isinstance(event, ReasoningDelta):
                 thoughts.append(event.text)
+            elif isinstance(event, ToolCallFinished):
+                before += _hosted(reply.hosted[-1], "".join(reply.text[told:]))
+                told = len(reply.text)
     except ProviderError as refused:
         error = on_one_line(words_in(encoded(refused.error)), _QUOTED)
     except EmptyResponseError as nothing:
@@ -106,13 +117,25 @@ def read_reply(question: Question, answer: Answer) -> Reply:
         error = "the answer was cut off"
     message: dict[str, Any] | None = None
     if reply.text or reply.calls or thoughts or not error:
-        message = {"role": "assistant", "content": "".join(reply.text)}
+        message = {"role": "assistant", "content": "".join(reply.text[told:])}
         if thoughts:
             message["reasoning"] = "".join(thoughts)
-        if reply.calls:
-            message["tool_calls"] = [_call(call.given_id, call.name, call.arguments_text) for call in reply.calls]
+        open_calls = [_call(call.id, call.name, call.arguments) for call in reply.hosted if call.result is None]
+        open_calls += [_call(call.given_id, call.name, call.arguments_text) for call in reply.calls]
+        if open_calls:
+            message["tool_calls"] = open_calls
     used = reply.usage or Usage()
-    return Reply(message, reply.model, reply.finish_reason, used, _id_of(answer), error, reply.figures.notes)
+    notes = reply.figures.notes
+    return Reply(message, reply.model, reply.finish_reason, used, _id_of(answer), error, notes, tuple(before))
+
+
+def _hosted(call: HostedCall, text: str) -> list[dict[str, Any]]:
+    """A call that the server made and answered, as messages; `text`: what the model said before it."""
+    answer: dict[str, Any] = {"role": "tool", "content": call.result or "", "tool_call_id": call.id}
+    if call.failed:
+        answer["is_error"] = True
+    made = [_call(call.id, call.name, call.arguments)]
+    return [{"role": "assistant", "content": text, "tool_calls": made}, answer]
 
 
 def used_by(question: Question, answer: Answer) -> tuple[str, Usage] | None:
@@ -203,6 +226,10 @@ def _responses(body: Mapping[str, Any], _: str) -> Request:
             found.call(item.get("call_id"), item.get("name"), item.get("arguments", item.get("input")))
         elif kind in ("function_call_output", "custom_tool_call_output"):
             found.result(item.get("call_id"), content_text(item.get("output")))
+        elif (hosted := hosted_call(item)) is not None:
+            found.call(hosted.id, hosted.name, hosted.arguments)
+            if hosted.result is not None:
+                found.result(hosted.id, hosted.result, failed=hosted.failed)
     return Request(
         tuple(found.made),
         "\n\n".join(filter(None, system)),
@@ -226,7 +253,7 @@ def _anthropic(body: Mapping[str, Any], _: str) -> Request:
                 found.result(
                     block.get("tool_use_id"), content_text(block.get("content")), failed=bool(block.get("is_error"))
                 )
-            elif kind == "tool_use":
+            elif kind in _CALLS:
                 _flush(found, role, texts)
                 found.call(block.get("id"), block.get("name"), block.get("input"), fresh=len(found.made) == began)
             elif kind == "thinking":

@@ -17,6 +17,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agenteval_tui.agents.models.hosted_calls import hosted_call
 from agenteval_tui.agents.think_tags import split_thinking
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
@@ -67,7 +68,7 @@ def dialect_of(value: Any) -> str:
             return "openai"
         return "anthropic" if any(_is_anthropic(block) for block in _blocks(value.get("content"))) else "openai"
     kind = _block_kind(value)
-    if kind in ITEMS and ("call_id" in value or kind == "reasoning"):
+    if (kind in ITEMS and ("call_id" in value or kind == "reasoning")) or hosted_call(value) is not None:
         return "responses"
     if _langchain_fields(value) is not None:
         return "langchain"
@@ -207,6 +208,11 @@ class _Conversation:
         if kind == "reasoning":
             parts = one.get("summary") or one.get("content") or ()
             self._thoughts = _joined(self._thoughts, content_text(parts))
+        elif (hosted := hosted_call(one)) is not None:
+            call_id = hosted.id or f"call_{number}"
+            self._call(call_id, hosted.name, hosted.arguments)
+            if hosted.result is not None:
+                self.say("tool", hosted.result, tool_call_id=call_id, is_error=hosted.failed)
         elif kind.endswith("_output"):
             self.say("tool", content_text(one.get("output")), tool_call_id=one.get("call_id"))
         else:

@@ -1,0 +1,73 @@
+"""Tools that a server runs itself, as the Responses API tells them: items whose type ends in `_call`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+_ABOUT = frozenset((
+    "type", "id", "status", "call_id", "container_id", "server_label", "error", "output", "outputs", "results",
+    "result", "name", "approval_request_id", "created_by", "agent", "pending_safety_checks",
+    "acknowledged_safety_checks",
+))  # fmt: skip
+"""Fields of an item that are not what the tool was called with."""
+_BY_CLIENT = ("computer_call", "local_shell_call", "shell_call", "apply_patch_call")
+"""Calls that the caller of the API is to run."""
+
+
+class HostedCall(Struct, frozen=True):
+    """A call of a tool that the server ran. `arguments` is JSON text. `result` None: it is not told."""
+
+    id: str
+    name: str
+    arguments: str
+    result: str | None
+    failed: bool = False
+
+
+def hosted_call(item: Mapping[str, Any]) -> HostedCall | None:
+    """The call that an item of a response is; None for everything else, also for calls of functions and custom tools,
+    which the caller runs."""
+    kind = item.get("type")
+    if not isinstance(kind, str) or not kind.endswith("_call") or kind in ("function_call", "custom_tool_call"):
+        return None
+    name = item.get("name")
+    given = item.get("arguments")
+    if not isinstance(given, str):
+        given = json.dumps(_given(item) if given is None else given, ensure_ascii=False)
+    error = item.get("error")
+    return HostedCall(
+        id=_text(item.get("call_id")) or _text(item.get("id")),
+        name=name if isinstance(name, str) and name else kind.removesuffix("_call"),
+        arguments=given,
+        result=_text(error) if error else None if kind in _BY_CLIENT else _result(item),
+        failed=bool(error) or item.get("status") == "failed",
+    )
+
+
+def _given(item: Mapping[str, Any]) -> Any:
+    action = item.get("action")
+    if isinstance(action, Mapping):
+        return {key: value for key, value in action.items() if key not in ("type", "sources")}
+    return {key: value for key, value in item.items() if key not in _ABOUT}
+
+
+def _result(item: Mapping[str, Any]) -> str:
+    if item.get("type") == "image_generation_call":
+        return ""  # the image is a part of the answer
+    outputs = item.get("outputs")
+    if isinstance(outputs, list):  # of the code interpreter
+        logs = [one.get("logs") if isinstance(one, Mapping) and "logs" in one else one for one in outputs]
+        return "\n".join(map(_text, logs))
+    action = item.get("action")
+    sources = action.get("sources") if isinstance(action, Mapping) else None
+    return next((_text(one) for one in (item.get("output"), item.get("results"), sources) if one is not None), "")
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,139 @@
+"""Tools that a server runs itself are calls of the run: live, in recordings, in requests and in files alike."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agenteval_tui.agents.base import ToolArgumentsDelta, ToolCallFinished, ToolCallStarted
+from agenteval_tui.agents.http.sse import ServerEvent
+from agenteval_tui.agents.models.anthropic import MessagesReply
+from agenteval_tui.agents.models.openai_chat import ChatReply
+from agenteval_tui.agents.models.openai_responses import ResponsesReply
+from agenteval_tui.agents.models.stream import ModelReply
+from agenteval_tui.agents.recording.exchange import Answer, Question
+from agenteval_tui.agents.recording.protocols import read_reply, read_request
+from agenteval_tui.formats.importers.message_formats import transcript_of
+
+ITEMS: dict[str, tuple[dict[str, Any], str, str, str | None]] = {
+    # An item of a response: its tool, its arguments as JSON, what came back (None: the program is to answer).
+    "web search": (
+        {"type": "web_search_call", "id": "w", "status": "completed", "action": {"type": "search", "query": "x"}},
+        "web_search", '{"query": "x"}', "",
+    ),
+    "code": (
+        {"type": "code_interpreter_call", "id": "c", "code": "print(1)", "container_id": "k",
+         "outputs": [{"type": "logs", "logs": "1"}]},
+        "code_interpreter", '{"code": "print(1)"}', "1",
+    ),
+    "MCP": (
+        {"type": "mcp_call", "id": "m", "server_label": "shop", "name": "cancel_order", "arguments": '{"id": 1}',
+         "output": "ok", "error": None},
+        "cancel_order", '{"id": 1}', "ok",
+    ),
+    "files": (
+        {"type": "file_search_call", "id": "f", "queries": ["q"], "results": [{"file_id": "1"}]},
+        "file_search", '{"queries": ["q"]}', '[{"file_id": "1"}]',
+    ),
+    "shell": (
+        {"type": "local_shell_call", "id": "l", "call_id": "l1", "action": {"type": "exec", "command": ["ls"]}},
+        "local_shell", '{"command": ["ls"]}', None,
+    ),
+}  # fmt: skip
+SAID = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "done"}]}
+
+
+def _events(reply: ModelReply, value: Any) -> list[tuple[str, str, str | None]]:
+    """(name, arguments, result) of each call that a whole reply tells."""
+    names: dict[int, str] = {}
+    given: dict[int, str] = {}
+    results: dict[int, str] = {}
+    for event in (*reply.take_whole(json.dumps(value)), *reply.rest()):
+        if isinstance(event, ToolCallStarted):
+            names[event.key] = event.name
+        elif isinstance(event, ToolArgumentsDelta):
+            given[event.key] = given.get(event.key, "") + event.text
+        elif isinstance(event, ToolCallFinished):
+            results[event.key] = event.result
+    return [(name, given.get(key, ""), results.get(key)) for key, name in names.items()]
+
+
+@pytest.mark.parametrize("what", ITEMS)
+def test_the_items_of_a_response(what: str) -> None:
+    item, name, arguments, result = ITEMS[what]
+    response = {"object": "response", "status": "completed", "output": [item, SAID]}
+    reply = ResponsesReply(3)
+    assert _events(reply, response) == [(name, arguments, result)]
+    assert reply.calls == []  # nobody runs it a second time
+    assert reply.next_key == 4
+    transcript = transcript_of(response["output"])
+    (call,) = transcript.tool_calls
+    assert (call.name, call.arguments, call.result) == (name, json.loads(arguments), result)
+    assert transcript.final_output == "done"
+
+
+MESSAGE = {
+    "role": "assistant",
+    "content": [
+        {"type": "text", "text": "I look. "},
+        {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "x"}},
+        {"type": "web_search_tool_result", "tool_use_id": "s", "content": "found"},
+        {"type": "mcp_tool_use", "id": "t", "name": "cancel", "server_name": "shop", "input": {}},
+        {"type": "mcp_tool_result", "tool_use_id": "t", "is_error": True, "content": [{"type": "text", "text": "no"}]},
+        {"type": "text", "text": "done"},
+    ],
+    "stop_reason": "end_turn",
+    "model": "m",
+}
+
+
+def test_the_blocks_of_a_message() -> None:
+    reply = MessagesReply()
+    assert _events(reply, MESSAGE) == [("web_search", '{"query": "x"}', "found"), ("cancel", "{}", "no")]
+    assert reply.calls == []
+
+
+def test_a_call_that_the_server_has_not_answered_is_there() -> None:
+    told = {**MESSAGE, "content": MESSAGE["content"][:2], "stop_reason": "pause_turn"}
+    assert _events(MessagesReply(), told) == [("web_search", '{"query": "x"}', None)]
+
+
+def test_a_recorded_answer_and_the_next_request_tell_the_same() -> None:
+    url = "anthropic/v1/messages"
+    question = Question("POST", url, {}, {"model": "m", "messages": [{"role": "user", "content": "q"}]})
+    reply = read_reply(question, Answer(200, "application/json", MESSAGE))
+    assert reply.message is not None
+    told = [*reply.before, reply.message]
+    again = Question("POST", url, {}, {"model": "m", "messages": [MESSAGE, {"role": "user", "content": "and?"}]})
+    request = read_request(again)
+    assert request is not None
+    assert list(request.messages[:-1]) == told
+    assert [one["role"] for one in told] == ["assistant", "tool", "assistant", "tool", "assistant"]
+    assert told[3]["is_error"] is True
+    assert told[-1]["content"] == "done"
+
+
+def test_a_custom_tool_of_chat_completions() -> None:
+    call = {"index": 0, "id": "a", "type": "custom", "custom": {"name": "code_exec", "input": "print(1)"}}
+    reply = ChatReply()
+    chunks = [{"choices": [{"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": None}]},
+              {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}]  # fmt: skip
+    for chunk in chunks:
+        list(reply.take(ServerEvent("", json.dumps(chunk))))
+    list(reply.rest())
+    assert [(one.name, one.arguments_text, one.custom) for one in reply.calls] == [("code_exec", "print(1)", True)]
+
+
+@pytest.mark.shared
+def test_each_reply_of_the_report(shared: Path) -> None:
+    replies = json.loads((shared / "data" / "reports" / "01-hosted-tools-unseen" / "replies.json").read_text())
+    for name, (first, *_) in replies.items():
+        reply: ModelReply = MessagesReply() if name.startswith("an_") else ResponsesReply()
+        started = []
+        for sent in first["sse"]:
+            data = sent.removeprefix("RAW:").partition("data: ")[2].strip()
+            started += [one for one in reply.take(ServerEvent("", data)) if isinstance(one, ToolCallStarted)]
+        assert len(started) == 1, name
