@@ -178,7 +178,7 @@ def test_answers_that_stop_freeze_no_screen(noise: str, run_in_terminal: Callabl
         it.says_where = False
         before = it.written.count(b"\x1b[6n")
         for _ in range(3):
-            for key, there in (("5", " 5 history "), ("8", " 8 agents "), ("1", " 1 suites ")):
+            for key, there in (("5", " execution"), ("8", " agents ──"), ("1", " suites ──")):
                 if noise:
                     it.send(noise)
                 it.send(key)

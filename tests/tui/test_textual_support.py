@@ -129,7 +129,7 @@ def test_with_another_version_the_app_runs_in_a_terminal(run_in_terminal: Callab
         it.send("\x1b[B")
         it.wait_for(lambda t: len(t.written) > before)
         it.settle()
-        for key, there in (("5", " 5 history "), ("8", " 8 agents "), ("1", " 1 suites ")):
+        for key, there in (("5", " execution"), ("8", " agents ──"), ("1", " suites ──")):
             it.send(key)
             it.wait_for(there)
         assert b"\x1b[6n" not in it.written, "only our own painting asks the terminal where its cursor is"

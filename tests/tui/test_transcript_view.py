@@ -136,7 +136,8 @@ async def test_evidence_is_shown_one_after_the_other() -> None:
         assert app.view.cursor_key == ("call", 20)
         assert any('order_id = "#W20"  ✗ expected #W1' in line for line in screen(app))
         await pilot.press("full_stop")
-        assert "It [is] on its way." in screen(app)[-1]
+        assert "It is on its way." in screen(app)[-1]
+        assert app.view.cursor_key == ("message", 61)
         await pilot.press("full_stop")
         assert app.view.cursor_key == ("message", 1)
         await pilot.press("comma")
