@@ -174,7 +174,7 @@ def _said(model: type[BaseModel], error: Any, path: str) -> str:
     kind, context = error["type"], error.get("ctx", {})
     if kind == "extra_forbidden":
         known = _names_at(model, error["loc"])
-        near = get_close_matches(str(error["loc"][-1]), known, n=1)
+        near = get_close_matches(str(error["loc"][-1]), known, n=1, cutoff=0.7)
         hint = f", did you mean `{near[0]}`?" if near else f"; there are: {', '.join(known)}" if known else ""
         return f"unknown option `{path}`{hint}"
     if kind == "missing":

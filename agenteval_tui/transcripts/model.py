@@ -277,7 +277,7 @@ _NOTES = {
     "no_calls_option": "its tool calls are not known: the agent has no option `tool_calls`",
     "nothing_at_path": "its tool calls are not known: no reply has anything at `{what}`",
     "dumped": "its answer is not known: agenteval can't read a {what}, and shows it as JSON",
-    "format_without_calls": "its tool calls are not known: {what} has none",
+    "format_without_calls": "its tool calls are not known: this file of {what} has none",
     "unread_calls": "some of its tool calls are not known: {what}",
     "partly_priced": "the cost is at least {what}: the price of some requests is not known",
 }

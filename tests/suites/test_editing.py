@@ -24,7 +24,6 @@ from agenteval_tui.suites.editing import (
     tag_tests,
 )
 from agenteval_tui.suites.load import load_suite, load_text
-from agenteval_tui.suites.trust import Trust
 from agenteval_tui.suites.yaml.edit import YamlFragment, yaml_text
 from agenteval_tui.suites.yaml.save import FileChanged, SaveFailed
 
@@ -301,16 +300,6 @@ def test_windows_line_ends_a_byte_order_mark_and_the_mode_stay(suite: Path) -> N
     assert saved is not None
     assert saved.tests[2].context is not None
     assert saved.tests[2].context.input_data == {"x": 1}
-
-
-def test_a_trusted_folder_stays_trusted_when_the_app_saves(suite: Path) -> None:
-    Trust.load().trust(suite.parent)
-    save_test(load_suite(suite), "one", TestEdit({"prompt": "x"}))
-    assert Trust.load().is_trusted(suite.parent)
-    suite.write_text(suite.read_text() + "# by another\n")
-    assert not Trust.load().is_trusted(suite.parent)
-    save_test(load_suite(suite), "one", TestEdit({"prompt": "y"}))
-    assert not Trust.load().is_trusted(suite.parent)
 
 
 def test_yaml_as_it_stands_goes_back_as_it_was() -> None:
