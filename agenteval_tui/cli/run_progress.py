@@ -13,7 +13,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import dollars, duration
 from agenteval_tui.grading.results import CriterionResult
-from agenteval_tui.grading.sentences import not_made_sentence, not_observed_sentence
+from agenteval_tui.grading.sentences import not_made_sentence, why_not_observed
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.events import AttemptFailed, Event, HistoryAwaited, RunState, ServiceChanged, Throttled
 from agenteval_tui.runs.live_view import ExecutionView
@@ -239,7 +239,7 @@ class RunProgress:
                 continue
             reasons: dict[str, list[str]] = {}
             for result in self._known.results(run.ref.run):
-                if reason := not_observed_sentence(result):
+                if reason := why_not_observed(result):
                     reasons.setdefault(reason, []).append(result.criterion)
             for reason, names in reasons.items():
                 known = self._not_observed.setdefault(reason, NotObserved(reason, []))
@@ -280,7 +280,7 @@ class RunProgress:
             elif results := self._known.results(alike[0].ref.run):
                 if said := self._known.ending(alike[0].ref.run):
                     self._line("      ", (one_line(said, 200), "warn"))
-                known = [one for one in results if not_observed_sentence(one) in told_before]
+                known = [one for one in results if why_not_observed(one) in told_before]
                 self._out.view(results_in_short([one for one in results if one not in known], missed=True, indent=6))
                 for one in known:
                     self._line("      ", (f"{one_line(one.criterion, 80)}: not checked  (as before)", "dim"))

@@ -112,10 +112,17 @@ def not_made_sentence(count_: int) -> str:
     return "" if not count_ else f"{'1 check' if count_ == 1 else f'{count_:,} checks'} could not run"
 
 
-def not_observed_sentence(result: CriterionResult) -> str:
-    """Why a criterion was not checked because nobody could see what it looks at, and what helps; "" for all others."""
+def why_not_observed(result: CriterionResult) -> str:
+    """Why nobody could see what a criterion looks at, and what helps; "" for one that was checked."""
     told = [(result.code, result.fields), *((metric.code, metric.fields) for metric in result.metrics)]
-    return next((error_sentence(code, fields) for code, fields in told if code == Code.NOT_OBSERVED), "")
+    return next((_not_observed(fields) for code, fields in told if code == Code.NOT_OBSERVED), "")
+
+
+def _not_observed(fields: Fields) -> str:
+    try:
+        return f"{Note(fields['note'], fields['what']).said}{_way_to_observe(fields)}"
+    except _MALFORMED:
+        return "what it looks at could not be seen"
 
 
 def not_made_in_runs_sentence(count_: int) -> str:
@@ -332,7 +339,7 @@ _RESULTS: dict[str, Callable[[Fields], str]] = {
         f"{{{{{f['placeholder']}}}}} cannot be read: write a name, a dotted path, or a text in quotes"
     ),
     Code.BROKE: lambda f: f"the {f.get('what', 'metric')} broke: {f['type']}: {f['message']}",
-    Code.NOT_OBSERVED: lambda f: f"not checked: {Note(f['note'], f['what']).said}{_way_to_observe(f)}",
+    Code.NOT_OBSERVED: lambda f: f"not checked: {_not_observed(f)}",
     Code.UNREAD_PART: lambda f: f"the message could not be read, so nothing was checked: it has {f['what']}",
     Code.NO_STATE: _no_state,
     Code.STATE_UNREAD: _state_unread,

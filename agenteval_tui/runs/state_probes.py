@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from agenteval_tui.agents.http.connection_pool import Connections
-from agenteval_tui.agents.probes.probe import Probe, ProbeSurroundings, read_all
 from agenteval_tui.agents.process.project_environment import project_environment
 from agenteval_tui.agents.process.python_tree import Lease
 from agenteval_tui.agents.secrets import secrets_of
@@ -19,6 +18,10 @@ from agenteval_tui.runs.plan.model import Plan, RunPlan
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.transcripts.redact import TranscriptRedactor
 from agenteval_tui.transcripts.state import ProbeState, Reading, ReadingProblem, unread
+
+if TYPE_CHECKING:
+    from agenteval_tui.agents.http.connection_pool import Connections
+    from agenteval_tui.agents.probes.probe import ProbeSurroundings
 
 _REPLAYED = "replay"
 
@@ -34,7 +37,7 @@ class StateProbes:
         self._plan = plan
         self._env = env
         self._lease: Lease | None = None
-        self._connections = Connections()
+        self._connections: Connections | None = None
 
     async def before(self, run: RunPlan, workdir: Path | None) -> tuple[ProbeState, ...]:
         """What the probes of a run read before it; () where it has none, or a recording is to bring its own."""
@@ -56,11 +59,15 @@ class StateProbes:
 
     async def close(self) -> None:
         """Give back processes and connections."""
-        await self._connections.close()
+        if self._connections is not None:
+            await self._connections.close()
         if self._lease is not None:
             await self._lease.close()
 
     async def _read(self, run: RunPlan, workdir: Path | None) -> tuple[Reading, ...]:
+        # 80 ms of httpx, which runs without probes do not need.
+        from agenteval_tui.agents.probes.probe import Probe, read_all
+
         try:
             probes = [Probe.of(name, written) for name, written in run.state.items()]
             around = await asyncio.to_thread(self._around, run, workdir, self._leased())
@@ -78,6 +85,10 @@ class StateProbes:
         return self._lease
 
     def _around(self, run: RunPlan, workdir: Path | None, lease: Lease) -> ProbeSurroundings:
+        from agenteval_tui.agents.http.connection_pool import Connections  # as above
+        from agenteval_tui.agents.probes.probe import ProbeSurroundings
+
+        self._connections = self._connections or Connections()
         folder = self._plan.respondents.base_dir(run.suite_key)
         env = environment_for(folder, self._env)
         if any("command" in probe for probe in run.state.values()):

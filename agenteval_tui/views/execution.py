@@ -166,9 +166,8 @@ def _not_observed_text(what: NotObserved) -> Text:
     names = [one_line(name, 60) for name in what.criteria[:_MOST_NAMES]]
     if len(what.criteria) > _MOST_NAMES:
         names.append(f"{len(what.criteria) - _MOST_NAMES} more")
-    reason = what.reason.removeprefix("not checked: ")
     head = f"not checked in {numbers.count(what.runs, 'run')}: "
-    return text((head, "broken"), f"{', '.join(names)}: {one_line(reason, 400)}")
+    return text((head, "broken"), f"{', '.join(names)}: {one_line(what.reason, 400)}")
 
 
 def _ends(row: ExecutionRow, runs: Sequence[RunRow]) -> Iterator[Text]:

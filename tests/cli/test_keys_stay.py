@@ -236,8 +236,10 @@ def test_a_key_that_is_not_the_one_of_the_env_file_is_asked_about(
     (tmp_path / "s" / ".env").write_text("OPENAI_API_KEY=dummy\n")
     assert cli("run", suite).code == 2
     assert listener.requests == []
-    (tmp_path / "s" / ".env").write_text(f"OPENAI_API_KEY={KEY}\n")  # its own, and the value that is sent
-    assert cli("run", suite).code == 3  # nobody speaks TLS there
+    # A pull can change the address: the file's own value is asked about like any other.
+    (tmp_path / "s" / ".env").write_text(f"OPENAI_API_KEY={KEY}\n")
+    assert cli("run", suite).code == 2
+    assert listener.requests == []
 
 
 @pytest.fixture
@@ -282,7 +284,7 @@ def test_resuming_asks_again(cli: Any, tmp_path: Path, listener: Listener, port:
     assert cli("run", suite, "--trust").code == 3
     done = cli("resume", "--errors")
     assert (done.code, listener.requests) == (2, [])
-    assert "sends OPENAI_API_KEY to 127.1:9" in done.err
+    assert "sends OPENAI_API_KEY to " in done.err
 
 
 def test_with_trust_it_arrives(cli: Any, listener: Listener, stored: Path) -> None:
