@@ -606,6 +606,8 @@ def _differs(line: Evidence) -> str:
         return _trajectory_missing(line)
     if "arguments" in fields and "call" in fields:
         said = call_difference_phrase(_call(fields), fields["arguments"])
+        if "entry" in fields:
+            return f"{said}; it is the call of tools[{fields['entry']}], and every entry of a tool checks all its calls"
         return f"nearest to {_slot(fields)}: {said}" if "slot" in fields else said
     if "label" in fields:
         said = f"the label is {quoted(line.found)}, expected {quoted(fields['label'])}"

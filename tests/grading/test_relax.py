@@ -425,3 +425,31 @@ def test_an_argument_of_a_trajectory_is_relaxed(
         recorded = {"type": "Trajectory", "reference": [{"role": "assistant", "tool_calls": [call]}]}
         modes = relaxed(answer("", ("get_order", given)), {"metrics": [recorded]}, "ToolResponse")
         assert all("calls" not in metric_of(one) for one in modes)
+
+
+@pytest.mark.parametrize(
+    ("ids", "title", "arguments"),
+    [
+        ([1, 2], "expect the calls of get in one entry", [{"id": 1}, {"id": 2}]),
+        (
+            [1, 9],
+            "expect the calls of get in one entry, also accept 9 as id",
+            [{"id": 1}, {"id": 2}, {"id": 9}],
+        ),
+    ],
+)
+def test_several_entries_of_a_tool_become_one(ids: list[int], title: str, arguments: list[dict[str, int]]) -> None:
+    entries = [{"name": "get", "arguments": {"id": 1}}, {"name": "get", "arguments": {"id": 2}}]
+    config = {"metrics": [{"type": "ToolCheck", "tools": entries}]}
+    first = relaxed(answer("", *(("get", {"id": number}) for number in ids)), config, "ToolResponse")[0]
+    assert first.title == title
+    (tool,) = parse(first.new_text).value["metrics"][0]["tools"]
+    assert tool == {"name": "get", "arguments": arguments, "min_calls": 2}
+
+
+def test_entries_that_bound_the_calls_stay_apart() -> None:
+    entries = [{"name": "get", "arguments": {"id": 1}, "max_calls": 3}, {"name": "get", "arguments": {"id": 2}}]
+    config = {"metrics": [{"type": "ToolCheck", "tools": entries}]}
+    found = relaxed(answer("", ("get", {"id": 1}), ("get", {"id": 2})), config, "ToolResponse")
+    assert found
+    assert not any("in one entry" in one.title for one in found)

@@ -48,6 +48,38 @@ def test_each_expected_call_gets_its_own() -> None:
     assert evidence_sentence(evidence(result, "tools[1].nearest")) == "the expected call is the 1st call of get"
 
 
+TWO_ENTRIES = [{"name": "get", "arguments": {"id": 1}}, {"name": "get", "arguments": {"id": 2}}]
+
+
+@pytest.mark.parametrize(
+    ("ids", "score", "misses"),
+    [
+        ([1, 9], 0.775, ["tools[1].arguments[2]"]),
+        ([9, 2], 0.775, ["tools[0].arguments[1]"]),
+        ([8, 9], 0.7, ["tools[0].arguments[1]", "tools[1].arguments[2]"]),
+        ([1, 2, 9], 0.8, ["tools[0].arguments[3]", "tools[1].arguments[3]"]),
+        # No call is wrong by its own entry: that every entry checks every call is the fault.
+        ([1, 2], 0.85, ["tools[0].arguments[2]", "tools[1].arguments[1]"]),
+    ],
+)
+def test_a_call_is_a_miss_of_its_own_entry_only(ids: list[int], score: float, misses: list[str]) -> None:
+    """The verdict and the score count every call against every entry, as before."""
+    result = check(calls(*(("get", {"id": number}) for number in ids)), tools=TWO_ENTRIES)
+    assert (result.outcome, result.score) == (Outcome.FAILED, pytest.approx(score))
+    assert [one.condition for one in result.metrics[0].evidence if one.passed is False] == misses
+
+
+def test_what_a_call_of_another_entry_is_compared_with_is_said_beside_the_verdict() -> None:
+    result = check(calls(("get", {"id": 1}), ("get", {"id": 9})), tools=TWO_ENTRIES)
+    assert headline(result) == "it: the 2nd call of get differs only in id: expected 2, got 9"
+    other = evidence(result, "tools[1].arguments[1]")
+    assert other.passed is None
+    assert evidence_sentence(other) == (
+        "the 1st call of get differs only in id: expected 2, got 1; it is the call of tools[0], and every entry of a "
+        "tool checks all its calls"
+    )
+
+
 def test_min_calls_stand_for_as_many_expected_calls() -> None:
     transcript = calls(("get", {"id": 1}), ("get", {"id": "1"}), ("get", {"id": 5}))
     result = check(transcript, tools=[{"name": "get", "min_calls": 2, "arguments": {"id": 1}}])

@@ -100,7 +100,9 @@ class ToolCheck(Metric):
     tools: list[ToolCheckData] | None = Field(
         None,
         validation_alias=AliasChoices("tools", "tool"),
-        description="The expected tools, one entry per tool.",
+        description="The expected tools, one entry per tool: every call of a tool is measured against its entry. If "
+        "calls of one tool have different arguments, give that entry a list of `arguments` and `min_calls`. To require "
+        "each of these calls, use Trajectory.",
     )
     forbidden_tools: list[str] | None = Field(
         None, description="Tools that must not be called.", json_schema_extra=TOOL_NAMES
@@ -146,7 +148,10 @@ def findings_of(metric: ToolCheck) -> Iterator[ConfigWarning]:
             text = f"{quoted(tool.name)} is required, but no tool may be called: this can never pass"
             yield ConfigWarning("error", "contradictory", text, ("tool_call_forbidden",))
         if tool.name in seen:
-            text = f"{quoted(tool.name)} is listed twice: every call of it is measured against both"
+            text = (
+                f"{quoted(tool.name)} is listed twice: every call of it is measured against both. For calls with "
+                "different arguments, make one entry with a list of `arguments` and with `min_calls`"
+            )
             yield ConfigWarning("warning", "duplicate", text, (*at, "name"))
         seen.add(tool.name)
     for number, name in enumerate(metric.forbidden_tools or ()):
@@ -349,14 +354,27 @@ def evidence_of(check: CompiledToolCheck, calls: tuple[ToolCall, ...]) -> Iterat
     # What is nearest is looked for only where something is missing or wrong.
     right = check.score(calls)[1]
     paired = () if right else nearest_calls(check.tools, calls)
+    entries = {one.call: one.tool for one in paired if one.call is not None and one.same_name}
+    faulty = _faulty_tools(check, calls, entries)
     for number, tool in enumerate(check.tools):
         own = [(index, call) for index, call in enumerate(calls) if call.name == tool.name]
         nearest = [one for one in paired if one.tool == number and one.call is not None]
         yield _usage(number, tool, own, calls, nearest)
         if tool.expected is not None:
-            yield from _arguments(number, tool, own, nearest)
+            elsewhere = {index: entries[index] for index, _ in own if entries.get(index, number) != number}
+            yield from _arguments(number, tool, own, nearest, elsewhere, faulty=tool.name in faulty)
     for number, name in enumerate(check.forbidden):
         yield _forbidden(number, name, calls)
+
+
+def _faulty_tools(check: CompiledToolCheck, calls: tuple[ToolCall, ...], entries: Mapping[int, int]) -> frozenset[str]:
+    """The tools with a call that differs from the entry that it is paired with, or from any if it is not paired."""
+    return frozenset(
+        tool.name
+        for number, tool in enumerate(check.tools)
+        for index, call in enumerate(calls)
+        if call.name == tool.name and entries.get(index, number) == number and not tool.right(call)
+    )
 
 
 def _none_at_all(calls: tuple[ToolCall, ...]) -> Evidence:
@@ -413,7 +431,14 @@ def _named(nearest: Nearest, tool: Tool, calls: tuple[ToolCall, ...]) -> dict[st
     return made
 
 
-def _arguments(number: int, tool: Tool, own: Numbered, nearest: list[Nearest]) -> Iterator[Evidence]:
+def _arguments(
+    number: int, tool: Tool, own: Numbered, nearest: list[Nearest], elsewhere: Mapping[int, int], *, faulty: bool
+) -> Iterator[Evidence]:
+    """A line for each call of the tool. `elsewhere` has the calls that another entry of the tool is paired with.
+
+    Every call counts against every entry. If a call is wrong by its own entry (`faulty`), that is the fault: what the
+    same calls are by other entries is said beside the verdict.
+    """
     expected = {one.name: one.said for one in tool.expected or ()}
     name = f"tools[{number}].arguments"
     if not own:
@@ -427,7 +452,9 @@ def _arguments(number: int, tool: Tool, own: Numbered, nearest: list[Nearest]) -
     nearest = [one for one in nearest if one.same_name][:_NEAREST]
     # Where no call is right, the one that comes nearest is what a person should read first.
     closest = {one.call for one in nearest} if not any(right for *_, right in judged) else set()
-    for position, index, call, right in sorted(told, key=lambda one: (one[1] not in closest, one[0])):
+    for position, index, call, right in sorted(
+        told, key=lambda one: (one[1] in elsewhere, one[1] not in closest, one[0])
+    ):
         condition = name if len(own) == 1 else f"{name}[{position}]"
         fields: dict[str, Any] = {"tool": tool.name, "call": index}
         if len(own) > 1:
@@ -437,7 +464,11 @@ def _arguments(number: int, tool: Tool, own: Numbered, nearest: list[Nearest]) -
             spans, code = spans or (Span("tool", index),), Code.EQUAL
         else:
             code, spans = _differences(tool, index, call, fields)
-        yield Evidence(condition, right, "", expected, kept_value(call.arguments), spans, (), "arguments", code, fields)
+            if index in elsewhere:
+                fields["entry"] = elsewhere[index]
+        passed = None if faulty and not right and index in elsewhere else right
+        kept = kept_value(call.arguments)
+        yield Evidence(condition, passed, "", expected, kept, spans, (), "arguments", code, fields)
     if len(own) > 1 and not all(right for *_, right in judged):
         places = {index: position for position, index, *_ in judged}
         for one in nearest:

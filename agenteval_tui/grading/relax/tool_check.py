@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agenteval_tui.core.numbers import count
+from agenteval_tui.core.phrasing import listed as listing
 from agenteval_tui.core.phrasing import shown
 from agenteval_tui.grading.metrics.matchers import (
     LITERAL,
@@ -31,6 +32,7 @@ def tool_changes(
 ) -> Iterator[tuple[str, Change]]:
     """For each failing condition (a key) the changes that could fix it. `raw` is the metric as it is written."""
     listed = "tools" if "tools" in raw else "tool"
+    broken: dict[int, frozenset[str]] = {}
     for number, tool in enumerate(tools):
         own = [call for call in calls if call.name == tool.name]
         place = (*at, listed, number)
@@ -39,11 +41,13 @@ def tool_changes(
         found = [*_usage(key, place, tool, tools, number, own, calls)]
         found += _arguments(key, place, written, tool, own)
         conditions = frozenset(condition for condition, _ in found)
+        broken[number] = frozenset(one for one in conditions if not one.endswith(".usage"))
         yield from found
         if conditions:
             gone = ConfigEdit("remove", place if len(raw[listed]) > 1 else (*at, listed))
             change = Change(f"ignore {tool.name}", (gone,), 4.0, conditions)
             yield from ((condition, change) for condition in conditions)
+    yield from _one_entry((*at, listed), raw[listed], tools, calls, broken)
     names = {call.name for call in calls}
     for number, name in enumerate(raw.get("forbidden_tools") or ()):
         if number < len(forbidden) and forbidden[number] in names:
@@ -53,6 +57,51 @@ def tool_changes(
     if raw.get("tool_call_forbidden") and calls:
         change = Change("allow tool calls", (ConfigEdit("remove", (*at, "tool_call_forbidden")),), 11.0)
         yield f"{at}tool_call_forbidden", change
+
+
+def _one_entry(
+    place: Path,
+    written: Sequence[Mapping[str, Any]],
+    tools: Sequence[Tool],
+    calls: Sequence[ToolCall],
+    broken: Mapping[int, frozenset[str]],
+) -> Iterator[tuple[str, Change]]:
+    """Several entries of one tool as one with a list of arguments: every call is measured against every entry."""
+    by_name: dict[str, list[int]] = {}
+    for number, tool in enumerate(tools):
+        by_name.setdefault(tool.name, []).append(number)
+    for name, numbers in by_name.items():
+        entries = [tools[number] for number in numbers]
+        covers = frozenset(condition for number in numbers for condition in broken[number])
+        alike = len({entry.additional for entry in entries}) == 1 and all(entry.most is None for entry in entries)
+        if len(numbers) < 2 or not covers or not alike or any(entry.expected is None for entry in entries):
+            continue
+        first, *others = numbers
+        least = sum(entry.least for entry in entries)
+        arguments = [item for entry in entries for item in _listed(entry.data.arguments)]
+        merged = Tool(entries[0].data.model_copy(update={"arguments": arguments, "min_calls": least}))
+        found = [
+            difference for call in calls if call.name == name for difference in differences(merged, call)
+        ]  # what no entry expects
+        accepted = _different([one.got for one in found])
+        if any(one.kind != "differs" or not _short(one.got) for one in found) or len(accepted) > _VALUES:
+            continue
+        more = {(one.name, repr(one.got)): {one.name: literal(one.got)} for one in found}
+        listed = [item for number in numbers for item in _listed(written[number]["arguments"])]
+        ops = [
+            ConfigEdit("set", (*place, first, "arguments"), [*listed, *more.values()]),
+            *([ConfigEdit("set", (*place, first, "min_calls"), least)] if least > 1 else ()),
+            *(ConfigEdit("remove", (*place, number)) for number in others),
+        ]
+        title = f"expect the calls of {name} in one entry"
+        if found:
+            title += f", also accept {_said(accepted)} as {listing(list(dict.fromkeys(one.name for one in found)))}"
+        change = Change(title, tuple(ops), 1.2 + 0.5 * len(more), covers)
+        yield from ((condition, change) for condition in sorted(covers))
+
+
+def _listed(arguments: Any) -> list[Any]:
+    return list(arguments) if isinstance(arguments, list) else [arguments]
 
 
 def _usage(
