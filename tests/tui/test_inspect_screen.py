@@ -34,6 +34,7 @@ from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 from agenteval_tui.tui.workers import is_busy
+from agenteval_tui.uxon.parse import parse
 
 pytestmark = pytest.mark.xdist_group("screens")
 NOON = 1_795_262_400_000
@@ -362,6 +363,37 @@ async def test_the_step_where_a_run_was_lost_is_marked_and_a_key_goes_there(
         assert any("Step 2, also suspected: get_order" in note.message for note in app._notifications)
 
 
+async def test_the_cursor_of_an_edit_is_on_what_failed_until_it_is_moved(fresh: tuple[Path, Path, list[str]]) -> None:
+    suites, db, runs = fresh
+    app = app_on(suites, db)
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        app.inspect(runs[0])
+        await settle(pilot)
+        screen = app.screen
+        assert isinstance(screen, InspectScreen)
+        result, editor = screen.controller.result, screen.config.editor
+        assert result is not None
+        metric, failing = next(
+            (number, one)
+            for number, metric in enumerate(result.metrics)
+            for one in metric.evidence
+            if one.passed is False
+        )
+        await pilot.press("e")
+        await settle(pilot)
+        path = parse(editor.text).path_at(editor.cursor_offset)
+        assert path[:2] == ("metrics", metric)
+        assert len(path) > 2, "it is on the property that the evidence names"
+        assert failing.condition.startswith(str(path[2]))
+        assert path[-1] == failing.fields["arguments"][0]["argument"]
+        await pilot.press("ctrl+end", "escape")
+        await settle(pilot)
+        await pilot.press("e")
+        await settle(pilot)
+        assert editor.cursor_offset == len(editor.text)
+
+
 async def test_who_writes_a_config_has_half_of_the_width(fresh: tuple[Path, Path, list[str]]) -> None:
     suites, db, runs = fresh
     app = app_on(suites, db)
@@ -413,7 +445,8 @@ async def test_at_80_columns_it_is_seen_whether_keys_are_typed_into_the_config(
         await pilot.press("5")
         await settle(pilot)
         assert app.screen is screen
-        assert screen.config.editor.text == "5" + before
+        place = screen.config.editor.cursor_offset - 1
+        assert screen.config.editor.text == f"{before[:place]}5{before[place:]}"
         await pilot.press("escape")
         await settle(pilot)
         assert "typing" not in text_of(app)
@@ -514,7 +547,7 @@ async def test_who_left_while_typing_does_not_type_at_the_next_start(
         assert isinstance(screen, InspectScreen)
         assert screen.shown_run == runs[0]
         edited = screen.config.editor.text
-        assert edited.startswith("x")
+        assert 'x"#W1042"' in edited
         await pilot.press("5")
         await settle(pilot)
         assert again.screen is not screen, "a number goes to a screen"

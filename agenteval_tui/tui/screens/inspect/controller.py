@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
@@ -23,7 +24,7 @@ from agenteval_tui.core.display import command_line, one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.config.diagnostics import diagnose
-from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.scope import in_scope
 from agenteval_tui.runs.around.record import NOTHING, AroundRecord, decoded
@@ -35,10 +36,14 @@ from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.screens.inspect.drafts import ConfigDrafts, Draft, DraftKey, EditToSave, criterion_of, index_in
 from agenteval_tui.tui.serial_worker import SerialWorker
 from agenteval_tui.uxon.diagnostics import Diagnostic
+from agenteval_tui.uxon.edit import node_of
+from agenteval_tui.uxon.parse import parse
 from agenteval_tui.views.blame import suspects_in
 
 PRELOAD_SECONDS = 0.02
 FLIPS_LISTED = 500
+_STEPS = re.compile(r"([A-Za-z_]\w*)|\[(\d+)\]")
+"""A name or an index of the condition of evidence: `tools[0].arguments`."""
 
 Flip = tuple[str, str, int, str, str, str]
 """Run, test, repetition, why it failed, outcome now, outcome with the edit."""
@@ -334,6 +339,30 @@ class InspectController:
         if criteria:
             self._say("This is the only criterion of the test.")
         return None
+
+    def culprit(self, text: str) -> int | None:
+        """Where in the config `text` that is which failed first: its property, else its metric; None: nothing failed
+        by itself (it passed, nothing was extracted, or the criterion is negated)."""
+        failed = [
+            (number, metric)
+            for number, metric in enumerate(self.result.metrics if self.result is not None else ())
+            if metric.outcome is Outcome.FAILED
+        ]
+        if not failed:
+            return None
+        number, metric = failed[0]
+        steps: list[str | int] = ["metrics", number]
+        failing = next((one for one in metric.evidence if one.passed is False), None)
+        if failing is not None:
+            steps += [int(index) if index else name for name, index in _STEPS.findall(failing.condition)]
+            arguments = failing.fields.get("arguments")
+            if isinstance(arguments, list) and arguments:
+                # `tools[0].arguments[2]` is the second call's: what is written is the argument.
+                steps = [*(steps[:-1] if isinstance(steps[-1], int) else steps), arguments[0].get("argument", "")]
+        document = parse(text)
+        # A condition may be finer than what is written: then the nearest that is written around it.
+        nodes = [node_of(document, steps[:length]) for length in range(len(steps), 1, -1)]
+        return next((node.start for node in nodes if node is not None), None)
 
     def edit(self, text: str) -> None:
         """The editor holds `text` now: remember it as a draft, unless it is what is saved."""

@@ -776,6 +776,10 @@ class InspectScreen(FrameScreen):
             self._say("No run is open, so there is no config to edit.")
         else:
             self._focus_pane("config")
+            editor = self.config.editor
+            # Who has been here before returns to where they were.
+            if editor.cursor_offset == 0 and (place := self.controller.culprit(editor.text)) is not None:
+                editor.go_to(place)
 
     def leave_text(self) -> None:
         self._focus_pane(self.view)
