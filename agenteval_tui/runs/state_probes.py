@@ -85,7 +85,8 @@ class StateProbes:
         return self._lease
 
     def _around(self, run: RunPlan, workdir: Path | None, lease: Lease) -> ProbeSurroundings:
-        from agenteval_tui.agents.http.connection_pool import Connections  # as above
+        # As in `_read`.
+        from agenteval_tui.agents.http.connection_pool import Connections
         from agenteval_tui.agents.probes.probe import ProbeSurroundings
 
         self._connections = self._connections or Connections()

@@ -56,6 +56,7 @@ def test_browse_run_watch_inspect_edit_save_run_again_and_find_both(suites: Path
         terminal.wait_for("stored: 5 runs of 1 test")
         terminal.send("e")
         terminal.wait_for("^t run again")
+        terminal.send("\x1b[1;5H")  # ctrl+home: typing begins at what failed
         # Down to the line with the needles and right to the place, as a person would.
         row = next(i for i, line in enumerate(before_lines(before)) if "contains_all" in line)
         terminal.send("\x1b[B" * row)

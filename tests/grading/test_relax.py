@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from agenteval_tui.grading.compile import compile_criterion
@@ -382,6 +382,7 @@ CALLS = st.lists(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(METRIC, max_size=2), st.lists(WORDS, max_size=4).map(" ".join), CALLS)
+@example(metrics=[{"type": "ToolCheck", "forbidden_tools": ["f"]}], said="", made=[("f", {})])
 def test_whatever_is_proposed_passes(metrics: list[Any], said: str, made: list[Any]) -> None:
     relaxed(answer(said, *made), {"metrics": metrics}, variables={"x": "beta"})
 

@@ -47,7 +47,8 @@ def tool_changes(
             gone = ConfigEdit("remove", place if len(raw[listed]) > 1 else (*at, listed))
             change = Change(f"ignore {tool.name}", (gone,), 4.0, conditions)
             yield from ((condition, change) for condition in conditions)
-    yield from _one_entry((*at, listed), raw[listed], tools, calls, broken)
+    if tools:
+        yield from _one_entry((*at, listed), raw[listed], tools, calls, broken)
     names = {call.name for call in calls}
     for number, name in enumerate(raw.get("forbidden_tools") or ()):
         if number < len(forbidden) and forbidden[number] in names:
