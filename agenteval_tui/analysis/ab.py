@@ -16,9 +16,11 @@ from agenteval_tui.analysis.permutation_test import detectable, difference_inter
 from agenteval_tui.analysis.power import detectable_unpaired
 from agenteval_tui.analysis.statistics import (
     FEW,
+    SIGNIFICANT,
     Interval,
     PairedCounts,
     clustered_interval,
+    consistent_interval,
     counted,
     fisher_exact,
     mcnemar_exact,
@@ -34,7 +36,6 @@ from agenteval_tui.runs.plan.model import ARMS, arm_label, arm_of
 
 Case = tuple[str, str, int]
 """Suite key, test id, row."""
-SIGNIFICANT = 0.05
 
 
 class Arm(Struct, frozen=True):
@@ -150,6 +151,8 @@ def compare_arms(
     elif differences:
         p_value = mcnemar_exact(pairs.only_a, pairs.only_b) if single else sign_flip(differences, seed=seed)
         interval = difference_interval(differences, seed=seed) if len(shared) >= FEW else None
+    if interval is not None and p_value is not None:
+        interval = consistent_interval(interval, p_value)
     arms = [_arm(name, one, count_errors) for name, one in zip(names, by_case, strict=True)]
     recommended = _recommended(interval, p_value) if alone is None else ""
     found = ABResult(

@@ -46,6 +46,7 @@ from agenteval_tui.analysis.statistics import (
     FEW,
     Interval,
     PairedCounts,
+    consistent_interval,
     fisher_exact,
     mcnemar_exact,
     mean,
@@ -442,6 +443,14 @@ def _versions(results: Iterable[ComparedCriterion]) -> tuple[str, ...]:
 
 def overall(sides: tuple[RunsByCase, RunsByCase], *, seed: int = 0) -> Overall:
     """The figures over all cases. Each case counts once, however often it ran."""
+    figures = _overall(sides, seed)
+    if figures.rate is None or figures.rate.interval is None or figures.p_value is None:
+        return figures
+    interval = consistent_interval(figures.rate.interval, figures.p_value)
+    return replace(figures, rate=replace(figures.rate, interval=interval))
+
+
+def _overall(sides: tuple[RunsByCase, RunsByCase], seed: int) -> Overall:
     rates = [_means(side, lambda run: float(run.status == "passed"), _PASSED_OR_FAILED) for side in sides]
     shared = [case for case in rates[0] if case in rates[1]]
     left_out = len(rates[0].keys() ^ rates[1].keys())

@@ -176,10 +176,20 @@ def test_no_interval_of_a_comparison_is_a_point(cases: int, repetitions: int) ->
         _no_points(overall((sides[0], sides[1])), (cases, repetitions, before, after))
 
 
+def _agrees(interval: Interval, p_value: float | None, about: object) -> None:
+    """The interval and the test stand in one line: an interval without 0 has a test that shows a difference.
+
+    The other way round the interval may be the more careful one: cases that all differ by the same small amount.
+    """
+    assert p_value is not None, about
+    assert interval[0] <= 0 <= interval[1] or p_value <= 0.05, (about, interval, p_value)
+
+
 def _no_points(found: Overall, about: object) -> None:
     assert found.rate is not None, about
     if found.rate.interval is not None:
         _check(found.rate.interval, found.rate.difference, about, least=-1)
+        _agrees(found.rate.interval, found.p_value, about)
     for measure in (found.score, found.latency_ms, found.tokens, found.cost):
         assert measure is not None, about
         assert measure.interval is None, about  # of each case the same difference
@@ -200,6 +210,7 @@ def test_no_interval_of_sides_without_a_common_case_is_a_point(a: tuple[int, int
         assert found.rate is not None
         if found.rate.interval is not None:
             _check(found.rate.interval, Fraction(*b) - Fraction(*a), (a, b), least=-1)
+            _agrees(found.rate.interval, found.p_value, (a, b))
 
 
 def test_no_interval_of_arms_is_a_point() -> None:
@@ -219,8 +230,28 @@ def test_no_interval_of_arms_is_a_point() -> None:
         if found.interval is not None:
             assert found.difference is not None, about
             _check(found.interval, found.difference, about, least=-1)
+            _agrees(found.interval, found.p_value, about)
         for delta in (found.cost, found.tokens, found.latency_ms):
             assert delta is None or delta.interval is None, about
+
+
+@given(st.tuples(st.integers(5, 12), st.integers(0, 12), st.integers(0, 12)))
+def test_the_interval_of_a_comparison_agrees_with_its_test(counts: tuple[int, int, int]) -> None:
+    """Cases that ran once: all of those that fell, that rose, and that stayed."""
+    cases, fell, rose = counts[0], min(counts[1], counts[0]), min(counts[2], counts[0] - min(counts[1], counts[0]))
+    sides = [
+        {
+            ("/s", f"t{case}", "", ""): [
+                _measured(int((case < fell) != (side == "B") or case >= fell + rose), case, side, case, 1)
+            ]
+            for case in range(cases)
+        }
+        for side in ("A", "B")
+    ]
+    figures = overall((sides[0], sides[1]))
+    assert figures.rate is not None
+    assert figures.rate.interval is not None
+    _agrees(figures.rate.interval, figures.p_value, counts)
 
 
 def _of_arm(run: ComparedRun) -> RunRow:
