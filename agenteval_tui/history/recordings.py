@@ -65,8 +65,3 @@ def recordings_of(connection: sqlite3.Connection, run_ids: Sequence[str]) -> dic
         (json.dumps([clean(run_id) for run_id in run_ids]),),
     )
     return dict(rows.fetchall())
-
-
-def superseded(connection: sqlite3.Connection) -> set[int]:
-    """The row numbers of all runs that do not count: a newer grading takes their place, or they are forks."""
-    return {row[0] for row in connection.execute("SELECT id FROM runs WHERE superseded")}

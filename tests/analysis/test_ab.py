@@ -278,3 +278,46 @@ def test_five_cases_that_all_went_one_way_may_be_chance_and_six_are_not() -> Non
     five, six = compare_ab(many(0, 0, 5, 0)), compare_ab(many(0, 0, 6, 0))
     assert (five.p_value, five.recommended) == (0.0625, "")
     assert (six.p_value, six.recommended) == (0.03125, "B")
+
+
+@pytest.mark.parametrize("cases", [1, 2, 4, 5])
+def test_intervals_begin_at_five_cases(cases: int) -> None:
+    """Of each arm, of the difference, and of what was measured; of one measured case not even the difference."""
+    listed = [
+        run(f"t{case}", arm, "passed" if (case + more) % 2 else "failed", duration_ms=(100 + more) * case)
+        for case in range(1, cases + 1)
+        for arm, more in (("A", 0), ("B", 1))
+    ]
+    result = compare_ab(listed)
+    assert (result.a.interval is not None, result.b.interval is not None) == (cases >= 5, cases >= 5)
+    assert (result.interval is not None) == (cases >= 5)
+    assert (result.latency_ms is None) == (cases == 1)
+    if result.latency_ms is not None:
+        assert result.latency_ms.difference == pytest.approx((cases + 1) / 2)
+        assert (result.latency_ms.interval is not None) == (cases >= 5)
+
+
+@pytest.mark.parametrize(
+    ("n_a", "n_b", "alone", "interval"),
+    [(1, 9, False, False), (2, 2, True, False), (4, 9, True, False), (5, 9, True, True)],
+)
+def test_the_arm_with_fewer_repetitions_decides(n_a: int, n_b: int, alone: bool, interval: bool) -> None:
+    """A single case: from two repetitions of each arm on they are compared, from five on with an interval."""
+    listed = [
+        run("t", arm, "passed" if number % 2 else "failed", repetition=number)
+        for arm, n in (("A", n_a), ("B", n_b))
+        for number in range(1, n + 1)
+    ]
+    result = compare_ab(listed)
+    assert (result.one_case, result.interval is not None) == (alone, interval)
+
+
+def test_the_difference_of_each_test_is_b_minus_a() -> None:
+    listed = [
+        run("t", "A", "passed", row=1),
+        run("t", "B", "failed", row=1),
+        run("t", "A", "passed", row=2),
+        run("t", "B", "passed", row=2),
+    ]
+    (test,) = compare_ab(listed).tests
+    assert (test.n_a, test.passed_a, test.n_b, test.passed_b, test.difference) == (2, 2, 2, 1, -0.5)
