@@ -7,7 +7,7 @@ models hold the result, check what a type alone can't say, and give the JSON Sch
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
@@ -133,7 +133,12 @@ class ChangedTool(_Strict):
 
 
 class Context(_Checked):
-    """Power UI's testing context: what the agent gets in place of its real surroundings."""
+    """Power UI's testing context: what the agent gets in place of its real surroundings.
+
+    All other keys are fields of the run context of a Python agent (`deps`, `context`, inputs, session state).
+    """
+
+    model_config = ConfigDict(extra="allow")
 
     sample_system_prompt: str | None = Field(default=None, description="Replaces the agent's system prompt.")
     sample_tools: dict[str, SampleTool] | list[SampleTool] = Field(
@@ -173,6 +178,10 @@ class Context(_Checked):
 
     @classmethod
     def complaints(cls, data: Mapping[str, Any]) -> Iterator[LoadWarning]:
+        for name in data:
+            near = None if name in cls.model_fields else _near_miss(name, cls.model_fields)
+            if near is not None:
+                yield LoadWarning("unknown-key", f"context has no {name!r}", at=name, fix=f"did you mean `{near}`?")
         tools = data.get("sample_tools")
         if isinstance(tools, list) and not all(_field(tool, "name") for tool in tools):
             yield LoadWarning(
@@ -181,6 +190,14 @@ class Context(_Checked):
                 at="sample_tools",
                 fix="add `name: ...` to each, or write the tools as `name: {...}`",
             )
+
+
+def _near_miss(name: str, known: Iterable[str]) -> str | None:
+    """The key that was meant, where others are allowed: only what differs by a letter or two, or in its case."""
+    import difflib  # a right suite does not need it: 3 ms
+
+    near = difflib.get_close_matches(name.casefold().replace("-", "_"), list(known), n=1, cutoff=0.85)
+    return near[0] if near else None
 
 
 def _tool_dict(tool: SampleTool) -> dict[str, Any]:

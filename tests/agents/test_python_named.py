@@ -174,9 +174,48 @@ class TestFrameworks:
         assert codes == (["not_streamed"] if "stream" in str(codes) else [])
         assert ("not_streamed" in codes) == (name in ("deps", "needs", "number", "openai", "make_openai", "make_later"))
 
+    async def test_the_context_of_a_test_and_of_a_row_override_fields(self, run_agent: Run, tmp_path: Path) -> None:
+        config = named(tmp_path, "deps", context={"name": "agent's", "tags": ["a"]})
+        test = {"name": "of {{prompt}}", "object_alias": "not a field"}
+        ran = await run_agent(config, context=test)
+        assert ran.transcript.final_output == "Deps(name='of hello', tags=['a'])", ran.events[-1]
+        ran = await run_agent(config, context=test, variables={"context": {"tags": ["row's"]}})
+        assert ran.transcript.final_output == "Deps(name='of hello', tags=[\"row's\"])", ran.events[-1]
+
+    @pytest.mark.parametrize(
+        ("name", "more", "answer", "calls"),
+        [
+            ("structured", {"output": "total"}, "3", ()),
+            ("structured", {"input": "for {{prompt}}", "output": "note"}, "for hello", ()),
+            (
+                "repeating",
+                {"input": "Say {{prompt}}!", "output": "@"},
+                '[{"role": "user", "content": "Say hello!"}]',
+                (),
+            ),
+            ("steps", {"output": "state.answer"}, "A: hello", ("find",)),
+            ("steps", {"input": "{{prompt}} you", "output": "state.answer"}, "A: hello you", ("find",)),
+            (
+                "ordered",
+                {"input": {"customer": "C{{prompt}}", "count": 2}, "output": "reply.text"},
+                "Chello 2 hello",
+                (),
+            ),
+        ],
+    )
+    async def test_input_and_output_map_what_streams_too(
+        self, run_agent: Run, tmp_path: Path, name: str, more: dict[str, Any], answer: str, calls: tuple[str, ...]
+    ) -> None:
+        ran = await run_agent(named(tmp_path, name, **more))
+        assert ran.transcript.final_output == answer, ran.events[-1]
+        assert [call.name for call in ran.transcript.tool_calls if call.name != "final_result"] == list(calls)
+
     @pytest.mark.parametrize(
         ("name", "more", "said"),
         [
+            ("steps", {"output": "state.anser"}, "`output: state.anser` finds nothing"),
+            ("steps", {"messages": "state", "output": "state"}, "`messages` can't be used on an agent that tells its"),
+            ("structured", {"input": {"a": 1}}, "takes a text: write a template in `input`, not an object"),
             ("needs", {}, "which needs customer; write `context: {customer: ...}`"),
             ("needs", {"context": {"customr": "x", "customer": "y"}}, "has no customr; its fields: customer, limit"),
             ("number", {"context": {"a": 1}}, "is of the type int, not {'a': 1}"),
@@ -190,6 +229,66 @@ class TestFrameworks:
     ) -> None:
         error = failure(await run_agent(named(tmp_path, name, **more)))
         assert said in error.message
+
+
+APART = {
+    "google_adk": "google-adk",
+    "llama_index_core": "llama-index-core",
+    "crewai": "crewai",
+    "smolagents": "smolagents",
+    "autogen_agentchat": "autogen-agentchat",
+}
+
+
+def apart(folder: Path, framework: str, name: str, **more: Any) -> dict[str, Any]:
+    place = Path(os.environ.get("AGENTEVAL_FRAMEWORKS", "")) / APART[framework] / "bin" / "python"
+    if "AGENTEVAL_FRAMEWORKS" not in os.environ or not place.is_file():
+        pytest.skip(f"AGENTEVAL_FRAMEWORKS names no folder that has {framework}")
+    shutil.copy(Path(__file__).parent / "frameworks" / f"of_{framework}.py", folder)
+    return python(f"of_{framework}:{name}", python=str(place), **more)
+
+
+class TestFrameworksApart:
+    """Those that have environments of their own (AGENTEVAL_FRAMEWORKS)."""
+
+    @pytest.mark.parametrize(
+        ("framework", "name", "more", "answer"),
+        [
+            ("google_adk", "keyed", {"context": {"customer": "C1"}}, "You serve C1."),
+            ("google_adk", "keyed", {"context": {"customer": "C1"}, "output": "customer"}, "C1"),
+            ("google_adk", "keyed", {"context": {"customer": "C"}, "input": "Q {{prompt}}", "output": "said"}, "Q h"),
+            ("llama_index_core", "remembers", {"output": "deep.pairs"}, "3"),
+            ("llama_index_core", "remembers", {"context": {"customer": "{{prompt}}"}, "output": "who"}, "hello"),
+            ("llama_index_core", "remembers", {"input": {"query": "Q {{prompt}}"}, "output": "query"}, "Q hello"),
+            ("crewai", "ordering", {"context": {"customer": "C1"}, "output": "customer"}, "C1"),
+            ("crewai", "ordering", {"input": {"customer": "C2"}, "output": "pairs"}, "3"),
+            ("smolagents", "structured", {"context": {"customer": "C1"}, "output": "knows"}, "true"),
+        ],
+    )  # fmt: skip
+    async def test_input_output_and_context(
+        self, run_agent: Run, tmp_path: Path, framework: str, name: str, more: dict[str, Any], answer: str
+    ) -> None:
+        ran = await run_agent(apart(tmp_path, framework, name, **more))
+        assert answer in ran.transcript.final_output, ran.events[-1]
+
+    @pytest.mark.parametrize("framework", ["google_adk", "llama_index_core", "crewai"])
+    async def test_what_was_done_before_it_broke_is_kept(self, run_agent: Run, tmp_path: Path, framework: str) -> None:
+        ran = await run_agent(apart(tmp_path, framework, "broken"))
+        assert "the model is gone" in failure(ran).message
+        done = [(call.name, call.arguments, bool(call.status == "error")) for call in ran.transcript.tool_calls]
+        assert done == [("find", {"q": "socks"}, False), ("bad", {"x": 1}, True)]
+
+    @pytest.mark.parametrize(
+        ("framework", "name", "said"),
+        [
+            ("autogen_agentchat", "agent", "agents of AutoGen have no run context"),
+            ("crewai", "agent", "an agent of CrewAI takes no context"),
+        ],
+    )
+    async def test_a_context_is_not_left_out_in_silence(
+        self, run_agent: Run, tmp_path: Path, framework: str, name: str, said: str
+    ) -> None:
+        assert said in failure(await run_agent(apart(tmp_path, framework, name, context={"a": 1}))).message
 
 
 def named(folder: Path, name: str, **more: Any) -> dict[str, Any]:

@@ -27,7 +27,8 @@ def mapping_of(options: PythonOptions, document: Mapping[str, Any]) -> dict[str,
         how["factory"] = options.context_factory
     elif options.context is not None:
         how["context"] = _filled("context", options.context, variables)
-    own = {name: value for name, value in document["context"].items() if name not in Context.model_fields}
+    written = {name: value for name, value in document["context"].items() if name not in Context.model_fields}
+    own = _filled("context", written, variables)
     row = document["variables"].get("context")
     for fields in (own, row if isinstance(row, Mapping) else {}):
         if fields and isinstance(how.get("context", {}), dict):
@@ -38,8 +39,39 @@ def mapping_of(options: PythonOptions, document: Mapping[str, Any]) -> dict[str,
     return how
 
 
-def events_of_state(state: Any, options: PythonOptions, document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The events of the state that came out. Raises `AgentevalError` where a path finds nothing in it."""
+class ToldText:
+    """The text of the last message that an agent told. None: it has told nothing yet."""
+
+    def __init__(self) -> None:
+        self.text: str | None = None
+        self._open = False
+
+    def add(self, event: Mapping[str, Any]) -> None:
+        """An event that it told."""
+        kind, text = event.get("type"), event.get("text")
+        if kind == "text" and isinstance(text, str):
+            self.text = (self.text or "") + text if self._open else text
+            self._open = True
+        elif kind in ("tool_call", "tool_result", "message_end", "restart"):
+            self.text, self._open = self.text or "", False
+
+
+def events_of_state(
+    state: Any, options: PythonOptions, document: Mapping[str, Any], told: str | None = None
+) -> Iterator[dict[str, Any]]:
+    """The events of the state that came out. `told`: the text of the last message that was told already, where the
+    agent streamed; then the answer is a message of its own, unless it is that one. Raises `AgentevalError` where a path
+    finds nothing in the state."""
+    if told is not None:
+        if options.messages is not None:
+            raise AgentevalError("`messages` can't be used on an agent that tells its messages itself",
+                                 mend="remove `messages`; `output` alone says what the answer is")  # fmt: skip
+        answer = _at("output", options.output or "@", state)
+        text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+        if text.strip() != told.strip():
+            yield {"type": "message_end"}
+            yield {"type": "text", "text": text}
+        return
     reader = python_answers.Reader(document["messages"])
     if options.messages is not None:
         messages = _at("messages", options.messages, state)

@@ -35,7 +35,7 @@ from agenteval_tui.agents.process.errors import (
     without_secrets,
 )
 from agenteval_tui.agents.process.health_check import check_answer, unreachable
-from agenteval_tui.agents.process.mapped_state import events_of_state, mapping_of
+from agenteval_tui.agents.process.mapped_state import ToldText, events_of_state, mapping_of
 from agenteval_tui.agents.process.options import PythonOptions, places_of
 from agenteval_tui.agents.process.project_environment import ProjectEnvironment, project_environment
 from agenteval_tui.agents.process.project_words import remedy
@@ -171,6 +171,7 @@ class PythonAgent:
         wait_s, what = None, ""
         limit = int(options.max_reply_mb * 1_000_000)
         done = Done()
+        told = ToldText()
         words = ""  # the last that its code printed and logged
         try:
             how = mapping_of(options, document)
@@ -200,8 +201,9 @@ class PythonAgent:
                         continue
                     if reader.ended:
                         continue  # it said that it was done; its process is free once it returns
-                    mapped = events_of_state(answer["state"], options, document) if "state" in answer else ()
+                    mapped = events_of_state(answer["state"], options, document, told.text) if "state" in answer else ()
                     for written in [answer["event"]] if "event" in answer else mapped:
+                        told.add(written)
                         for event in reader.read(written):
                             if isinstance(event, Done):
                                 done = event

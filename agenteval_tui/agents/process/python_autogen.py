@@ -8,21 +8,23 @@ from typing import Any
 
 if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
     pieces: Any = sys.modules["_agenteval_python_pieces"]
+    contexts: Any = sys.modules["_agenteval_python_context"]
 else:
-    from agenteval_tui.agents.process import python_pieces
+    from agenteval_tui.agents.process import python_context, python_pieces
 
-    pieces = python_pieces
+    pieces, contexts = python_pieces, python_context
 _TEXTS = ("TextMessage", "MultiModalMessage", "StopMessage", "HandoffMessage", "ToolCallSummaryMessage")
 
 
 def runner(found: Any, target: Any) -> Any:
     """See python_frameworks."""
     if hasattr(found, "run_stream") and (hasattr(found, "on_reset") or hasattr(found, "reset")):
-        return lambda request: _run(found, request)
+        return lambda request: _run(found, request, target)
     return None
 
 
-async def _run(found: Any, request: Any) -> Any:
+async def _run(found: Any, request: Any, target: Any) -> Any:
+    contexts.refuse(request, target, "agents of AutoGen have no run context")
     earlier = pieces.before(request)
     async with pieces.alone_async(found):
         if hasattr(found, "on_reset"):
@@ -30,7 +32,7 @@ async def _run(found: Any, request: Any) -> Any:
         else:
             await found.reset()
         context = getattr(found, "model_context", None)
-        asked: Any = request["prompt"]
+        asked: Any = pieces.prompt_of(request, target)
         if context is not None and hasattr(context, "add_message"):
             for one in _history(earlier):
                 await context.add_message(one)

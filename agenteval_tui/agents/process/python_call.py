@@ -37,8 +37,9 @@ def run(
 
     `tell` takes each event (docs/schemas/agent-event.json) as it comes; `wait` runs an awaitable to its end and gives
     its result; `prepared` is called when the call begins. `how` has the options `context` (or `factory`, which makes
-    it), `input`, `output` and `messages`; `state` takes what is to be mapped by the last two. Raises what the agent
-    raises; before that, `tell` has had what was done and used until then, as far as that can be known.
+    it), `input`, `output` and `messages`; `state` takes what is to be mapped by the last two: what came out, of a
+    stream its result. Raises what the agent raises; before that, `tell` has had what was done and used until then, as
+    far as that can be known.
     """
     how = how or {}
     runner: Any
@@ -64,6 +65,8 @@ def run(
         prepared()
     reader = answers.Reader(request["messages"])
     streamed = False
+    mapped = state is not None and bool(how.get("output") or how.get("messages"))
+    result: Any = None  # of a stream, where it is mapped
     open_calls: Any = {}
 
     def telling(event: Any) -> Any:
@@ -75,7 +78,7 @@ def run(
 
     with salvage.watching() as messages:
         try:
-            returned = answers.call(found, request) if runner is None else runner(dict(request, _how=how))
+            returned = objects.asked(found, request, how) if runner is None else runner(dict(request, _how=how))
             if inspect.isawaitable(returned):
                 returned = wait(returned)
             if runner is None and inspect.isroutine(found) and objects.is_agent(returned, target, ways=False):
@@ -83,10 +86,12 @@ def run(
                 returned = wait(returned) if inspect.isawaitable(returned) else returned
             if hasattr(returned, "stream_events") and hasattr(returned, "to_input_list"):
                 returned = _and_itself(returned, returned.stream_events())  # what openai-agents streams
-            if (how.get("output") or how.get("messages")) and state is not None and not _streams(returned):
-                returned = {"agenteval_state": returned}
-            streamed = inspect.isgenerator(returned) or hasattr(returned, "__anext__") or hasattr(returned, "__aiter__")
-            _follow(returned, reader, telling, wait, state)
+            streamed = _streams(returned)
+            if mapped and not streamed:
+                returned = {"agenteval_state": objects.result_of(returned)}
+            last = _follow(returned, reader, telling, wait, state)
+            if mapped and streamed and last is not _MAPPED:
+                result = {"agenteval_state": objects.result_of(last)}
         except BaseException as error:
             with contextlib.suppress(Exception):
                 for piece in salvage.done_before(error, messages):
@@ -99,8 +104,15 @@ def run(
             with contextlib.suppress(Exception):
                 _blame(error, open_calls, tell)
             raise
-    for event in reader.end():
-        tell(event)
+    rest = list(reader.end())
+    for event in rest:
+        if event["type"] != "done":
+            tell(event)
+    if result is not None:
+        state(objects.pieces.plain(result["agenteval_state"]))
+    for event in rest:
+        if event["type"] == "done":
+            tell(event)
     if not reader.gave:
         gives, missing = ("yielded", "yield") if streamed else ("returned", "return")
         said = f"{target} {gives} nothing" + ("" if streamed else " (None)")
@@ -127,6 +139,10 @@ class _Answered:
 
     def __call__(self, request: Any) -> Any:
         return self._answer
+
+
+_MAPPED: Any = object()
+"""A state was among the pieces, and is mapped already."""
 
 
 def _streams(returned: Any) -> Any:
@@ -158,13 +174,16 @@ async def _and_itself(result: Any, stream: Any) -> Any:
 
 
 def _follow(returned: Any, reader: Any, tell: Any, wait: Any, state: Any) -> Any:
-    """Tell what was returned, or what it yields, as it comes."""
+    """Tell what was returned, or what it yields, as it comes. Returns the last of it."""
+    last: Any = None
 
     def events(piece: Any, streamed: Any) -> Any:
+        nonlocal last
         if isinstance(piece, dict) and "agenteval_state" in piece and state is not None:
-            reader.gave = True
+            reader.gave, last = True, _MAPPED
             state(objects.pieces.plain(piece["agenteval_state"]))
             return
+        last = piece if piece is not None else last
         for event in reader.take(piece, streamed):
             tell(event)
 
@@ -174,7 +193,7 @@ def _follow(returned: Any, reader: Any, tell: Any, wait: Any, state: Any) -> Any
                 piece = next(returned)
             except StopIteration as stop:
                 events(stop.value, False)
-                return None
+                return last
             events(piece, True)
     if hasattr(returned, "__anext__") or inspect.isasyncgen(returned):
 
@@ -186,10 +205,10 @@ def _follow(returned: Any, reader: Any, tell: Any, wait: Any, state: Any) -> Any
         wait(following())
         if hasattr(returned, "result"):  # a run of pydantic-ai that was still to be driven, or had been
             events(returned, False)
-        return None
+        return last
     if hasattr(returned, "__next__"):
         for piece in returned:
             events(piece, True)
-        return None
+        return last
     events(returned, False)
-    return None
+    return last

@@ -32,6 +32,22 @@ def of(request: Any) -> Any:
     return how.get("context"), False
 
 
+def fields_of(request: Any, target: Any, what: Any) -> Any:
+    """The fields of the context, for a framework that takes an object of any; {} where there are none."""
+    value = of(request)[0]
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise pieces.WrongTarget(target + " takes fields: write `context` as an object, for " + what)
+    return dict(value)
+
+
+def refuse(request: Any, target: Any, problem: Any) -> Any:
+    """For a framework that has nothing like a context: it is not left out in silence."""
+    if of(request)[0] is not None:
+        raise pieces.WrongTarget(target + " can't be given the fields of `context`: " + problem)
+
+
 def made(kind: Any, request: Any, target: Any, what: Any) -> Any:
     """The context of this run; None where neither the agent nor the options have one. `kind` is the type that the
     agent declares. Raises WrongTarget where its fields can't be."""

@@ -9,10 +9,11 @@ from typing import Any
 
 if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
     pieces: Any = sys.modules["_agenteval_python_pieces"]
+    contexts: Any = sys.modules["_agenteval_python_context"]
 else:
-    from agenteval_tui.agents.process import python_pieces
+    from agenteval_tui.agents.process import python_context, python_pieces
 
-    pieces = python_pieces
+    pieces, contexts = python_pieces, python_context
 _KEPT = "what CrewAI keeps in events: calls in words, which calls failed; name the crew or the agent itself"
 _ran: Any = set()  # ids of results whose events were heard
 
@@ -24,23 +25,42 @@ def runner(found: Any, target: Any) -> Any:
         # A crew writes what it is asked into its texts, for good: each request has a copy.
         return lambda request: _run(found.copy(), _of_crew(found, target, request))
     if "BaseAgent" in names and hasattr(found, "kickoff_async"):
-        return lambda request: _run(found, request["messages"])
+        return lambda request: _run(found, _messages(request, target))
     return None
 
 
 def _of_crew(crew: Any, target: Any, request: Any) -> Any:
     """What the texts of a crew ask for, by name. Raises WrongTarget where none asks for anything."""
-    known = dict(request.get("variables") or {})
-    inputs = {name: known.get(name, request.get(name, request["prompt"])) for name in crew.fetch_inputs()}
+    how = request.get("_how") or {}
+    own = contexts.fields_of(request, target, "the inputs of the crew")
+    if isinstance(how.get("input"), dict):
+        own.update(how["input"])
+    prompt = request["prompt"] if isinstance(how.get("input"), dict) else pieces.prompt_of(request, target)
+    known = dict(request.get("variables") or {}, **own)
+    inputs = {name: known.get(name, request.get(name, prompt)) for name in crew.fetch_inputs()}
+    inputs.update({name: value for name, value in own.items() if name not in inputs})
     if not inputs:
         raise pieces.WrongTarget(target + " is a crew that asks for nothing; write {prompt} into a task's description")
     if not known.keys() & inputs.keys() or "prompt" in inputs:
         before = pieces.before(request)
         said = [str(one.get("role")) + ": " + one["content"] for one in before if one.get("content")]
         if said:
-            whole = "\n\n".join([*said, "user: " + request["prompt"]])
-            inputs = {name: whole if value == request["prompt"] else value for name, value in inputs.items()}
+            whole = "\n\n".join([*said, "user: " + prompt])
+            inputs = {name: whole if value == prompt else value for name, value in inputs.items()}
     return inputs
+
+
+def _messages(request: Any, target: Any) -> Any:
+    contexts.refuse(request, target, "an agent of CrewAI takes no context; a crew takes it as its inputs")
+    if (request.get("_how") or {}).get("input") is None:
+        return request["messages"]
+    return [*pieces.before(request), {"role": "user", "content": pieces.prompt_of(request, target)}]
+
+
+def result_of(last: Any) -> Any:
+    """What a crew gives in the form that its last task declares, else its text."""
+    found = getattr(last, "pydantic", None) or getattr(last, "json_dict", None)
+    return getattr(last, "raw", last) if found is None else found
 
 
 async def _run(found: Any, asked: Any) -> Any:
@@ -55,6 +75,7 @@ async def _run(found: Any, asked: Any) -> Any:
     async with pieces.alone_async(bus):  # which is the same for all crews of a process
         for kind in kinds:
             bus.register_handler(kind, tell)
+        failure: Any = None
         try:
             if isinstance(asked, dict):
                 result = await found.kickoff_async(inputs=asked)
@@ -64,11 +85,22 @@ async def _run(found: Any, asked: Any) -> Any:
                 async for _ in result:
                     pass
                 result = result.result
-            bus.flush()
+        except Exception as error:  # what was called before is told first
+            failure = error
         finally:
+            bus.flush()
             for kind in kinds:
                 bus.off(kind, tell)
-    for event in sorted(told, key=lambda one: one.emission_sequence or 0):
+    told.sort(key=lambda one: one.emission_sequence or 0)
+    if failure is not None:
+        for number, event in enumerate(told, 1):
+            key = "call " + str(number)
+            problem = getattr(event, "error", None)
+            yield {"type": "tool_call", "id": key, "name": event.tool_name, "arguments": _arguments(event)}
+            answer = {"error": str(problem)} if problem is not None else {"result": pieces.plain(event.output)}
+            yield dict({"type": "tool_result", "id": key}, **answer)
+        raise failure
+    for event in told:
         yield event
     _ran.add(id(result))
     yield result
@@ -127,14 +159,17 @@ class Pieces:
         made: Any = []
         for number, event in enumerate(self._events, 1):
             key = "call " + str(number)
-            arguments = event.tool_args if isinstance(event.tool_args, str) else pieces.plain(event.tool_args)
-            call = {"id": key, "name": event.tool_name, "arguments": arguments}
+            call = {"id": key, "name": event.tool_name, "arguments": _arguments(event)}
             made.append({"role": "assistant", "text": "", "reasoning": "", "calls": [call], "closed": True})
             error = getattr(event, "error", None)
             text = str(error) if error is not None else pieces.text_of(event.output, self._said.note)
             result = {"role": "tool", "call_id": key, "name": event.tool_name, "text": text}
             made.append(dict(result, error=_failed(event)))
         return made
+
+
+def _arguments(event: Any) -> Any:
+    return event.tool_args if isinstance(event.tool_args, str) else pieces.plain(event.tool_args)
 
 
 def _failed(event: Any) -> Any:

@@ -10,21 +10,22 @@ from typing import Any
 
 if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
     pieces: Any = sys.modules["_agenteval_python_pieces"]
+    contexts: Any = sys.modules["_agenteval_python_context"]
 else:
-    from agenteval_tui.agents.process import python_pieces
+    from agenteval_tui.agents.process import python_context, python_pieces
 
-    pieces = python_pieces
+    pieces, contexts = python_pieces, python_context
 
 
 def runner(found: Any, target: Any) -> Any:
     """See python_frameworks."""
     names = [cls.__name__ for cls in type(found).__mro__]
     if "BaseAgent" in names or "App" in names or "Runner" in names:
-        return lambda request: _run(found, request, names)
+        return lambda request: _run(found, request, names, target)
     return None
 
 
-async def _run(found: Any, request: Any, names: Any) -> Any:
+async def _run(found: Any, request: Any, names: Any, target: Any) -> Any:
     types: Any = importlib.import_module("google.genai.types")
     config: Any = importlib.import_module("google.adk.agents.run_config")
     runners: Any = importlib.import_module("google.adk.runners")
@@ -35,15 +36,20 @@ async def _run(found: Any, request: Any, names: Any) -> Any:
             **({"app": found} if "App" in names else {"agent": found, "app_name": "agenteval"})
         )
     sessions = own.session_service
-    session = await sessions.create_session(app_name=own.app_name, user_id="agenteval")
+    state = contexts.fields_of(request, target, "the state of the session")
+    session = await sessions.create_session(app_name=own.app_name, user_id="agenteval", state=state or None)
     name = getattr(own.agent, "name", None) or "model"
     for event in _history(pieces.before(request), name, types):
         await sessions.append_event(session, event)
-    asked = types.Content(role="user", parts=[types.Part(text=request["prompt"])])
+    asked = types.Content(role="user", parts=[types.Part(text=pieces.prompt_of(request, target))])
     mode = config.RunConfig(streaming_mode=config.StreamingMode.SSE)
     running = own.run_async(user_id="agenteval", session_id=session.id, new_message=asked, run_config=mode)
     async for event in running:
         yield event
+    how = request.get("_how") or {}
+    if how.get("output") or how.get("messages"):  # what agents with an `output_key` leave there
+        after = await sessions.get_session(app_name=own.app_name, user_id="agenteval", session_id=session.id)
+        yield {"agenteval_state": dict(after.state)}
 
 
 def _history(messages: Any, name: Any, types: Any) -> Any:

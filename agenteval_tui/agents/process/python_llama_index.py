@@ -8,10 +8,11 @@ from typing import Any
 
 if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
     pieces: Any = sys.modules["_agenteval_python_pieces"]
+    contexts: Any = sys.modules["_agenteval_python_context"]
 else:
-    from agenteval_tui.agents.process import python_pieces
+    from agenteval_tui.agents.process import python_context, python_pieces
 
-    pieces = python_pieces
+    pieces, contexts = python_pieces, python_context
 
 _IGNORED = ("AgentInput", "AgentSetup", "ToolCall", "AgentStreamStructuredOutput", "StartEvent")
 _LEFT_OUT = "what an AgentOutput does not hold: results of calls, and what was used before the answer"
@@ -32,14 +33,43 @@ def _is_workflow(found: Any) -> Any:
 
 async def _run(found: Any, request: Any, target: Any) -> Any:
     agent = any(cls.__name__ in ("BaseWorkflowAgent", "AgentWorkflow") for cls in type(found).__mro__)
-    if agent:
-        running = found.run(user_msg=request["prompt"], chat_history=list(_history(pieces.before(request))))
+    fields = contexts.fields_of(request, target, "the store of the workflow's Context")
+    more: Any = {}
+    if fields:
+        more["ctx"] = context = sys.modules[_package(found) + ".context"].Context(found)
+        for name, value in fields.items():
+            await context.store.set(name, value)
+    given = (request.get("_how") or {}).get("input")
+    if isinstance(given, dict):
+        running = found.run(**dict(given, **more))
+    elif agent:
+        history = list(_history(pieces.before(request)))
+        running = found.run(user_msg=pieces.prompt_of(request, target), chat_history=history, **more)
     else:
-        running = found.run(**_inputs(found, request, target))
+        asked = request if given is None else dict(request, prompt=pieces.prompt_of(request, target))
+        running = found.run(**dict(_inputs(found, asked, target), **more))
     async for event in running.stream_events():
         if not _stops(event):
             yield event
     yield await running
+
+
+def _package(found: Any) -> Any:
+    """Where the workflow's classes are: `workflows`, or an older LlamaIndex."""
+    return next(
+        name
+        for name in ("workflows", "llama_index.core.workflow")
+        if name + ".context" in sys.modules and any(cls.__module__.startswith(name) for cls in type(found).__mro__)
+    )
+
+
+def result_of(last: Any) -> Any:
+    """What the workflow gave: of an agent its structured answer, else its text."""
+    if type(last).__name__ == "AgentOutput":
+        found = getattr(last, "structured_response", None)
+        return str(last.response.content or "") if found is None else found
+    found = getattr(last, "result", None) if _stops(last) else None
+    return last if found is None else found
 
 
 def _stops(event: Any) -> Any:

@@ -57,10 +57,39 @@ def runner(found: Any, target: Any) -> Any:
     if not callable(found):
         way = next((getattr(found, name) for name in WAYS if callable(getattr(found, name, None))), None)
         if way is not None:
-            return lambda request: answers.call(way, request)
+            return lambda request: asked(way, request, request.get("_how") or {})
         said = target + " is " + _article(pieces.type_of(found)) + ", not a function or an agent that agenteval knows"
         raise pieces.WrongTarget(said + "; " + WANTED)
     return None
+
+
+def asked(function: Any, request: Any, how: Any) -> Any:
+    """Call a function with what its parameters ask for. The option `input` stands for the prompt; an object gives
+    parameters by name, or is the one that there is."""
+    given = how.get("input")
+    if given is None:
+        return answers.call(function, request)
+    parameters = answers.parameters_of(function) or ()
+    if isinstance(given, dict) and given and {one.name for one in parameters} >= set(given):
+        positional = [one.name for one in parameters if one.kind is one.POSITIONAL_ONLY and one.name in given]
+        offered = {one.name for one in parameters if one.default is one.empty} & set(answers.OFFERED)
+        named = dict({name: request[name] for name in offered}, **given)
+        return function(*[named.pop(name) for name in positional], **named)
+    return answers.call(function, dict(request, prompt=given))
+
+
+def result_of(last: Any) -> Any:
+    """What came out, in what an agent gave last: what a path in the option `output` is looked for in."""
+    run = type(last).__name__ in ("AgentRunResultEvent", "AgentRun")
+    if run and getattr(last, "result", None) is not None:
+        last = last.result
+    if pieces.made_by(last, "pydantic_ai") and hasattr(last, "new_messages") and hasattr(last, "output"):
+        return last.output
+    if pieces.made_by(last, "agents") and hasattr(last, "final_output"):
+        return last.final_output
+    known = frameworks.of(last)
+    find = getattr(known, "result_of", None)
+    return last if find is None else find(last)
 
 
 def is_factory(found: Any) -> Any:
@@ -121,7 +150,7 @@ async def entered(context: Any, request: Any, target: Any) -> Any:
 
 async def _inside(found: Any, request: Any, target: Any) -> Any:
     run = runner(found, target)
-    returned = answers.call(found, request) if run is None else run(request)
+    returned = asked(found, request, request.get("_how") or {}) if run is None else run(request)
     if inspect.isawaitable(returned):
         returned = await returned
     if hasattr(returned, "__aiter__"):
@@ -147,13 +176,14 @@ def _not_streamed(what: Any) -> Any:
 
 
 async def _pydantic(agent: Any, request: Any, target: Any) -> Any:
+    prompt = pieces.prompt_of(request, target)
     history = _pydantic_history(pieces.before(request)) or None
     deps = contexts.made(getattr(agent, "deps_type", None), request, target, "deps")
     more = {} if deps is None else {"deps": deps}
     if hasattr(agent, "run_stream_events"):
         began = False
         try:
-            streaming = agent.run_stream_events(request["prompt"], message_history=history, **more)
+            streaming = agent.run_stream_events(prompt, message_history=history, **more)
             if hasattr(streaming, "__aenter__"):
                 async with streaming as events:
                     async for event in events:
@@ -172,7 +202,7 @@ async def _pydantic(agent: Any, request: Any, target: Any) -> Any:
             deps = contexts.made(getattr(agent, "deps_type", None), request, target, "deps")
             more = {} if deps is None else {"deps": deps}
     # Node by node: what was done is known whatever ends it.
-    async with agent.iter(request["prompt"], message_history=history, **more) as running:
+    async with agent.iter(prompt, message_history=history, **more) as running:
         async for node in running:
             yield node
         yield running.result
@@ -210,7 +240,10 @@ def _pydantic_history(messages: Any) -> Any:
 
 async def _openai_agents(agent: Any, request: Any, target: Any) -> Any:
     asked: Any = []
-    for one in request["messages"]:
+    messages = request["messages"]
+    if (request.get("_how") or {}).get("input") is not None:
+        messages = [*pieces.before(request), {"role": "user", "content": pieces.prompt_of(request, target)}]
+    for one in messages:
         role = one.get("role")
         if role == "tool":
             result = {"type": "function_call_output", "call_id": one.get("tool_call_id"), "output": one.get("content")}

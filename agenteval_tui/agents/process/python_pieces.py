@@ -92,6 +92,16 @@ def before(request: Any) -> Any:
     return messages[:last]
 
 
+def prompt_of(request: Any, target: Any) -> Any:
+    """What an agent that takes a text is asked: the option `input`, else the prompt."""
+    given = (request.get("_how") or {}).get("input")
+    if given is None:
+        return request["prompt"]
+    if not isinstance(given, str):
+        raise WrongTarget(target + " takes a text: write a template in `input`, not an object")
+    return given
+
+
 @contextlib.contextmanager
 def alone(found: Any) -> Any:
     """For an object that keeps what was said: one request at a time uses it."""

@@ -8,27 +8,35 @@ from typing import Any
 
 if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
     pieces: Any = sys.modules["_agenteval_python_pieces"]
+    contexts: Any = sys.modules["_agenteval_python_context"]
 else:
-    from agenteval_tui.agents.process import python_pieces
+    from agenteval_tui.agents.process import python_context, python_pieces
 
-    pieces = python_pieces
+    pieces, contexts = python_pieces, python_context
+
+
+def result_of(last: Any) -> Any:
+    """The final answer, as the agent gave it."""
+    return getattr(last, "output", last)
 
 
 def runner(found: Any, target: Any) -> Any:
     """See python_frameworks."""
     if hasattr(found, "memory") and hasattr(found, "run") and hasattr(found, "step_callbacks"):
-        return lambda request: _run(found, request)
+        return lambda request: _run(found, request, target)
     return None
 
 
-def _run(agent: Any, request: Any) -> Any:
+def _run(agent: Any, request: Any, target: Any) -> Any:
+    prompt, fields = pieces.prompt_of(request, target), contexts.fields_of(request, target, "`additional_args`")
+    more = {"additional_args": fields} if fields else {}
     with pieces.alone(agent):
         agent.memory.reset()
         agent.monitor.reset()
         agent.memory.steps.extend(_history(pieces.before(request)))
         known = set()
         last = None
-        for piece in agent.run(request["prompt"], stream=True, reset=False):
+        for piece in agent.run(prompt, stream=True, reset=False, **more):
             known.add(id(piece))
             if type(piece).__name__ == "FinalAnswerStep":
                 last = piece

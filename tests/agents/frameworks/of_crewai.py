@@ -12,6 +12,7 @@ os.environ.setdefault("CREWAI_STORAGE_DIR", str(Path(tempfile.gettempdir()) / "a
 
 from crewai import Agent, BaseLLM, Crew, Task
 from crewai.tools import tool
+from pydantic import BaseModel
 
 asked = []
 
@@ -90,6 +91,57 @@ wordy = Crew(agents=[writer], tasks=[Task(description="Answer: {prompt}", expect
 
 def wordy_result(prompt):
     return wordy.kickoff(inputs={"prompt": prompt})
+
+
+class Order(BaseModel):
+    pairs: int
+    customer: str
+
+
+class Echo(BaseLLM):
+    """Answers with what it was asked, as the object that the task declares."""
+
+    def call(self, messages, tools=None, **options):
+        text = str(messages[-1]["content"])
+        return json.dumps({"pairs": 3, "customer": text.partition("for <")[2].partition(">")[0]})
+
+    async def acall(self, messages, tools=None, **options):
+        return self.call(messages, tools)
+
+    def supports_function_calling(self):
+        return False
+
+
+seller = Agent(role="clerk", goal="sell", backstory="none", llm=Echo(model="fake-1"))
+ordering = Crew(
+    agents=[seller],
+    tasks=[
+        Task(
+            description="Order socks for <{customer}>: {prompt}",
+            expected_output="an order",
+            agent=seller,
+            output_json=Order,
+        )
+    ],
+)
+
+
+class Breaking(Scripted):
+    def call(self, messages, tools=None, **options):
+        said = super().call(messages, tools)
+        if said == "3 pairs":
+            raise RuntimeError("the model is gone")
+        return said
+
+
+def breaking_crew():
+    clerk = Agent(
+        role="clerk", goal="sell", backstory="none", tools=[find, bad], llm=Breaking(model="fake-1"), max_retry_limit=0
+    )
+    return Crew(agents=[clerk], tasks=[Task(description="{prompt}", expected_output="a number", agent=clerk)])
+
+
+broken = breaking_crew()
 
 
 def truth():

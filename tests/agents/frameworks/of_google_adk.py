@@ -96,6 +96,26 @@ async def listed(prompt):
     return [event async for event in events(prompt)]
 
 
+class Repeating(BaseLlm):
+    model: str = "repeating"
+
+    async def generate_content_async(self, llm_request, stream=False):
+        said = llm_request.config.system_instruction + " / " + llm_request.contents[-1].parts[-1].text
+        yield LlmResponse(content=types.Content(role="model", parts=[part(text=said)]))
+
+
+class Breaking(Scripted):
+    async def generate_content_async(self, llm_request, stream=False):
+        if llm_request.contents[-1].parts[-1].function_response is not None:
+            raise RuntimeError("the model is gone")
+        async for one in super().generate_content_async(llm_request, stream):
+            yield one
+
+
+keyed = LlmAgent(name="keyed", model=Repeating(), instruction="You serve {customer}.", output_key="said")
+broken = LlmAgent(name="broken", model=Breaking(), tools=[find, bad])
+
+
 def truth():
     """What the model was asked."""
     return {"asked": asked}

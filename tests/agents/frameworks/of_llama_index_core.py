@@ -8,7 +8,7 @@ from llama_index.core.chat_engine.types import AgentChatResponse
 from llama_index.core.llms import ChatMessage, TextBlock
 from llama_index.core.llms.mock import MockFunctionCallingLLM
 from llama_index.core.tools import ToolOutput
-from llama_index.core.workflow import Event, StartEvent, StopEvent, Workflow, step
+from llama_index.core.workflow import Context, Event, StartEvent, StopEvent, Workflow, step
 
 asked = []
 
@@ -133,6 +133,31 @@ workflow = Own()
 own_end = EndsOwn()
 odd = Wants()
 tells = Tells()
+
+
+class Remembers(Workflow):
+    @step
+    async def begin(self, ctx: Context, event: StartEvent) -> StopEvent:
+        customer = await ctx.store.get("customer", default="nobody")
+        return StopEvent(result={"who": customer, "query": event.query, "deep": {"pairs": 3}})
+
+
+remembers = Remembers()
+
+
+def breaks(messages, **options):
+    if messages[-1].role.value == "tool":
+        raise RuntimeError("the model is gone")
+    return ChatMessage(role="assistant", blocks=FIRST)
+
+
+broken = FunctionAgent(
+    name="shop",
+    description="sells",
+    tools=[find, bad],
+    llm=MockFunctionCallingLLM(response_generator=breaks, is_chat_model=True),
+    streaming=False,
+)
 
 
 def truth():

@@ -14,9 +14,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import MessagesState, StateGraph
 from langgraph.runtime import Runtime
 from openai.types.responses import ResponseOutputMessage, ResponseOutputText
+from pydantic import BaseModel
 from pydantic_ai import Agent, RunContext
 from pydantic_ai.messages import ModelResponse as PydanticResponse
-from pydantic_ai.messages import TextPart
+from pydantic_ai.messages import TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
 
 
@@ -142,3 +143,38 @@ def make_deps(settings):
 
 def answers():
     return json.dumps("no prompt wanted")
+
+
+class Order(BaseModel):
+    total: int
+    note: str
+
+
+structured = Agent(
+    FunctionModel(
+        lambda messages, info: PydanticResponse(
+            parts=[ToolCallPart(info.output_tools[0].name, {"total": 3, "note": str(messages[-1].parts[-1].content)})]
+        )
+    ),
+    output_type=Order,
+)
+
+
+class Repeats(Once):
+    async def get_response(self, *positional, **named):
+        return await super().get_response(json.dumps(positional[1] if len(positional) > 1 else named["input"]))
+
+
+repeating = OpenAIAgent(name="a", model=Repeats())
+
+
+def steps(prompt):
+    """Streams what it does, and its state at the end."""
+    yield {"type": "tool_call", "id": "1", "name": "find", "arguments": {"q": prompt}}
+    yield {"type": "tool_result", "id": "1", "result": "socks"}
+    yield "let me see"
+    yield {"state": {"answer": "A: " + prompt}}
+
+
+def ordered(customer, count=1, *, prompt):
+    return {"reply": {"text": f"{customer} {count} {prompt}"}}
