@@ -467,14 +467,20 @@ def test_a_test_is_never_left_out_in_silence(named: str) -> None:
 
 
 def test_a_context_has_fields_of_the_agents_own_and_names_a_near_miss() -> None:
-    text = (
-        "name: S\ntests:\n  - id: t\n    prompt: hi\n    context: {customer: C1, deep: {a: [1]}, object_alias: order}\n"
-    )
-    loaded = load_text(text)
+    text = """\
+name: S
+tests:
+  - id: t
+    prompt: hi
+    context: {customer: C1, deep: {a: [1]}, object_alias: order}
+    criteria:
+      - {name: c, prototype_class: TextResponse, config_uxon: {metrics: [{type: TextMatch, contains: a}]}}
+"""
+    loaded = load_text(text, "s.suite.yaml")
     assert loaded.problems == ()
     assert loaded.suite is not None
     context = loaded.suite.tests[0].context
     assert context is not None
     assert context.as_dict() == {"customer": "C1", "deep": {"a": [1]}, "object_alias": "order"}
-    wrong = load_text(text.replace("customer: C1", "sampel_tools: {}"))
+    wrong = load_text(text.replace("customer: C1", "sampel_tools: {}"), "s.suite.yaml")
     assert [(one.code, one.fix) for one in wrong.problems] == [("unknown-key", "did you mean `sample_tools`?")]
