@@ -66,12 +66,19 @@ def raised_words(traceback: Traceback) -> str:
 
 def frame_places(traceback: Traceback, *, all_frames: bool = False) -> list[tuple[int, int]]:
     """Exception and frame of what is shown, in the order in which it is: for each exception the project's frames, the
-    last call first. Where the project has none, or with `all_frames`, all."""
+    last call first. Where the project has none at all, of each exception the frame that raised it. With `all_frames`
+    all."""
+    own = any(frame.project for raised in traceback.exceptions for frame in raised.frames)
     places = []
     for number, raised in enumerate(traceback.exceptions):
-        shown = [place for place, frame in enumerate(raised.frames) if all_frames or frame.project]
+        last = len(raised.frames) - 1
+        shown = [
+            place
+            for place, frame in enumerate(raised.frames)
+            if all_frames or frame.project or (not own and place == last)
+        ]
         places += [(number, place) for place in reversed(shown)]
-    return places if places or all_frames else frame_places(traceback, all_frames=True)
+    return places
 
 
 def traceback_from(data: Any) -> Traceback | None:

@@ -26,15 +26,15 @@ class TracebackLine(Struct, frozen=True):
 
 
 def traceback_lines(traceback: Traceback, *, all_frames: bool = False) -> Iterator[TracebackLine]:
-    """The lines of a traceback. Frames of packages are one line together, unless `all_frames` are wanted, or there are
-    no others."""
+    """The lines of a traceback. Frames of packages are one line together, unless `all_frames` are wanted; without any
+    of the project, those that raised are shown, without their variables."""
     shown = set(frame_places(traceback, all_frames=all_frames))
     for number, raised in enumerate(traceback.exceptions):
         depth = _depth(traceback, number)
         yield from _head(raised, depth)
         for place in reversed(range(len(raised.frames))):
             if (number, place) in shown:
-                yield from _frame(raised, number, place, depth + 1)
+                yield from _frame(raised, number, place, depth + 1, all_frames)
         hidden = [frame.file for place, frame in enumerate(raised.frames) if (number, place) not in shown]
         if hidden:
             where = ", ".join(list(dict.fromkeys(map(package_of, hidden)))[:_MOST_PACKAGES])
@@ -83,7 +83,7 @@ def _head(raised: RaisedException, depth: int) -> Iterator[TracebackLine]:
         yield TracebackLine(text((f"… {count(len(rest) - _MOST_MESSAGE_LINES, 'more line')}", "dim")), depth + 1)
 
 
-def _frame(raised: RaisedException, number: int, place: int, depth: int) -> Iterator[TracebackLine]:
+def _frame(raised: RaisedException, number: int, place: int, depth: int, all_frames: bool) -> Iterator[TracebackLine]:
     frame, key = raised.frames[place], (number, place)
     where = one_line(frame.file) + (f":{frame.line}" if frame.line else "")
     name = f" in {one_line(frame.function)}" if frame.function else ""
@@ -91,6 +91,6 @@ def _frame(raised: RaisedException, number: int, place: int, depth: int) -> Iter
     yield TracebackLine(text((where, tokens), (name, "dim code")), depth, key, is_head=True)
     if frame.source:
         yield TracebackLine(text((one_line(frame.source), "code")), depth + 1, key)
-    for variable, value in frame.locals.items():
+    for variable, value in frame.locals.items() if frame.project or all_frames else ():
         words = text((f"{one_line(variable)} = {one_line(value)}", "dim code"))
         yield TracebackLine(words, depth + 2, key)

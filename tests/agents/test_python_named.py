@@ -148,6 +148,7 @@ class TestFrameworks:
             ("deps", {"context": "of_named:make_deps", "settings": {"tag": "t"}}, "Deps(name='made', tags=['t'])"),
             ("needs", {"context": {"customer": "C1"}}, "Needs(customer='C1', limit=3)"),
             ("number", {"context": 18}, "18"),
+            ("nested", {}, "Inner(deps=Deps(name='nobody', tags=[]), database=Database('shop.db'))"),
             ("openai", {}, "Deps(name='nobody', tags=[])"),
             ("make_openai", {"context": {"name": "Jo"}}, "Deps(name='Jo', tags=[])"),
             ("graph", {}, "Deps(name='nobody', tags=[])"),
@@ -172,7 +173,9 @@ class TestFrameworks:
         if name in ("Bot", "bot", "answers", "own") and "messages" not in more:
             assert codes.pop() == "text_only"
         assert codes == (["not_streamed"] if "stream" in str(codes) else [])
-        assert ("not_streamed" in codes) == (name in ("deps", "needs", "number", "openai", "make_openai", "make_later"))
+        assert ("not_streamed" in codes) == (
+            name in ("deps", "needs", "number", "openai", "nested", "make_openai", "make_later")
+        )
 
     async def test_the_context_of_a_test_and_of_a_row_override_fields(self, run_agent: Run, tmp_path: Path) -> None:
         config = named(tmp_path, "deps", context={"name": "agent's", "tags": ["a"]})
@@ -186,6 +189,7 @@ class TestFrameworks:
         ("name", "more", "answer", "calls"),
         [
             ("structured", {"output": "total"}, "3", ()),
+            ("retried", {"output": "note"}, "again", ()),
             ("structured", {"input": "for {{prompt}}", "output": "note"}, "for hello", ()),
             (
                 "repeating",
@@ -209,6 +213,7 @@ class TestFrameworks:
         ran = await run_agent(named(tmp_path, name, **more))
         assert ran.transcript.final_output == answer, ran.events[-1]
         assert [call.name for call in ran.transcript.tool_calls if call.name != "final_result"] == list(calls)
+        assert "unread" not in [note.code for note in ran.transcript.notes]
 
     @pytest.mark.parametrize(
         ("name", "more", "said"),
@@ -218,6 +223,8 @@ class TestFrameworks:
             ("structured", {"input": {"a": 1}}, "takes a text: write a template in `input`, not an object"),
             ("needs", {}, "which needs customer; write `context: {customer: ...}`"),
             ("needs", {"context": {"customr": "x", "customer": "y"}}, "has no customr; its fields: customer, limit"),
+            ("needs_path", {}, "which needs folder; write `context: {folder: ...}`"),
+            ("outer", {}, "which needs inner; write `context: {inner: ...}`"),
             ("number", {"context": {"a": 1}}, "is of the type int, not {'a': 1}"),
             ("own", {}, '`input: {question: "{{prompt}}"}` and `output: answer`'),
             ("own", {"input": {"question": "q"}, "output": "anser"}, "`output: anser` finds nothing"),

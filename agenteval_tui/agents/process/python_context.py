@@ -7,6 +7,7 @@ It is made from fields, by the type that the agent declares. A type whose fields
 from __future__ import annotations
 
 import dataclasses
+import enum
 import inspect
 import sys
 import typing
@@ -79,6 +80,10 @@ def _of_fields(kind: Any, value: Any, target: Any, what: Any) -> Any:
     if missing:
         if value is None and _is_typed_dict(kind):
             return None  # a TypedDict, which nodes read with `get` as well
+        hints = signature._hints(kind.__init__ if _made_by_init(kind) else kind)
+        fields.update({name: hints[name]() for name in missing if _needs_nothing(hints.get(name))})
+        missing = [name for name in missing if name not in fields]
+    if missing:
         raise _wrong(target, what, kind, "needs " + ", ".join(missing), missing)
     other = [name for name in fields if names is not True and name not in names]
     if other:
@@ -93,6 +98,22 @@ def _of_fields(kind: Any, value: Any, target: Any, what: Any) -> Any:
         if not fields:
             raise
         raise _wrong(target, what, kind, "doesn't accept these fields: " + str(error)) from None
+
+
+def _made_by_init(kind: Any) -> Any:
+    """Whether the fields of a class are the parameters of what makes it."""
+    return not isinstance(getattr(kind, "model_fields", None), dict) and not dataclasses.is_dataclass(kind)
+
+
+def _needs_nothing(kind: Any) -> Any:
+    """Whether a field can be made without a value: an object of a class that asks for none, as clients and databases
+    are. What the standard library has stands for a value that somebody chooses."""
+    if not isinstance(kind, type) or _is_typed_dict(kind) or issubclass(kind, enum.Enum):
+        return False
+    if kind.__module__.partition(".")[0] in (*sys.builtin_module_names, *getattr(sys, "stdlib_module_names", ())):
+        return False
+    names, needed = names_of(kind)
+    return names is not None and not needed
 
 
 def names_of(kind: Any) -> Any:

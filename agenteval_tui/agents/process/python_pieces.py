@@ -352,13 +352,24 @@ def pydantic_call(part: Any, note: Any) -> Any:
     return call
 
 
+_SETTINGS_PARTS = (
+    *("instruction-baseline", "instruction-delta", "model-settings-delta"),
+    *("tool-availability-delta", "capability-load-delta"),
+)
+
+
 def pydantic_request_part(part: Any, note: Any) -> Any:
     """A part of a ModelRequest, or a ToolReturnPart or RetryPromptPart alone."""
     kind = field(part, "part_kind")
     if kind in ("system-prompt", "user-prompt"):
         text, _ = content_of(field(part, "content"), note)
         return [{"role": "system" if kind == "system-prompt" else "user", "text": text}]
-    if kind not in ("tool-return", "builtin-tool-return", "native-tool-return", "retry-prompt"):
+    if kind == "retry-feedback":
+        return [{"role": "user", "text": text_of(field(part, "content"), note)}]
+    if kind in _SETTINGS_PARTS:
+        text = field(part, "content")
+        return [{"role": "system", "text": text}] if isinstance(text, str) and text else []
+    if not str(kind).endswith("-return") and kind != "retry-prompt":
         note("unread", "a part of a request: " + str(kind))
         return []
     retry = kind == "retry-prompt"

@@ -330,12 +330,13 @@ class _Conversation:
         for part in _maps(one["parts"]):
             kind, content = part.get("part_kind"), content_text(part.get("content"))
             attached = list(attachments_in(part.get("content")))
-            if kind == "tool-return" or (kind == "retry-prompt" and part.get("tool_name")):
-                failed = kind == "retry-prompt" or part.get("outcome") in ("failed", "denied", "error")
+            if str(kind).endswith("-return") or (kind == "retry-prompt" and part.get("tool_name")):
+                failed = kind == "retry-prompt" or part.get("outcome") not in (None, "success")
                 call_id = part.get("tool_call_id")
                 self.say("tool", content, tool_call_id=call_id, is_error=failed, attachments=attached)
-            else:
-                self.say("system" if kind == "system-prompt" else "user", content, attachments=attached)
+            elif content or attached or kind == "user-prompt":  # changes of settings have no text
+                asked = kind in ("user-prompt", "retry-prompt", "retry-feedback")
+                self.say("user" if asked else "system", content, attachments=attached)
 
     def _pydantic_response(self, parts: list[Mapping[str, Any]]) -> None:
         message = self.say("assistant")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypedDict
 
 from agents import Agent as OpenAIAgent
@@ -47,6 +48,34 @@ def _pydantic(kind):
     return agent
 
 
+class Database:
+    def __init__(self, path: str = "shop.db"):
+        self.path = path
+
+    def __repr__(self):
+        return "Database(" + repr(self.path) + ")"
+
+
+@dataclass
+class Inner:
+    deps: Deps
+    database: Database
+
+
+@dataclass
+class Outer:
+    database: Database
+    inner: Inner
+
+
+@dataclass
+class NeedsPath:
+    folder: Path
+
+
+outer = _pydantic(Outer)
+nested = _pydantic(Inner)
+needs_path = _pydantic(NeedsPath)
 deps = _pydantic(Deps)
 needs = _pydantic(Needs)
 number = _pydantic(int)
@@ -158,6 +187,15 @@ structured = Agent(
     ),
     output_type=Order,
 )
+
+
+def _retried(messages, info):
+    if len(messages) == 1:
+        return PydanticResponse(parts=[TextPart("three")])
+    return PydanticResponse(parts=[ToolCallPart(info.output_tools[0].name, {"total": 3, "note": "again"})])
+
+
+retried = Agent(FunctionModel(_retried), output_type=Order)
 
 
 class Repeats(Once):
