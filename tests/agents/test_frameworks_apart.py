@@ -319,3 +319,30 @@ def test_litellm_has_its_tests_in_its_own_environment() -> None:
     ran = subprocess.run([python, "-m", "pytest", *options, tests], cwd=root, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout[-4000:]
     assert "skipped" not in ran.stdout
+
+
+@pytest.fixture(scope="module")
+def strands() -> Any:
+    return played_by("strands", "strands", ("agent", "result", "graph", "broken"))
+
+
+@pytest.mark.xdist_group("strands")
+def test_strands(strands: Any) -> None:
+    """The agent itself has everything; a result alone says that its calls are not known."""
+    played, truth = strands
+    transcript = played["agent"].transcript
+    assert transcript.final_output == "3 pairs"
+    assert calls_of(transcript) == [FIND, BAD]
+    assert transcript.usage == Usage(20, 4, cached_tokens=6), transcript.usage
+    assert not transcript.notes
+    later = played["agent, later"].transcript
+    assert later.final_output == "3 pairs"
+    assert ["user", ["toolResult"]] in truth["asked"][-2]
+    alone = played["result"].transcript
+    assert alone.final_output == "3 pairs"
+    assert [note.code for note in alone.notes] == ["unread_calls"]
+    both = played["graph"].transcript
+    assert [call.name for call in both.tool_calls] == ["find", "bad"] * 2
+    broken = played["broken"]
+    assert "the model is gone" in broken.raised
+    assert calls_of(broken.transcript) == [FIND, BAD]

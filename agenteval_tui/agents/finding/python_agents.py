@@ -22,8 +22,6 @@ _ASKS = frozenset(
         *("complete", "messages"),
     )
 )
-_NOT_STREAMED_WHOLE = ("strands",)
-"""Frameworks of which a run shows only the answer: `capture: model` shows the rest."""
 
 
 class PythonAgents:
@@ -151,8 +149,6 @@ class PythonAgents:
             if framework == "LangGraph":
                 written.update(self._state(construction))
                 tools = tools or own_words.tools_in(modules, construction.module)
-            if framework in _NOT_STREAMED_WHOLE:
-                written["capture"] = "model"
         if not instructions and isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             instructions = ast.get_docstring(node) or ""
         return FoundAgent(

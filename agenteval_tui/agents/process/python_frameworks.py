@@ -18,6 +18,7 @@ _MODULES = {
     "google.adk": "python_google_adk",
     "llama_index": "python_llama_index",
     "workflows": "python_llama_index",
+    "strands": "python_strands",
 }
 
 
@@ -25,7 +26,8 @@ def of(given: Any) -> Any:
     """The module that knows this object; None where there is none."""
     for cls in type(given).__mro__:
         package, _, rest = cls.__module__.partition(".")
-        name = _MODULES.get(package) or _MODULES.get(package + "." + rest.partition(".")[0])
+        name = getattr(cls, "agenteval_reader", None)
+        name = name or _MODULES.get(package) or _MODULES.get(package + "." + rest.partition(".")[0])
         if name:
             return _module(name)
     return None

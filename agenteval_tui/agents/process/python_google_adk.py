@@ -4,7 +4,6 @@ library, of Python 3.8 or later."""
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 from typing import Any
 
@@ -65,21 +64,13 @@ def _history(messages: Any, name: Any, types: Any) -> Any:
             parts = [types.Part(function_response=answer)]
         for call in message.get("tool_calls") or ():
             names[call["id"]] = call["function"]["name"]
-            arguments = _arguments(call["function"]["arguments"])
+            arguments = pieces.decoded_arguments(call["function"]["arguments"])
             made = types.FunctionCall(id=call["id"], name=names[call["id"]], args=arguments)
             parts.append(types.Part(function_call=made))
         if parts:
             author = name if role in ("assistant", "tool") else "user"
             said = types.Content(role="model" if role == "assistant" else "user", parts=parts)
             yield event(author=author, content=said, invocation_id="before")
-
-
-def _arguments(text: Any) -> Any:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 class Pieces:

@@ -305,6 +305,15 @@ def _arguments(given: Any, note: Any) -> Any:
         return {}
 
 
+def decoded_arguments(text: Any) -> Any:
+    """The arguments of a call, which are JSON as a rule, as an object; {} where they are none."""
+    try:
+        found = json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def real_id(given: Any) -> Any:
     """An id; None for one that means none."""
     return None if given is None or given in FAKE_IDS else str(given)

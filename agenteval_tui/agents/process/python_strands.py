@@ -1,0 +1,179 @@
+"""Agents, graphs and swarms of Strands: how to run one, and what it gives. Runs in the child: only the standard
+library, of Python 3.8 or later."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
+    pieces: Any = sys.modules["_agenteval_python_pieces"]
+    contexts: Any = sys.modules["_agenteval_python_context"]
+else:
+    from agenteval_tui.agents.process import python_context, python_pieces
+
+    pieces, contexts = python_pieces, python_context
+_ALONE = "those of an AgentResult; name the agent itself, or yield what its stream_async gives"
+_FINISHES = {"end_turn": "stop", "max_tokens": "length", "content_filtered": "content_filter"}
+
+
+class StreamEvent:
+    """An event of `stream_async`, which is a dict that does not say whose it is."""
+
+    agenteval_reader = "python_strands"
+
+    def __init__(self, event: Any) -> None:
+        self.event = event
+
+
+def runner(found: Any, target: Any) -> Any:
+    """See python_frameworks."""
+    if not hasattr(found, "stream_async"):
+        return None
+    if hasattr(found, "messages"):
+        return lambda request: _run(found, request, target)
+    return lambda request: _run_several(found, request, target)
+
+
+async def _run(agent: Any, request: Any, target: Any) -> Any:
+    prompt = pieces.prompt_of(request, target)
+    state = contexts.fields_of(request, target, "`invocation_state`")
+    more = {"invocation_state": state} if state else {}
+    async with pieces.alone_async(agent):
+        own = list(agent.messages)
+        agent.messages[:] = [*own, *_history(pieces.before(request))]
+        try:
+            async for event in agent.stream_async(prompt, **more):
+                yield StreamEvent(event)
+        finally:
+            agent.messages[:] = own
+
+
+async def _run_several(found: Any, request: Any, target: Any) -> Any:
+    """A graph or a swarm: it has no conversation, so what was said before is one with the prompt."""
+    prompt = pieces.prompt_of(request, target)
+    state = contexts.fields_of(request, target, "`invocation_state`")
+    said = [str(one.get("role")) + ": " + one["content"] for one in pieces.before(request) if one.get("content")]
+    if said:
+        prompt = "\n\n".join([*said, "user: " + prompt])
+    async for event in found.stream_async(prompt, **({"invocation_state": state} if state else {})):
+        yield StreamEvent(event)
+
+
+def _history(messages: Any) -> Any:
+    """The messages before as Bedrock has them. Results of tools belong to the user."""
+    for message in messages:
+        role, content = message.get("role"), message.get("content") or ""
+        if role == "tool":
+            result = {"toolUseId": message.get("tool_call_id"), "status": "success", "content": [{"text": content}]}
+            yield {"role": "user", "content": [{"toolResult": result}]}
+            continue
+        blocks: Any = [{"text": content}] if content else []
+        for call in message.get("tool_calls") or ():
+            arguments = pieces.decoded_arguments(call["function"]["arguments"])
+            blocks.append({"toolUse": {"toolUseId": call["id"], "name": call["function"]["name"], "input": arguments}})
+        if blocks:
+            yield {"role": "assistant" if role == "assistant" else "user", "content": blocks}
+
+
+def result_of(last: Any) -> Any:
+    """What the agent gave: the object that it was to give, else its text."""
+    event = last.event if isinstance(last, StreamEvent) else None
+    result = event.get("result") if isinstance(event, dict) else last
+    found = getattr(result, "structured_output", None)
+    return str(result) if found is None else found
+
+
+class Pieces:
+    """Reads what an agent streams or returns."""
+
+    def __init__(self, said: Any, read: Any) -> None:
+        self._said = said
+        self._number = 0  # of the model's answer
+        self._heard = False
+
+    def read(self, piece: Any) -> Any:
+        """Whether this could be read."""
+        if isinstance(piece, StreamEvent):
+            self._heard = True
+            self._said.empty = False
+            self._event(piece.event)
+        elif type(piece).__name__ == "AgentResult":
+            self._result(piece)
+        elif type(piece).__name__ in ("MultiAgentResult", "GraphResult", "SwarmResult"):
+            self._results(piece)
+        else:
+            return False
+        return True
+
+    def _event(self, event: Any) -> None:
+        if not isinstance(event, dict):
+            return
+        if event.get("type") == "multiagent_node_stream":
+            self._event(event.get("event"))
+        elif isinstance(event.get("data"), str):
+            self._said.text(event["data"], key=("answer", self._number))
+        elif isinstance(event.get("reasoningText"), str):
+            self._said.text(event["reasoningText"], key=("answer", self._number), what="reasoning")
+        elif isinstance(event.get("message"), dict):
+            self._message(event["message"])
+        elif event.get("result") is not None:
+            self.read(event["result"])
+
+    def _message(self, message: Any) -> None:
+        made: Any = {"role": "assistant", "text": "", "reasoning": "", "calls": [], "closed": True}
+        results: Any = []
+        for block in message.get("content") or ():
+            if "text" in block:
+                made["text"] += block["text"]
+            elif "reasoningContent" in block:
+                made["reasoning"] += (block["reasoningContent"].get("reasoningText") or {}).get("text") or ""
+            elif "toolUse" in block:
+                used = block["toolUse"]
+                made["calls"].append({"id": used["toolUseId"], "name": used["name"], "arguments": used.get("input")})
+            elif "toolResult" in block:
+                results.append(self._tool_result(block["toolResult"]))
+            elif "cachePoint" not in block:
+                self._said.note("left_out", "a part of a message: " + ", ".join(map(str, block)))
+        if message.get("role") == "assistant":
+            used = pieces.usage_of((message.get("metadata") or {}).get("usage") or {})
+            self._said.one(dict(made, id=("answer", self._number), usage=used))
+            self._number += 1
+        if results:
+            self._said.append(results)
+
+    def _tool_result(self, result: Any) -> Any:
+        parts = result.get("content") or ()
+        texts = [
+            one["text"] if "text" in one else pieces.text_of(one.get("json", one), self._said.note) for one in parts
+        ]
+        failed = result.get("status") == "error"
+        return {
+            "role": "tool",
+            "call_id": result.get("toolUseId"),
+            "name": None,
+            "text": "".join(texts),
+            "error": failed,
+        }
+
+    def _result(self, result: Any) -> None:
+        metrics = getattr(result, "metrics", None)
+        if not self._heard:
+            if getattr(metrics, "tool_metrics", None):
+                self._said.note("unread_calls", _ALONE)
+            self._message(result.message)
+        self._said.only_total(result, pieces.usage_of(getattr(metrics, "accumulated_usage", None) or {}))
+        stop = getattr(result, "stop_reason", None)
+        self._said.about(finish=_FINISHES.get(str(stop), stop))
+        structured = getattr(result, "structured_output", None)
+        if structured is not None:
+            self._said.final(pieces.text_of(structured, self._said.note))
+
+    def _results(self, result: Any) -> None:
+        """Of a graph or a swarm: the answers of its nodes, of which the last one is the answer."""
+        self._said.only_total(result, pieces.usage_of(getattr(result, "accumulated_usage", None) or {}))
+        if self._heard:
+            return
+        for node in (getattr(result, "results", None) or {}).values():
+            for one in node.get_agent_results():
+                self._result(one)
