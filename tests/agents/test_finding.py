@@ -183,6 +183,26 @@ def test_projects_that_name_their_agents(tmp_path: Path) -> None:
     assert "one/src/my/g.py" not in agents  # once
 
 
+def test_classes_that_wrap_an_agent_or_a_model(tmp_path: Path) -> None:
+    code = (
+        "from autogen_agentchat.agents import AssistantAgent\n"
+        "class {name}:\n    def __init__(self{more}):\n        self.agent = AssistantAgent(name='a')\n"
+        "    async def {method}(self, prompt):\n        return await self.agent.on_messages([prompt])\n"
+    )
+    agent = only(tmp_path / "a", {"agent.py": code.format(name="Helper", more="", method="chat")})
+    assert (agent.sign, agent.framework) == (Sign.FACTORY, "AutoGen")
+    assert agent.config == {"kind": "python", "callable": "agent.py:Helper", "capture": "model"}
+    sdk = (
+        "from openai import OpenAI\nclass Bot:\n    client = OpenAI()\n    def __call__(self, text):\n"
+        "        return self.client.responses.create(model='m', input=text).output_text\n"
+    )
+    assert only(tmp_path / "b", {"bot.py": sdk}).config["callable"] == "bot.py:Bot"
+    others = [code.format(name="Helper", more=", key", method="chat"), code.format(name="H", more="", method="other")]
+    others.append(code.format(name="_Helper", more="", method="chat"))
+    for number, text in enumerate(others):
+        assert agents_of(tmp_path / str(number), {"agent.py": text}) == [], text
+
+
 def test_crews_get_the_inputs_of_their_project(tmp_path: Path) -> None:
     files = {
         "pyproject.toml": "",

@@ -14,6 +14,8 @@ from agenteval_tui.agents.finding.naming import agent_name, relative
 from agenteval_tui.agents.finding.python_module import Function, Module, Modules, keyword, source_of
 
 _SETTINGS = ("settings", "config")
+_WAYS = ("run", "ainvoke", "invoke", "arun", "chat", "kickoff", "query", "ask", "__call__")
+"""How an object is asked: the first of these (`process.python_objects.WAYS`)."""
 _PROMPTS = (*MESSAGE_FIELDS, "messages", "user_msg")
 _ASKS = frozenset(
     (
@@ -230,6 +232,17 @@ class PythonAgents:
                 node.startswith(("llama_index", "workflows")) and node.endswith(".Workflow") for node in bases
             ):
                 yield self._agent(module, name, cls, None, Sign.FACTORY, framework="LlamaIndex")
+            elif not name.startswith("_") and (library := self._sdk(module)) and self._is_asked(module, cls):
+                yield self._agent(module, name, cls, None, Sign.FACTORY, framework=library, config={"capture": "model"})
+
+    def _is_asked(self, module: Module, cls: ast.ClassDef) -> bool:
+        """Whether this class wraps a model or an agent: it is made with nothing, and has a method to ask it."""
+        methods = {node.name: node for node in cls.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+        ask = next((methods[name] for name in _WAYS if name in methods), None)
+        if ask is None or not _init_needs_nothing(cls) or len(_needed(ask)) != 2 or not _gives(ask):
+            return False
+        makes = (node for node in ast.walk(cls) if isinstance(node, ast.Call))
+        return _asks(cls) or any(self._frameworks.maker_of(module, node.func) is not None for node in makes)
 
     def _crew(self, module: Module, name: str, cls: ast.ClassDef) -> FoundAgent:
         agent = self._agent(module, name, cls, None, Sign.CREW, framework="CrewAI")
