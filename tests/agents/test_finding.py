@@ -250,6 +250,29 @@ def test_routes_that_take_a_message(tmp_path: Path) -> None:
     )
 
 
+def test_routes_of_routers_that_an_app_includes(tmp_path: Path) -> None:
+    files = {
+        "pyproject.toml": "",
+        "app/__init__.py": "",
+        "app/main.py": "from fastapi import FastAPI\nfrom app.api import chat, router as api\n"
+        "from app.late import late\n"
+        "app = FastAPI()\napp.include_router(api, prefix='/api')\napp.include_router(late, prefix=settings.PREFIX)\n",
+        "app/api/__init__.py": "from fastapi import APIRouter\nfrom . import chat\nV1 = '/v1'\n"
+        "router = APIRouter(prefix=V1)\nrouter.include_router(chat.router)\n",
+        "app/api/chat.py": "from fastapi import APIRouter\nfrom pydantic import BaseModel\n"
+        "class Ask(BaseModel):\n    message: str\nrouter = APIRouter(prefix='/chat')\n"
+        "other = APIRouter()\n"
+        "@router.post('/ask')\nasync def ask(body: Ask): ...\n@other.post('/never')\nasync def never(body: Ask): ...\n",
+        "app/late.py": "from fastapi import APIRouter\nfrom app.api.chat import Ask\nlate = APIRouter()\n"
+        "@late.post('/late')\nasync def ask(body: Ask): ...\n",
+    }
+    agent = only(tmp_path, files)
+    assert agent.config["url"] == "http://127.0.0.1:8000/api/v1/chat/ask"
+    assert agent.config["body"] == {"message": "{{ prompt }}"}
+    assert agent.file == "app/api/chat.py"
+    assert "app.main:app" in agent.services["server"]["command"]
+
+
 def test_programs_of_node(tmp_path: Path) -> None:
     files = {
         "package.json": '{"scripts": {"dev": "tsx watch src/server.ts", "chat": "npx tsx src/chat.ts"},'
@@ -269,6 +292,40 @@ def test_programs_of_node(tmp_path: Path) -> None:
     script = agents[Sign.SCRIPT]
     assert (script.config["command"], script.config["capture"]) == (["npx", "tsx", "src/chat.ts"], "model")
     assert (script.instructions, script.prompts) == ("You sell pans.", ("Which pan is best?",))
+
+
+def test_the_route_that_takes_a_message_and_routes_by_place(tmp_path: Path) -> None:
+    package = (
+        '{{"dependencies": {{"ai": "5", "{0}": "1"}}, "scripts": {{"dev": "tsx s.ts"}},'
+        ' "devDependencies": {{"tsx": "4"}}}}'
+    )
+    server = (
+        "import { streamText } from 'ai';\nconst app = express();\n"
+        "app.post('/', (req, res) => { streamText({ model, prompt }); });\n"
+        "app.post('/chat', (request, response) => {\n"
+        "  pipeAgentUIStreamToResponse({ agent, uiMessages: request.body.messages, response });\n});\n"
+        "app.get('/messages', (req, res) => { req.body.messages });\napp.listen(8080);\n"
+    )
+    agent = only(tmp_path / "a", {"package.json": package.format("express"), "s.ts": server})
+    assert agent.config["url"] == "http://127.0.0.1:8080/chat"
+    assert agent.config["body"]["messages"][0]["parts"] == [{"type": "text", "text": "{{ prompt }}"}]
+    assert agent.config["stream"] == "sse"
+    nuxt = (
+        "import { streamText } from 'ai';\nexport default defineLazyEventHandler(async () => {\n"
+        "  return defineEventHandler(async event => {\n    const { messages } = await readBody(event);\n"
+        "    return streamText({ model, messages }).toUIMessageStreamResponse();\n  });\n});\n"
+    )
+    agent = only(tmp_path / "b", {"package.json": package.format("nuxt"), "server/api/chat.ts": nuxt})
+    assert agent.config["url"] == "http://127.0.0.1:3000/api/chat"
+    assert agent.services["server"]["command"][:2] == ["npx", "nuxt"]
+    svelte = (
+        "import { streamText } from 'ai';\nexport const POST = async ({ request }) => {\n"
+        "  const { messages } = await request.json();\n  return streamText({ model, messages });\n};\n"
+    )
+    path = "src/routes/api/chat/+server.ts"
+    agent = only(tmp_path / "c", {"package.json": package.format("@sveltejs/kit"), path: svelte})
+    assert agent.config["url"] == "http://127.0.0.1:5173/api/chat"
+    assert agent.config["body"] == {"messages": "{{ messages }}"}
 
 
 def test_a_model_server_without_its_key(tmp_path: Path) -> None:

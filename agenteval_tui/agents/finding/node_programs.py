@@ -40,14 +40,34 @@ _TOOL = re.compile(
     r"""\b([A-Za-z_]\w*)\s*[:=]\s*(?:dynamicT|t)ool\(\s*\{\s*description\s*:\s*(?:'([^'\n]+)'|"([^"\n]+)"|`([^`$]+)`)"""
 )
 _SERVER = re.compile(r"\b(?:createServer|express|fastify|Fastify|new Hono|new Elysia)\s*\(|Bun\.serve\(|Deno\.serve\(")
-_POST = re.compile(r"""\b(?:app|router|server|fastify)\.post\(\s*["'`]([^"'`]+)["'`]""")
+_ROUTES = re.compile(r"""\b(?:app|router|server|fastify)\.(\w+)\(\s*["'`]([^"'`]+)["'`]""")
 _PORT = re.compile(
     r"\blisten\(\s*\{?\s*(?:port\s*:\s*)?(\d{2,5})|\bport\s*:\s*(\d{2,5})|\bPORT\s*(?:\|\||\?\?)\s*['\"]?(\d{2,5})"
 )
 _KEY = re.compile(
-    r"(?:\{([^{}]+)\}\s*(?::[^=]+)?=\s*(?:\(?\s*await\s+)?(?:\w+(?:\.req)?\.(?:json\(\)|body)|body\b))|(?:\breq(?:uest)?\.body\.(\w+))"
+    r"(?:\{([^{}]+)\}\s*(?::[^=]+)?=\s*(?:\(?\s*await\s+)?(?:\w+(?:\.req)?\.(?:json\(\)|body)|readBody\(|body\b))|(?:\breq(?:uest)?\.body\.(\w+))"
 )
-_NEXT_ROUTE = re.compile(r"(?:^|/)(?:src/)?app/((?:.*/)?)route\.[tj]sx?$")
+_FILE_ROUTES = (
+    (
+        "next",
+        re.compile(r"(?:^|/)(?:src/)?app/((?:.*/)?)route\.[tj]sx?$"),
+        3000,
+        ["npx", "next", "dev", "--port", "3000"],
+    ),
+    (
+        "nuxt",
+        re.compile(r"^server/(?:routes/)?(.+?)(?:\.post)?\.[tj]s$"),
+        3000,
+        ["npx", "nuxt", "dev", "--port", "3000"],
+    ),
+    (
+        "@sveltejs/kit",
+        re.compile(r"^src/routes/(.*?)/?\+server\.[tj]s$"),
+        5173,
+        ["npx", "vite", "dev", "--port", "5173"],
+    ),
+)
+"""Frameworks in which the place of a file is its route: the package, the place, its port, and what starts it."""
 _RUNS = re.compile(
     r"^(?:npx |pnpm |yarn |bunx )?(?:dotenv [^-]*-- )?(tsx|ts-node|node|bun run|bun)(?: watch)?((?: --?[\w=./:-]+)*)"
     r" ([\w./-]+\.[cm]?[jt]sx?)\b(.*)$"
@@ -122,7 +142,7 @@ def programs_of(package: Package, sources: Sequence[str]) -> Iterator[FoundAgent
         library = next(filter(None, (_library(name) for name in _IMPORT.findall(text))), "")
         asks = _ASKS.search(text)
         own = relative(path, package.folder)
-        if not library or (asks is None and own not in scripts and not _NEXT_ROUTE.search(own)):
+        if not library or (asks is None and own not in scripts and not any(one[1].search(own) for one in _FILE_ROUTES)):
             continue
         agent = _agent(package, path, text, library, asks, scripts.get(own))
         if agent is not None:
@@ -144,24 +164,24 @@ def _agent(
     services: dict[str, Any] = {}
     sign = Sign.PROGRAM
     command = package.run(own)
-    if (route := _NEXT_ROUTE.search(own)) is not None and "next" in package.names and "POST" in text:
-        parts = [part for part in route[1].strip("/").split("/") if part and not part.startswith("(")]
+    if (file_route := _file_route(package, own, text)) is not None:
+        place, port, starts = file_route
+        parts = [part for part in place.strip("/").split("/") if part and not part.startswith("(")]
         if any("[" in part for part in parts):
             return None
-        sign, port = Sign.ROUTE, 3000
+        sign = Sign.ROUTE
         config = _http(port, "/" + "/".join(parts), text)
         if asks is None:
             if "body" not in config:
                 return None
-            line = text.count("\n", 0, text.index("POST")) + 1
-        services = _service(["npx", "next", "dev", "--port", "3000"], port)
+            line = text.count("\n", 0, max(0, text.find("POST"))) + 1
+        services = _service(starts, port)
     elif _SERVER.search(text) is not None:
-        posted = _POST.search(text)
         port_match = _PORT.search(text)
         if port_match is None:
             return None
         sign, port = Sign.ROUTE, int(next(filter(None, port_match.groups())))
-        config = _http(port, posted[1] if posted is not None else "/", text)
+        config = _http(port, *_route(text))
         services = _service(command, port)
     elif own.endswith("x") or not _runs_at_once(text) or "/components/" in own or (asks is None):
         return None
@@ -185,17 +205,41 @@ def _agent(
     )
 
 
+def _file_route(package: Package, own: str, text: str) -> tuple[str, int, list[str]] | None:
+    for name, pattern, port, command in _FILE_ROUTES:
+        match = pattern.search(own) if name in package.names else None
+        if match is not None and ("POST" in text or (name == "nuxt" and "EventHandler" in text)):
+            return match[1], port, command
+    return None
+
+
+def _route(text: str) -> tuple[str, str]:
+    """The path that takes a message, and the text of what answers there: the first that reads one, else the first."""
+    routes = list(_ROUTES.finditer(text))
+    ends = [route.start() for route in routes[1:]] + [len(text)]
+    posts = [
+        (route[2], text[route.start() : end]) for route, end in zip(routes, ends, strict=True) if route[1] == "post"
+    ]
+    takes = ("messages", *_MESSAGES)
+    return next((post for post in posts if any(key in takes for key in _keys(post[1]))), (posts or [("/", text)])[0])
+
+
+def _keys(text: str) -> list[str]:
+    """The keys of the request's body that are read."""
+    return [key for match in _KEY.finditer(text) for key in re.split(r"[\s,:]+", match[1] or match[2] or "")]
+
+
 def _http(port: int, path: str, text: str) -> dict[str, Any]:
     config: dict[str, Any] = {"kind": "http", "url": f"http://127.0.0.1:{port}{path}"}
-    keys = [key for match in _KEY.finditer(text) for key in re.split(r"[\s,:]+", match[1] or match[2] or "")]
+    keys = _keys(text)
     into = next((name for name in _MESSAGES if name in keys), None)
     if "messages" in keys:
         config["body"] = {
-            "messages": _UI_MESSAGES if "UIMessage" in text or "convertToModelMessages" in text else "{{ messages }}"
+            "messages": _UI_MESSAGES if re.search("[uU][iI]Message|convertToModelMessages", text) else "{{ messages }}"
         }
     elif into is not None:
         config["body"] = {into: "{{ prompt }}"}
-    if "UIMessageStream" in text:
+    if "UIMessageStream" in text or "AgentUIStream" in text:
         config.update(_UI_STREAM)
     return config
 

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec import Struct
+
 from agenteval_tui.agents.finding.fields import ANSWER_FIELDS, MESSAGE_FIELDS, fields_of, placeholder
 from agenteval_tui.agents.finding.model import FoundAgent, Sign
 from agenteval_tui.agents.finding.naming import agent_name, relative
@@ -13,6 +15,8 @@ from agenteval_tui.agents.finding.python_agents import python_of
 from agenteval_tui.agents.finding.python_module import Function, Module, Modules, keyword, returns_dicts, source_of
 
 _APPS = {"fastapi.FastAPI": "FastAPI", "flask.Flask": "Flask", "quart.Quart": "Quart"}
+_ROUTER = "fastapi.APIRouter"
+_MOST_INCLUDED = 6  # routers in routers
 _DEFAULT_PORT = {"FastAPI": 8000, "Flask": 5000, "Quart": 5000, "Starlette": 8000}
 
 
@@ -23,15 +27,52 @@ def routes_of(modules: Modules, module: Module) -> Iterator[FoundAgent]:
         for name, value in module.values.items()
         if isinstance(value, ast.Call) and module.qualified(value.func) in _APPS
     }
-    if not apps:
-        return
+    for app, framework in apps.items():
+        served = _App(module, app, framework)
+        yield from _routes_on(modules, served, module, app, "")
+        if framework == "FastAPI":
+            yield from _included(modules, served, module, app, "", 0)
+
+
+class _App(Struct, frozen=True):
+    """What a server runs: the module that has it, and its name there."""
+
+    module: Module
+    name: str
+    framework: str
+
+
+def _routes_on(modules: Modules, app: _App, module: Module, owner: str, prefix: str) -> Iterator[FoundAgent]:
+    """The routes on an app or a router with this name in a module."""
     for function in module.functions.values():
         for decorator in function.decorator_list:
             route = _route(decorator)
-            if route is not None and route[0] in apps and "{" not in route[1] and "<" not in route[1]:
-                agent = _agent(modules, module, function, decorator, apps[route[0]], *route)
+            if route is not None and route[0] == owner and "{" not in route[1] and "<" not in route[1]:
+                agent = _agent(modules, app, module, function, decorator, prefix + route[1])
                 if agent is not None:
                     yield agent
+
+
+def _included(modules: Modules, app: _App, module: Module, owner: str, prefix: str, depth: int) -> Iterator[FoundAgent]:
+    """The routes on routers that an app or a router includes."""
+    for call in module.calls if depth < _MOST_INCLUDED else ():
+        func = call.func
+        if not (isinstance(func, ast.Attribute) and func.attr == "include_router" and call.args):
+            continue
+        if not isinstance(func.value, ast.Name) or func.value.id != owner:
+            continue
+        place = modules.value(module, call.args[0])
+        inside, router = place if place is not None else (module, None)
+        if not isinstance(router, ast.Call) or inside.qualified(router.func) != _ROUTER:
+            continue
+        name = next((name for name, value in inside.values.items() if value is router), None)
+        prefixes = [keyword(call, "prefix"), keyword(router, "prefix")]
+        parts = [modules.text(where, node) for where, node in zip((module, inside), prefixes, strict=True) if node]
+        if name is None or not all(parts):
+            continue  # where it is served is not written as a text
+        whole = prefix + "".join(parts)
+        yield from _routes_on(modules, app, inside, name, whole)
+        yield from _included(modules, app, inside, name, whole, depth + 1)
 
 
 def _route(decorator: ast.expr) -> tuple[str, str] | None:
@@ -51,25 +92,26 @@ def _route(decorator: ast.expr) -> tuple[str, str] | None:
 
 
 def _agent(
-    modules: Modules, module: Module, function: Function, decorator: ast.expr, framework: str, app: str, path: str
+    modules: Modules, app: _App, module: Module, function: Function, decorator: ast.expr, path: str
 ) -> FoundAgent | None:
     body = _body_of_model(modules, module, function) or _body_of_keys(function)
     if body is None:
         return None
     files = modules.files
-    folder = files.project_of(module.path)
-    port = _port(module) or _DEFAULT_PORT[framework]
+    framework = app.framework
+    folder = files.project_of(app.module.path)
+    port = _port(app.module) or _DEFAULT_PORT[framework]
     config: dict[str, Any] = {"kind": "http", "url": f"http://127.0.0.1:{port}{path}", "body": body}
     text = ast.unparse(function)
     if "event-stream" in text or "EventSourceResponse" in text:
         config["stream"] = "sse"
     elif "StreamingResponse" not in text and (answer := _answer(modules, module, function, decorator)):
         config["answer"] = answer
-    own = relative(module.path, folder)
-    place = _place_of_module(files, module.path, folder)
+    own = relative(app.module.path, folder)
+    place = _place_of_module(files, app.module.path, folder)
     python = python_of(files.root, folder)
     if framework == "FastAPI":
-        words = [python, "-m", "uvicorn", f"{place[1]}:{app}", "--port", str(port)]
+        words = [python, "-m", "uvicorn", f"{place[1]}:{app.name}", "--port", str(port)]
         if place[0]:
             words += ["--app-dir", place[0]]
     else:
