@@ -17,7 +17,8 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.store import Store
-from agenteval_tui.suites.yaml.save import FileChanged
+from agenteval_tui.suites.load import load_suite
+from agenteval_tui.suites.yaml.save import FileChanged, save_config
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.inspect_target import InspectTarget
@@ -29,6 +30,8 @@ from agenteval_tui.tui.screens.inspect.controller import (
     term_in,
     write,
 )
+from agenteval_tui.uxon.edit import set_value
+from agenteval_tui.uxon.parse import parse
 
 TEST = "kunden-deutschland"
 BROKEN = '"contains_al"'
@@ -336,6 +339,38 @@ async def test_a_save_is_refused_when_the_file_changed_and_the_draft_is_kept(own
     file.write_text(gone, encoding="utf-8")
     with pytest.raises(AgentevalError, match="is no longer in the file"):
         on_fresh_file(again)
+    person.session.store.close()
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+async def test_a_config_that_others_edited_keeps_both_edits(own_shop: Shop, reopened: bool) -> None:
+    """Whether the file is read again for the question of a save, or because the run is opened again before it."""
+    person = Person(Session((own_shop.suites,), own_shop.db))
+    state, run = person.state, own_shop.runs[0]
+    person.open(run)
+    config = person.editor
+    mine = set_value(parse(config), ("metrics", 0, "ignore_case"), True)
+    theirs = set_value(parse(config), ("metrics", 0, "weight"), 2)
+    assert mine is not None
+    assert theirs is not None
+    await person.write(mine.apply(config))
+    saving = state.saving(person.editor)
+    assert saving is not None
+    save_config(load_suite(own_shop.file), TEST, saving.index, theirs.apply(config))
+    if reopened:
+        shown = person.open(run, criterion=state.criterion_name)
+        assert shown.text != mine.apply(config)
+        assert any("Your edit is in it now" in words for words in person.said)
+        saving = state.saving(shown.text)
+        assert saving is not None
+    else:
+        with pytest.raises(FileChanged):
+            write(person.session, saving)
+        saving = on_fresh_file(saving)
+        assert saving.both == ()
+    state.saved(saving, write(person.session, saving))
+    metric = parse(load_suite(own_shop.file).config_source(TEST, saving.index).text).value["metrics"][0]
+    assert (metric["ignore_case"], metric["weight"]) == (True, 2)
     person.session.store.close()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from msgspec import Struct, field
 from agenteval_tui.analysis.edit_validation import FieldProblem
 from agenteval_tui.suites.editing import TestEdit
 from agenteval_tui.suites.load import LoadedSuite
+from agenteval_tui.tui.presenters.changed_by_both import values_of_both
 from agenteval_tui.tui.presenters.test_form import CRITERION_FIELDS, TEST_FIELDS, CriterionForm, TestForm, edit_of
 from agenteval_tui.uxon.merge import merge
 
@@ -178,12 +178,7 @@ def changed_by_both(base: TestForm, mine: TestForm, file: TestForm) -> list[tupl
             if key != "config_uxon":
                 found.append((f"{name[0]}: {key.replace('_', ' ')}", own, other))
                 continue
-            for one in merge(was, own, other).both:
-                texts = [
-                    value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
-                    for value in (one.mine, one.theirs)
-                ]
-                found.append((f"{name[0]}: {'.'.join(map(str, one.path)) or 'config'}", texts[0], texts[1]))
+            found += values_of_both(name[0], merge(was, own, other).both)
     return found
 
 

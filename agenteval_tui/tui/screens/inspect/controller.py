@@ -37,6 +37,7 @@ from agenteval_tui.tui.screens.inspect.drafts import ConfigDrafts, Draft, DraftK
 from agenteval_tui.tui.serial_worker import SerialWorker
 from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.uxon.edit import node_of
+from agenteval_tui.uxon.merge import merge
 from agenteval_tui.uxon.parse import parse
 from agenteval_tui.views.blame import suspects_in
 
@@ -318,11 +319,16 @@ class InspectController:
         if draft is not None and draft.text == saved:
             draft = self._drafts.pop(key) and None
         elif draft is not None and draft.base != saved:
-            draft.base = saved
+            merged = merge(draft.base, draft.text, saved)
+            draft.base, draft.text = saved, merged.text
             self._say(
-                "The file's config changed. Your edit is kept; press {inspect.revert} to drop it.",
+                "The file's config changed. Your edit is in it now"
+                + (f", also where the file has {count(len(merged.both), 'other value')}" if merged.both else "")
+                + "; press {inspect.revert} to drop it.",
                 severity="warning",
             )
+            if draft.text == saved:
+                draft = self._drafts.pop(key) and None
         # How it is saved was judged when the run was opened; an edit is judged now, and so is a long config.
         judged = draft is None and number < len(self._saved_results) and bench.known_verdict(number) is None
         self.result = self._saved_results[number] if judged else None
@@ -463,12 +469,18 @@ class InspectController:
         if not self.is_edited:
             self._say("Nothing is changed.")
             return None
-        return EditToSave(bench, bench.loaded, self._draft_key(), index, text)
+        key = self._draft_key()
+        draft = self._drafts.get(key)
+        return EditToSave(bench, bench.loaded, key, index, text, draft.base if draft is not None else self.saved_text)
 
     def errors_of(self, saving: EditToSave) -> list[Diagnostic]:
         """What in the config would keep the suite from running."""
         prototype_class = saving.bench.criteria[self.criterion].spec.prototype_class
         return [one for one in diagnose(saving.text, prototype_class) if one.severity == "error"]
+
+    def is_open(self, key: DraftKey) -> bool:
+        """Whether this criterion is the one in the editor."""
+        return self.bench is not None and self._draft_key() == key
 
     def saved(self, saving: EditToSave, loaded: LoadedSuite) -> int:
         """It was written, and the file is `loaded` now: forget the draft. Gives the line of the config in the file."""
@@ -556,9 +568,13 @@ def write(session: Session, saving: EditToSave) -> LoadedSuite:
 
 
 def on_fresh_file(saving: EditToSave) -> EditToSave:
-    """The same for the file as it is now; in a thread. Raises AgentevalError when the criterion is gone from it."""
+    """The edit made in the file as it is now, with what others changed in the same config; in a thread. Raises
+    AgentevalError when the criterion is gone from it."""
     fresh = load_suite(saving.loaded.path)
-    return replace(saving, loaded=fresh, index=index_in(fresh, saving))
+    index = index_in(fresh, saving)
+    theirs = fresh.config_source(saving.bench.run.test_id, index).text
+    merged = merge(saving.base, saving.text, theirs)
+    return replace(saving, loaded=fresh, index=index, text=merged.text, base=theirs, both=merged.both)
 
 
 def check_project(session: Session, run_id: str) -> None:

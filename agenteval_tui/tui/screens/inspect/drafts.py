@@ -9,6 +9,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import Criterion
 from agenteval_tui.tui.draft_store import Drafts
+from agenteval_tui.uxon.merge import BothChanged
 
 DraftKey = tuple[str, str, str, int]
 """Suite, test, the criterion's name, and the how-manieth of that name: an edited file may move it."""
@@ -64,6 +65,10 @@ class EditToSave(Struct, frozen=True):
     key: DraftKey
     index: int
     text: str
+    base: str
+    """The config that the edit began with."""
+    both: tuple[BothChanged, ...] = ()
+    """Of an edit that was made again in a changed file: what the file's config has otherwise now."""
 
 
 def criterion_of(loaded: LoadedSuite, test_id: str, index: int) -> Criterion | None:

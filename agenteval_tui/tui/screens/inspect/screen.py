@@ -40,6 +40,7 @@ from agenteval_tui.tui.actions import BY_ID, bindings, footer, key_of, named_key
 from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.one_shot_timer import call_after
+from agenteval_tui.tui.presenters.changed_by_both import values_of_both
 from agenteval_tui.tui.presenters.editor_rows import EDITED
 from agenteval_tui.tui.presenters.fork_columns import ForkTree
 from agenteval_tui.tui.presenters.highlights import marks_of
@@ -1149,10 +1150,20 @@ class InspectScreen(FrameScreen):
 
     def _offer_merge(self, diff: str, saving: EditToSave) -> None:
         def answered(put_in: bool | None) -> None:
-            if put_in:
-                self.ask(partial(on_fresh_file, saving), self._save, group="reload")
+            if put_in:  # read once more: the file may have changed while the question was there
+                self.ask(partial(on_fresh_file, saving), self._save_merged, group="reload")
 
-        self.app.push_screen(FileConflictScreen(saving.loaded.path.name, diff), answered)
+        def ask(merged: EditToSave) -> None:
+            both = values_of_both(merged.key[2], merged.both)
+            self.app.push_screen(FileConflictScreen(merged.loaded.path.name, diff, both=both), answered)
+
+        self.ask(partial(on_fresh_file, saving), ask, group="reload")
+
+    def _save_merged(self, merged: EditToSave) -> None:
+        state = self.controller
+        if state.bench is merged.bench and state.is_open(merged.key) and self.config.editor.text != merged.text:
+            self.config.editor.replace_all(merged.text)  # who looks at it sees what is saved
+        self._save(merged)
 
     # What a person makes of the run: a criterion, a label, a row of a dataset, a file, a copy
 
