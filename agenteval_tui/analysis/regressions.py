@@ -20,11 +20,13 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.comparison_model import Comparison, TestKey
+from agenteval_tui.analysis.statistics import SIGNIFICANT
 from agenteval_tui.analysis.stratified_test import PassCounts, at_least, stratified_exact
 from agenteval_tui.core.document import Document, RowKey, Share, one_of
 
-OVERALL = 0.03
-"""The largest one-sided p-value at which everything together fell."""
+OVERALL = 0.025
+"""The largest one-sided p-value at which everything together fell: what the tests that are shown beside it, which are
+two-sided, call a difference."""
 PARTS = 0.005
 """The same for single cases and tests, divided by how many of them can be told from chance at all."""
 BROKEN = 0.03
@@ -70,8 +72,16 @@ class Regression(Document, frozen=True, kw_only=True):
     variation: str = ""
     row: RowKey = ""
     p_value: Annotated[
-        Share | None, Meta(description="one-sided: how often chance alone gives a fall as deep; null: it broke")
+        Share | None,
+        Meta(description="one-sided for exact: how often chance alone gives a fall as deep; null: it broke"),
     ] = None
+    method: Annotated[
+        str,
+        one_of("", "exact", "sign-flip", "mcnemar", "fisher"),
+        Meta(
+            description='the test of p_value; all but exact are the two-sided one of the whole comparison; "": it broke'
+        ),
+    ] = ""
 
     @property
     def key(self) -> TestKey:
@@ -110,8 +120,13 @@ class Regressions(Struct, frozen=True):
 def regressions_of(comparison: Comparison) -> Regressions:
     """What regressed from the left side to the right one. Two agents or variations, or versions of a criterion, are
     not before and after: nothing regressed."""
-    kinds = {comparison.a.kind, comparison.b.kind}
-    return find_regressions(cases_of(comparison)) if kinds <= {"execution", "baseline"} else Regressions()
+    if not {comparison.a.kind, comparison.b.kind} <= {"execution", "baseline"}:
+        return Regressions()
+    overall, shown = comparison.overall, None
+    fell = overall.rate is not None and overall.rate.difference < 0
+    if fell and overall.p_value is not None and (overall.one_case or overall.test != "fisher"):
+        shown = overall.test, overall.p_value
+    return find_regressions(cases_of(comparison), shown)
 
 
 def cases_of(comparison: Comparison) -> list[Case]:
@@ -127,8 +142,9 @@ def cases_of(comparison: Comparison) -> list[Case]:
     return cases
 
 
-def find_regressions(cases: Sequence[Case]) -> Regressions:
-    """Decide about cases that have a verdict on both sides."""
+def find_regressions(cases: Sequence[Case], shown: tuple[str, float] | None = None) -> Regressions:
+    """Decide about cases that have a verdict on both sides. `shown`: the test of the whole comparison and its two-sided
+    p-value, where the pass rate fell. It is printed beside the gate: what it shows is a regression, too."""
     decided = [case for case in cases if case.counts.was_n and case.counts.now_n]
     broken = [case for case in decided if case.broke]
     excused = bool(broken) and _chance_explains_broken(broken, decided)
@@ -137,7 +153,9 @@ def find_regressions(cases: Sequence[Case]) -> Regressions:
     regressions += _fallen_parts([case for case in decided if (case.test, case.row) not in flagged])
     p_value = stratified_exact([case.counts for case in decided])
     if p_value is not None and p_value <= OVERALL:
-        regressions.append(Regression(scope="overall", cause="fell", p_value=p_value))
+        regressions.append(Regression(scope="overall", cause="fell", p_value=p_value, method="exact"))
+    elif shown is not None and shown[1] <= SIGNIFICANT:
+        regressions.append(Regression(scope="overall", cause="fell", p_value=shown[1], method=shown[0]))
     flagged = {(regression.key, regression.row) for regression in regressions if regression.scope == "case"}
     by_chance = tuple(case for case in decided if case.fell and (case.test, case.row) not in flagged)
     return Regressions(tuple(regressions), by_chance, p_value)
@@ -175,7 +193,7 @@ def _fallen_parts(cases: Sequence[Case]) -> list[Regression]:
     for value, (part, counts) in zip(least, parts, strict=True):
         p_value = stratified_exact(counts) if value <= PARTS / number else None
         if p_value is not None and p_value <= PARTS / number:
-            fallen.append(replace(part, p_value=p_value))
+            fallen.append(replace(part, p_value=p_value, method="exact"))
     return fallen
 
 

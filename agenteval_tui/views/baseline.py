@@ -10,6 +10,7 @@ from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.views.comparison import (
+    TESTS,
     counts_text,
     p_value_text,
     power_text,
@@ -113,7 +114,8 @@ def fell_text(result: BaselineResult) -> str:
         return ""
     cases = numbers.count(rate.n, "case")
     change = f"{share(rate.was)} to {share(rate.now)}"
-    return f"all tests together fell: {change} (exact test over {cases}, {p_value_text(fell.p_value)})"
+    method = "exact test" if fell.method == "exact" else TESTS[fell.method][0]
+    return f"all tests together fell: {change} ({method} over {cases}, {p_value_text(fell.p_value)})"
 
 
 def notice_lines(notices: Sequence[GateNotice]) -> list[str]:

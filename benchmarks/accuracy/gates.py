@@ -11,7 +11,9 @@ import argparse
 import random
 from collections.abc import Callable
 
+from agenteval_tui.analysis.permutation_test import sign_flip
 from agenteval_tui.analysis.regressions import Case, find_regressions
+from agenteval_tui.analysis.statistics import mcnemar_exact
 from agenteval_tui.analysis.stratified_test import PassCounts
 
 Rate = Callable[[random.Random, int], float]
@@ -31,7 +33,18 @@ def _alarms_once(draw: random.Random, tests: int, runs: int, rate: Rate, drop: f
         was = rate(draw, number)
         counts = [sum(draw.random() < share for _ in range(runs)) for share in (was, max(0.0, was - drop))]
         cases.append(Case(("suite", str(number), ""), "", PassCounts(counts[0], runs, counts[1], runs)))
-    return bool(find_regressions(cases).found)
+    return bool(find_regressions(cases, _shown(cases)).found)
+
+
+def _shown(cases: list[Case]) -> tuple[str, float] | None:
+    """The test that a comparison shows for all cases together, where they fell."""
+    counts = [case.counts for case in cases]
+    differences = [one.now_passed / one.now_n - one.was_passed / one.was_n for one in counts]
+    if sum(differences) >= 0 or len(cases) < 2:
+        return None
+    if all(one.was_n == one.now_n == 1 for one in counts):
+        return "mcnemar", mcnemar_exact(sum(d < 0 for d in differences), sum(d > 0 for d in differences))
+    return "sign-flip", sign_flip(differences)
 
 
 def misses_broken(others: int, runs: int, rate: Rate, *, times: int = 1_000, seed: int = SEED) -> float:

@@ -51,6 +51,16 @@ def test_everything_together_falls_where_each_test_may_have_fallen_by_chance() -
     assert len(found.by_chance) == 10
 
 
+def test_what_the_printed_test_shows_is_a_regression() -> None:
+    cases = [case(f"t{number}", (3, 5), (2, 5)) for number in range(10)]
+    assert not names(regressed(*cases))
+    found = find_regressions(cases, ("sign-flip", 0.002))
+    assert names(found) == {("overall", "fell", "", "")}
+    assert found.overall is not None
+    assert (found.overall.p_value, found.overall.method) == (0.002, "sign-flip")
+    assert not names(find_regressions(cases, ("sign-flip", 0.0501)))
+
+
 def test_a_test_falls_over_its_rows_where_no_row_does() -> None:
     stable = [case(f"t{number}", (3, 3), (3, 3)) for number in range(50)]
     rows = [case("t", (3, 3), (2, 3), f"r{number}") for number in range(12)]
