@@ -117,7 +117,7 @@ def test_a_suite_whose_tests_ended_in_errors_has_no_rate() -> None:
     assert "%" not in line
     half = suite("Half", {"dead": (P, P, E), "fine": (P, F)})
     assert plain(SuiteTree(Overview((half,))).line(0, 70, focused=False)).split() == [
-        "▾", "Half", "✗", "1", "!", "1", "50", "%", "━━━━────",
+        "▾", "Half", "!", "1", "~", "1", "50", "%", "━━━━────",
     ]  # fmt: skip
 
 
@@ -139,8 +139,8 @@ def test_runs_are_a_glyph_each_and_those_that_do_not_count_are_dim() -> None:
     one = replace(made.summaries["t"], settings=("old", "old", "new", "new"), executions=(1, 1, 2, 2), said="no")
     tree = SuiteTree(Overview((replace(made, summaries={"t": one}),)))
     cells = tree.line(1, 66, focused=False)
-    assert [cell for cell in cells if set(cell[0]) <= {"✓", "✗"}] == [
-        ("✗", "failed"), ("✓✗", "dim"), ("✓", "passed"), ("✗", "failed"),
+    assert [cell for cell in cells if set(cell[0]) <= {"✓", "✗", "~"}] == [
+        ("~", "flaky"), ("✓✗", "dim"), ("✓", "passed"), ("✗", "failed"),
     ]  # fmt: skip
     assert "1/2" in plain(cells)
     assert "no" not in plain(cells)
@@ -163,3 +163,18 @@ def test_a_suite_is_closed_and_opened_under_a_filter_too_and_the_next_one_opens_
     tree.query = Query()
     tree.arrange()
     assert len(tree.rows) == 3, "without a filter as before"
+
+
+def test_a_test_has_the_sign_that_history_gives_it() -> None:
+    """Of its last execution: both verdicts are `~`, and what ended in an error last says so."""
+    for runs, state in (
+        ((P, P, F), "flaky"),
+        ((F, P), "flaky"),
+        ((P, F, E), "error"),
+        ((F, F), "failed"),
+        ((P, P), "passed"),
+    ):
+        summary = suite("One", {"t": runs}).summaries["t"]
+        assert outcome_of(replace(summary, executions=(7,) * len(runs))) == state, runs
+    summary = suite("One", {"t": (P, P, F, F)}).summaries["t"]
+    assert outcome_of(replace(summary, executions=(1, 1, 2, 2))) == "failed", "a step is not both"

@@ -260,9 +260,11 @@ class SuiteTree:
             return [(" ", "")]
         states = [outcome_of(summary) for summary in seen]
         last: list[Cell] = []
-        for outcome in ("failed", "error"):
-            if number := states.count(outcome):
-                last += [(" ", ""), (f"{glyph(outcome)} {number}", outcome)]
+        for outcome in ("failed", "error", "flaky"):
+            number = states.count(outcome)
+            more: list[Cell] = [(" ", ""), (f"{glyph(outcome)} {number}", outcome)] if number else []
+            if width_of((*last, *more)) <= LAST:  # the worst ones keep their place
+                last += more
         end: list[Cell] = [(" " * (LAST - width_of(last)), ""), *last]
         # A test whose last run ended in an error has no rate now: its earlier rate does not help.
         decided = [one for one, state in zip(seen, states, strict=True) if state != "error"]
