@@ -17,6 +17,7 @@ from agenteval_tui.history.references import References
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs import recorded_program as programs
 from agenteval_tui.runs.event_loop import run_in_thread
+from agenteval_tui.runs.tapes import tape_of
 from agenteval_tui.runs.trust_check import check_trust
 from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.suites.projects import projects_open
@@ -135,7 +136,7 @@ def replayed(
     """Like `replay`, for a program that has its permission already. `place`: the history's file."""
     with Store.open(place) as store:
         row = store.run(run.id) if isinstance(run, Run) else References(store, projects_open()).run(run)
-        tape = programs.tape_of(store, row)
+        tape = tape_of(store, row)
         started = programs.with_input(replaced(started, cassette=tape, on_miss="live"), store, row)
         agents = load_agents(directories.config_dir())
         plan = programs.replay_plan(store, row, started, user_agents=agents, trust=trust)

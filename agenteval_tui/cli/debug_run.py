@@ -21,7 +21,8 @@ from agenteval_tui.runs.debug import make_run, program_for
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.plan.model import PlanOptions, RunPlan
 from agenteval_tui.runs.plan.planner import make_untrusted_plan
-from agenteval_tui.runs.recorded_program import requests_in, tape_of
+from agenteval_tui.runs.recorded_program import requests_in
+from agenteval_tui.runs.tapes import tape_of
 from agenteval_tui.suites.agents_file import load_agents
 
 _NO_TERMINAL = "a debugger needs a terminal"

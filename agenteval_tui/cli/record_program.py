@@ -59,10 +59,10 @@ from agenteval_tui.runs.recorded_program import (
     store_graded,
     store_ungraded,
     surroundings_of,
-    tape_of,
     ungraded,
     with_input,
 )
+from agenteval_tui.runs.tapes import tape_of
 from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import AgentConfig

@@ -26,7 +26,7 @@ from agenteval_tui.agents.process.launchers import launched
 from agenteval_tui.agents.process.options import CommandOptions, folder_of
 from agenteval_tui.agents.process.trust_description import program_words
 from agenteval_tui.agents.recording.capture import NOTHING_SEEN
-from agenteval_tui.agents.recording.cassette import Cassette, append, documents, of_documents, write
+from agenteval_tui.agents.recording.cassette import Cassette, append, documents, write
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.journal import Journal
@@ -558,20 +558,6 @@ def _status(recording: Recording) -> str:
 
 
 # A run that is replayed: from its recording up to the first request that is another one, live from there.
-
-
-def tape_of(store: Store, row: RunRow) -> Cassette:
-    """What the run's program asked and was answered. Raises `AgentevalError` where that was not kept."""
-    found = store.tape(row.recorded)
-    if not found:
-        raise AgentevalError(
-            f"the model calls of run {short_id(row.id)} were not stored",
-            where=f"run {row.id}",
-            mend="record it with `agenteval record`, or with `capture: model` of its agent",
-        )
-    tape = of_documents(found, f"run {short_id(row.id)}")
-    # One run: whose it was does not matter any more.
-    return replace(tape, exchanges=tuple([replace(one, session="") for one in tape.exchanges]))
 
 
 def program_text(store: Store, row: RunRow) -> str:

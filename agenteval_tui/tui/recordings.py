@@ -23,9 +23,9 @@ from agenteval_tui.runs.recorded_program import (
     replay_plan,
     replay_price,
     surroundings_of,
-    tape_of,
 )
 from agenteval_tui.runs.recording_request import ListeningRequest, RecordingRequest, ReplayRequest
+from agenteval_tui.runs.tapes import tape_of
 from agenteval_tui.runs.trust_check import check_trust
 from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.suites.load import load_suites

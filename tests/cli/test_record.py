@@ -136,6 +136,18 @@ def test_a_program_is_recorded_graded_and_replayed_without_a_server(
     kept = (tmp_path / "c.jsonl").read_bytes() + history.read_bytes()
     assert KEY.encode() not in kept
 
+    # What the model was asked, and how that changed.
+    listed = cli("show", found["run"], "--request", "all")
+    assert [line.split("  ")[-1] for line in listed.out.splitlines()] == ["first request", "2 messages added"]
+    shown = cli("show", found["run"], "--request", "last", "--json").json("requests")
+    assert [one["role"] for one in shown["requests"][0]["messages"]] == ["user", "assistant", "tool"]
+    assert (shown["requests"][0]["since"], shown["requests"][0]["changes"][0]["said"]) == (1, "2 messages added")
+    assert "shipped" in cli("show", found["run"], "--request", "2").out
+    wrong = cli("show", found["run"], "--request", "3")
+    assert wrong.code == 2
+    assert "takes a number from 1 to 2, `last` or `all`, not '3'" in wrong.err
+    assert cli("show", found["run"], "--request", "1", "--transcript").code == 2
+
     model.requests.clear()
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")  # nothing is there
     again = cli(

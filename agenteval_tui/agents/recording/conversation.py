@@ -72,19 +72,28 @@ class _Talk(Struct):
 def transcript_of(exchanges: Sequence[Exchange]) -> Transcript:
     """The transcript of what one run of a program asked. Times are milliseconds since the run started. A request that
     was made again because it failed counts once; its tokens count each time."""
-    asked, tools = [], []
-    for exchange in exchanges:
-        tool = tool_request(exchange)
-        if tool is not None:
-            tools.append(tool)
-            continue
-        request = read_request(exchange.question)
-        if request is not None:
-            reply = read_reply(exchange.question, exchange.answer)
-            reply = reply if reply.model else replace(reply, model=request.model)
-            first = exchange.started_ms + exchange.answer.at_ms[0] if exchange.answer.at_ms else exchange.ended_ms
-            asked.append(Asked(exchange.started_ms, exchange.ended_ms, first, request, reply))
+    tools = [tool for exchange in exchanges if (tool := tool_request(exchange)) is not None]
+    asked = [question for exchange in exchanges if (question := asked_of(exchange)) is not None]
     return transcript_of_asked(asked, tools)
+
+
+def asked_of(exchange: Exchange) -> Asked | None:
+    """The request to a model, and its answer; None for one of another kind, or that can't be read."""
+    if tool_request(exchange) is not None:
+        return None
+    request = read_request(exchange.question)
+    if request is None:
+        return None
+    reply = read_reply(exchange.question, exchange.answer)
+    reply = reply if reply.model else replace(reply, model=request.model)
+    first = exchange.started_ms + exchange.answer.at_ms[0] if exchange.answer.at_ms else exchange.ended_ms
+    return Asked(exchange.started_ms, exchange.ended_ms, first, request, reply)
+
+
+def agents_of(asked: Sequence[Asked]) -> list[int]:
+    """Which agent made each request, from 1, as far as requests tell agents apart. They are in the order of time."""
+    assembly = _Assembly()
+    return [assembly.take(question, question.request, question.reply).agent for question in asked]
 
 
 def transcript_of_asked(asked: Iterable[Asked], tools: Iterable[UsedTool | ToolRequest] = ()) -> Transcript:
@@ -123,8 +132,8 @@ class _Assembly:
         self._seen: dict[str, ToolRequest] = {}  # call -> how its tool's server saw it
         self._told: set[str] = set()  # calls whose results a model was told
 
-    def take(self, asked: Asked, request: Request, reply: Reply) -> None:
-        """One request with its answer, in the order of the requests."""
+    def take(self, asked: Asked, request: Request, reply: Reply) -> _Talk:
+        """One request with its answer, in the order of the requests. Returns the conversation that it belongs to."""
         self._settle()
         keys = [_key(one) for one in request.messages]
         talk, new, again = self._placed(asked, request, keys)
@@ -146,6 +155,7 @@ class _Assembly:
         talk.ended_ms = asked.ended_ms
         self._tell_early()
         self._answered(talk, asked, reply)
+        return talk
 
     def use(self, tool: UsedTool) -> None:
         """A call that the program made by itself."""

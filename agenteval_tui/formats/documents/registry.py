@@ -39,6 +39,7 @@ from agenteval_tui.formats.documents.listings import (
     TrustedRepositories,
 )
 from agenteval_tui.formats.documents.made_test import MadeTestDocument
+from agenteval_tui.formats.documents.model_request import RunRequests
 from agenteval_tui.formats.documents.notification import ExecutionEnded
 from agenteval_tui.formats.documents.plan import PlanPreview
 from agenteval_tui.formats.documents.programs import PROGRAM_EVENT
@@ -74,6 +75,7 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "why": ("what `agenteval why --json` prints", Why),
     "fork": ("what `agenteval fork --json` prints", RunForks),
     "shrink": ("what `agenteval shrink --json` prints", ShrunkRun),
+    "requests": ("what `agenteval show RUN --request N --json` prints", RunRequests),
     "difference": ("what `agenteval show RUN --diff RUN --json` prints", Difference),
     "stats": ("what `agenteval stats --json` prints", ExecutionStats),
     "validate": ("what `agenteval validate --json` prints", tuple[Problem, ...]),

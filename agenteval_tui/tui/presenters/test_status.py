@@ -18,8 +18,8 @@ _PART = "\x1f"  # between the agent and the criteria's versions in `TestSummary.
 
 
 def outcome_of(summary: TestSummary | None) -> str:
-    """A test's state in a word: its last outcome; `flaky` when its last execution passed and failed, as History says, or
-    when it passed and others did not; "" without runs."""
+    """A test's state in a word: its last outcome; `flaky` when its last execution passed and failed, as History says,
+    or when it passed and others did not; "" without runs."""
     if summary is None or not summary.recent:
         return ""
     last, outcomes = summary.recent[-1], last_outcomes(summary)

@@ -1,0 +1,108 @@
+"""What models were asked in a run: what `agenteval show RUN --request N --json` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from agenteval_tui.core.document import Count, Document, one_of
+from agenteval_tui.transcripts import model_request, request_changes
+from agenteval_tui.views.model_request import change_text
+
+
+class Tool(Document, frozen=True, kw_only=True):
+    """A tool that the model could call."""
+
+    name: str
+    description: str
+    parameters: Annotated[Mapping[str, Any], Meta(description="its JSON Schema")]
+
+
+class Change(Document, frozen=True, kw_only=True):
+    """What is different since the request before of the same agent."""
+
+    kind: Annotated[
+        str,
+        one_of(
+            *("added", "dropped", "replaced", "masked", "changed", "moved", "restarted"),
+            *("system", "tool_added", "tool_removed", "tool_changed", "parameter"),
+        ),
+    ]
+    before: Annotated[list[Count], Meta(description="messages of the request before, counted from 0")]
+    after: Annotated[list[Count], Meta(description="messages of this request, counted from 0")]
+    name: Annotated[str, Meta(description="of a tool or a parameter; of the system prompt the line")]
+    was: str
+    now: str
+    said: Annotated[str, Meta(description="the same in words")]
+
+
+class RunRequest(Document, frozen=True, kw_only=True):
+    """One request, whole."""
+
+    number: Annotated[Count, Meta(description="from 1, in the order of time")]
+    agent: Annotated[Count, Meta(description="which agent asked, from 1, as far as requests tell agents apart")]
+    model: str
+    system: str
+    messages: Annotated[list[Mapping[str, Any]], Meta(description="as OpenAI has them, without the system prompt")]
+    tools: list[Tool]
+    parameters: Mapping[str, Any]
+    previous: Annotated[
+        str, Meta(description="the id of what the server keeps of the conversation, which is not in the request")
+    ]
+    cached_tokens: Count | None
+    error: Annotated[str, Meta(description='why it has no answer; "": it has one')]
+    since: Annotated[Count | None, Meta(description="the request before of this agent; null: this is its first")]
+    changes: list[Change]
+
+
+class RunRequests(Document, frozen=True, kw_only=True):
+    """The requests of a run."""
+
+    run: str
+    requests: list[RunRequest]
+
+
+def requests_document(
+    run_id: str,
+    requests: Sequence[
+        tuple[model_request.ModelRequest, model_request.ModelRequest | None, request_changes.RequestDifference | None]
+    ],
+) -> RunRequests:
+    """Requests, each with the one before of the same agent and what changed since."""
+    return RunRequests(
+        run=run_id, requests=[_request(request, before, difference) for request, before, difference in requests]
+    )
+
+
+def _request(
+    request: model_request.ModelRequest,
+    before: model_request.ModelRequest | None,
+    difference: request_changes.RequestDifference | None,
+) -> RunRequest:
+    return RunRequest(
+        number=request.number,
+        agent=request.line,
+        model=request.model,
+        system=request.system,
+        messages=list(request.messages),
+        tools=[Tool(name=one.name, description=one.description, parameters=one.parameters) for one in request.tools],
+        parameters=request.parameters,
+        previous=request.previous,
+        cached_tokens=request.cached_tokens,
+        error=request.error,
+        since=None if before is None else before.number,
+        changes=[
+            Change(
+                kind=change.kind,
+                before=list(change.before),
+                after=list(change.after),
+                name=change.name,
+                was=change.was,
+                now=change.now,
+                said=change_text(change),
+            )
+            for change in (difference.changes if difference is not None else ())
+        ],
+    )

@@ -1,0 +1,213 @@
+"""What changed from one request of a model to the next one of the same agent.
+
+A conversation grows: that messages came is no change of what the model sees. What matters is what went, was shortened
+or moved, and what else was asked differently.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from agenteval_tui.transcripts.model_request import ModelRequest, OfferedTool, content_of
+
+Kind = Literal[
+    "added", "dropped", "replaced", "masked", "changed", "moved", "restarted", "system", "tool_added", "tool_removed",
+    "tool_changed", "parameter",
+]  # fmt: skip
+_MOST_PAIRS = 1_000_000
+"""Pairs of messages in which one with two texts is looked for."""
+
+
+class RequestChange(Struct, frozen=True):
+    """One change. `before` and `after` are places of messages (from 0) in the two requests; for all else they are
+    empty. `was` and `now` are the texts: of one message, of lines of the system prompt, of a parameter as JSON ("": it
+    is not set).
+
+    added: messages after all that were there. dropped: they are not in the request any more. replaced: the messages
+    `before` gave way to those of `after`, as to a summary. masked: a shorter text in the same place; changed: another
+    text there. moved: the same messages, in another place. restarted: no message of the request before is in this one.
+    """
+
+    kind: Kind
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+    name: str = ""
+    was: str = ""
+    now: str = ""
+
+
+class RequestDifference(Struct, frozen=True):
+    """All changes. `common`: how many messages both requests begin with; a server's cache holds no longer than that, or
+    than the system prompt and the tools stay."""
+
+    changes: tuple[RequestChange, ...]
+    common: int
+
+    @property
+    def grew_only(self) -> bool:
+        """Whether the model sees all that it saw before."""
+        return all(change.kind == "added" for change in self.changes)
+
+
+def difference(before: ModelRequest, after: ModelRequest) -> RequestDifference:
+    """What changed between two requests of one agent."""
+    was, now = [_key(one) for one in before.messages], [_key(one) for one in after.messages]
+    common = next(
+        (place for place, pair in enumerate(zip(was, now, strict=False)) if pair[0] != pair[1]), min(len(was), len(now))
+    )
+    changes = [*_of_messages(before.messages, after.messages, was, now), *_of_system(before.system, after.system)]
+    changes += [*_of_tools(before.tools, after.tools), *_of_parameters(before, after)]
+    return RequestDifference(tuple(changes), common)
+
+
+def _key(message: Mapping[str, Any]) -> str:
+    return json.dumps(dict(message), sort_keys=True, ensure_ascii=False, default=str)
+
+
+def _of_messages(
+    before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], was: list[str], now: list[str]
+) -> Iterator[RequestChange]:
+    if was == now[: len(was)]:
+        if len(now) > len(was):
+            yield RequestChange("added", after=tuple(range(len(was), len(now))))
+        return
+    gone, came, masked, moved = _unmatched(before, after, was, now)
+    if len(gone) == len(was) and not masked and not moved and was:
+        yield RequestChange("restarted", tuple(gone), tuple(came))
+        return
+    for old, new in masked:
+        texts = content_of(before[old]), content_of(after[new])
+        kind: Kind = "masked" if len(texts[1]) < len(texts[0]) else "changed"
+        yield RequestChange(kind, (old,), (new,), was=texts[0], now=texts[1])
+    if moved:
+        yield RequestChange("moved", tuple(old for old, _ in moved), tuple(new for _, new in moved))
+    # What came after everything that stayed is how a conversation grows.
+    stayed = set(range(len(now))) - set(came)
+    last = max(stayed, default=-1)
+    within, behind = [place for place in came if place < last], [place for place in came if place > last]
+    if gone:
+        yield RequestChange("replaced" if within else "dropped", tuple(gone), tuple(within))
+    elif within:
+        yield RequestChange("added", after=tuple(within))
+    if behind:
+        yield RequestChange("added", after=tuple(behind))
+
+
+def _unmatched(
+    before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], was: list[str], now: list[str]
+) -> tuple[list[int], list[int], list[tuple[int, int]], list[tuple[int, int]]]:
+    """(places that went, places that came, pairs of one message with two texts, pairs of messages that moved)."""
+    anchors, moved = _anchors(was, now)
+    gone: list[int] = []
+    came: list[int] = []
+    masked: list[tuple[int, int]] = []
+    elsewhere = {old for old, _ in moved}, {new for _, new in moved}
+    start = (0, 0)
+    for anchor in (*anchors, (len(was), len(now))):
+        between = [place for place in range(start[0], anchor[0]) if place not in elsewhere[0]]
+        against = [place for place in range(start[1], anchor[1]) if place not in elsewhere[1]]
+        start = anchor[0] + 1, anchor[1] + 1
+        matcher = SequenceMatcher(None, [was[one] for one in between], [now[one] for one in against], autojunk=False)
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+            if tag == "equal":
+                continue
+            old, new = between[i1:i2], against[j1:j2]
+            for place in list(old) if len(old) * len(new) <= _MOST_PAIRS else ():
+                twin = next((other for other in new if _is_same_message(before[place], after[other])), None)
+                if twin is not None:
+                    masked.append((place, twin))
+                    old.remove(place)
+                    new.remove(twin)
+            gone += old
+            came += new
+    return gone, came, masked, moved
+
+
+def _anchors(was: list[str], now: list[str]) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """(pairs of messages that each side has once, in the same order on both; those in another order).
+
+    Messages that come several times ("Yes.") would pair with any other. Source: B. Cohen's patience diff.
+    """
+    counts = Counter(was), Counter(now)
+    places = {key: place for place, key in enumerate(now)}
+    pairs = [(old, places[key]) for old, key in enumerate(was) if counts[0][key] == 1 and counts[1].get(key) == 1]
+    # The longest run of pairs that rises on both sides: of each length, the pair that ends it lowest.
+    ends: list[int] = []
+    links: list[int] = []
+    tops: list[int] = []
+    for number, (_, new) in enumerate(pairs):
+        place = bisect_left(tops, new)
+        links.append(ends[place - 1] if place else -1)
+        if place == len(tops):
+            tops.append(new)
+            ends.append(number)
+        else:
+            tops[place], ends[place] = new, number
+    kept = []
+    number = ends[-1] if ends else -1
+    while number >= 0:
+        kept.append(number)
+        number = links[number]
+    order = set(kept)
+    return [pairs[number] for number in sorted(order)], [
+        pair for number, pair in enumerate(pairs) if number not in order
+    ]
+
+
+def _is_same_message(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether these are one message with two texts: the result of the same call, or the same calls beside a text."""
+    if one.get("role") != other.get("role"):
+        return False
+    if one.get("role") == "tool":
+        return bool(one.get("tool_call_id")) and one.get("tool_call_id") == other.get("tool_call_id")
+    calls = one.get("tool_calls")
+    if calls:
+        return bool(calls == other.get("tool_calls"))
+    texts = content_of(one), content_of(other)
+    return (
+        bool(texts[1]) and texts[0].startswith(texts[1][: max(20, len(texts[1]) // 2)]) and not other.get("tool_calls")
+    )
+
+
+def _of_system(was: str, now: str) -> Iterator[RequestChange]:
+    if was == now:
+        return
+    lines = was.splitlines(), now.splitlines()
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, *lines, autojunk=False).get_opcodes():
+        if tag != "equal":
+            # Lines have numbers as editors show them.
+            yield RequestChange(
+                "system", name=str(j1 + 1), was="\n".join(lines[0][i1:i2]), now="\n".join(lines[1][j1:j2])
+            )
+
+
+def _of_tools(before: Sequence[OfferedTool], after: Sequence[OfferedTool]) -> Iterator[RequestChange]:
+    was, now = {one.name: one for one in before}, {one.name: one for one in after}
+    for name in was.keys() - now.keys():
+        yield RequestChange("tool_removed", name=name, was=was[name].description)
+    for name, tool in now.items():
+        if name not in was:
+            yield RequestChange("tool_added", name=name, now=tool.description)
+        elif tool.description != was[name].description:
+            yield RequestChange("tool_changed", name=name, was=was[name].description, now=tool.description)
+        elif tool.parameters != was[name].parameters:
+            yield RequestChange("tool_changed", name=name, was=_json(was[name].parameters), now=_json(tool.parameters))
+
+
+def _of_parameters(before: ModelRequest, after: ModelRequest) -> Iterator[RequestChange]:
+    was, now = ({"model": one.model, **one.parameters} for one in (before, after))
+    for name in dict.fromkeys((*was, *now)):
+        if was.get(name) != now.get(name):
+            texts = (_json(side[name]) if side.get(name) is not None else "" for side in (was, now))
+            yield RequestChange("parameter", (), (), name, *texts)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)

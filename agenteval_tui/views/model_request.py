@@ -1,0 +1,150 @@
+"""What a model was asked for an answer, and what changed since the request before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.numbers import count
+from agenteval_tui.transcripts.model_request import ModelRequest, content_of
+from agenteval_tui.transcripts.request_changes import RequestChange, RequestDifference
+from agenteval_tui.views.model import Paragraph, Span, Text, View, text
+
+_WORDS = 72
+_MOST_LINES = 12
+"""Lines of a changed text, and of messages that went, before the rest is counted."""
+
+
+def requests_view(requests: Sequence[ModelRequest], differences: Sequence[RequestDifference | None]) -> View:
+    """A line for each request, with what changed since the one before of the same agent."""
+    several = len({request.line for request in requests}) > 1
+    lines: list[Paragraph] = []
+    for request, difference in zip(requests, differences, strict=True):
+        size = f"{count(len(request.messages), 'message')}, {count(_size(request), 'character')}"
+        whose = f"  agent {request.line}" if several else ""
+        lines.append(
+            Paragraph(text((f"{request.number:>3}", "bold"), (whose, "dim"), f"  {size}  ", *_in_short(difference)))
+        )
+    return tuple(lines)
+
+
+def request_view(
+    request: ModelRequest, of: int, before: ModelRequest | None, difference: RequestDifference | None
+) -> View:
+    """One request of `of`: what changed since the request `before`, then all that the model was given."""
+    head = f"request {request.number} of {of}"
+    about = ", ".join(filter(None, (one_line(request.model), f"agent {request.line}" if request.line > 1 else "")))
+    lines = [Paragraph(text((head, "bold"), (f"  {about}" if about else "", "dim")))]
+    if request.previous:
+        said = "The server keeps the conversation before this: what the model saw of it is not in the request."
+        lines.append(Paragraph(text((said, "warn"))))
+    if request.error:
+        lines.append(Paragraph(text((f"It has no answer: {one_line(request.error, 200)}", "broken"))))
+    if before is not None and difference is not None:
+        lines.append(Paragraph(text((f"since request {before.number}", "dim"))))
+        lines += [Paragraph(line, 2) for line in _difference_lines(before, request, difference)]
+    lines.append(Paragraph(text("")))
+    lines += _contents(request)
+    return tuple(lines)
+
+
+def change_text(change: RequestChange) -> str:
+    """A change in a few words: `4 messages dropped`, `result masked: 1,204 → 27 characters`."""
+    return _ONE_LINE[change.kind](change)
+
+
+def _size(request: ModelRequest) -> int:
+    return len(request.system) + sum(len(content_of(message)) for message in request.messages)
+
+
+def _in_short(difference: RequestDifference | None) -> Iterator[str | Span]:
+    if difference is None:
+        yield ("first request", "dim")
+        return
+    for number, change in enumerate(difference.changes):
+        yield ("; " if number else "", "dim")
+        yield (change_text(change), "dim" if change.kind == "added" else "warn")
+
+
+def _messages(places: Sequence[int]) -> str:
+    return count(len(places), "message")
+
+
+def _lengths(change: RequestChange) -> str:
+    return f"{len(change.was):,} → {count(len(change.now), 'character')}"
+
+
+def _set(value: str) -> str:
+    return one_line(value, 40) or "not set"
+
+
+_ONE_LINE = {
+    "added": lambda change: f"{_messages(change.after)} added",
+    "dropped": lambda change: f"{_messages(change.before)} dropped",
+    "replaced": lambda change: f"{_messages(change.before)} replaced by {len(change.after):,}",
+    "masked": lambda change: f"message {change.before[0] + 1} shortened: {_lengths(change)}",
+    "changed": lambda change: f"message {change.before[0] + 1} changed",
+    "moved": lambda change: f"{_messages(change.before)} moved",
+    "restarted": lambda change: f"starts over, without the {_messages(change.before)} before",
+    "system": lambda change: f"system prompt changed at line {change.name}",
+    "tool_added": lambda change: f"tool {one_line(change.name, 40)} added",
+    "tool_removed": lambda change: f"tool {one_line(change.name, 40)} removed",
+    "tool_changed": lambda change: f"tool {one_line(change.name, 40)} described otherwise",
+    "parameter": lambda change: f"{one_line(change.name, 40)} {_set(change.was)} → {_set(change.now)}",
+}
+
+
+def _difference_lines(before: ModelRequest, after: ModelRequest, difference: RequestDifference) -> Iterator[Text]:
+    if not difference.changes:
+        yield text(("Nothing changed.", "dim"))
+    for change in difference.changes:
+        token = "dim" if change.kind == "added" else "warn"
+        yield text((change_text(change), token))
+        if change.kind in ("dropped", "replaced", "restarted", "moved"):
+            yield from _listed(before, change.before, ("- ", "removed"))
+        if change.kind in ("replaced", "added", "restarted"):
+            yield from _listed(after, change.after, ("+ ", "added"))
+        if change.kind in ("masked", "changed", "system", "tool_changed"):
+            yield from _sides(change)
+    if difference.common < len(before.messages):
+        said = "They have no beginning in common: nothing that a server has cached can be used."
+        if difference.common:
+            shared = count(difference.common, "message")
+            said = f"Both begin with the same {shared}; what a server has cached behind them is lost."
+        yield text((said, "dim"))
+
+
+def _listed(request: ModelRequest, places: Sequence[int], sign: Span) -> Iterator[Text]:
+    for place in places[:_MOST_LINES]:
+        message = request.messages[place]
+        words = one_line(content_of(message), _WORDS)
+        yield text(("  ", ""), sign, (f"{place + 1} {one_line(str(message.get('role')))}  ", "dim"), (words, "code"))
+    if len(places) > _MOST_LINES:
+        yield text((f"  … {count(len(places) - _MOST_LINES, 'more message')}", "dim"))
+
+
+def _sides(change: RequestChange) -> Iterator[Text]:
+    for sign, token, words in (("- ", "removed", change.was), ("+ ", "added", change.now)):
+        lines = words.splitlines()
+        for line in lines[:_MOST_LINES]:
+            yield text(("  ", ""), (sign, token), (one_line(line, 400), "code"))
+        if len(lines) > _MOST_LINES:
+            yield text((f"  … {count(len(lines) - _MOST_LINES, 'more line')}", "dim"))
+
+
+def _contents(request: ModelRequest) -> Iterator[Paragraph]:
+    if request.system:
+        yield Paragraph(text(("system", "bold"), (f"  {count(len(request.system), 'character')}", "dim")))
+        yield from (Paragraph(text((line, "code")), 3) for line in request.system.splitlines())
+    for number, message in enumerate(request.messages, 1):
+        words = content_of(message)
+        role = one_line(str(message.get("role")))
+        yield Paragraph(text((f"{number} {role}", "bold"), (f"  {count(len(words), 'character')}", "dim")))
+        yield from (Paragraph(text((line, "code")), 3) for line in words.splitlines())
+    if request.tools:
+        yield Paragraph(text(("tools", "bold"), (f"  {count(len(request.tools), 'tool')}", "dim")))
+        for tool in request.tools:
+            yield Paragraph(text((one_line(tool.name, 60), "code"), (f"  {one_line(tool.description, 200)}", "dim")), 3)
+    if request.parameters:
+        listed = ", ".join(f"{name}: {one_line(str(value), 60)}" for name, value in sorted(request.parameters.items()))
+        yield Paragraph(text(("parameters", "bold"), (f"  {listed}", "dim")))

@@ -1,0 +1,127 @@
+"""What changed from one request of a model to the next: planted changes are named, a growing conversation has none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from agenteval_tui.transcripts.model_request import ModelRequest, OfferedTool
+from agenteval_tui.transcripts.request_changes import RequestChange, difference
+
+Messages = list[dict[str, Any]]
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> Messages:
+    """A conversation of several turns, some with a call of a tool and its result. No two messages are equal."""
+    made: Messages = []
+    for turn in range(draw(st.integers(2, 6))):
+        made.append({"role": "user", "content": f"question {turn}: {draw(st.text(max_size=40))}"})
+        if draw(st.booleans()):
+            call = {
+                "id": f"call_{turn}",
+                "type": "function",
+                "function": {"name": "find", "arguments": f'{{"q": {turn}}}'},
+            }
+            made.append({"role": "assistant", "content": "", "tool_calls": [call]})
+            result = f"result {turn} " + "row " * draw(st.integers(20, 60))
+            made.append({"role": "tool", "tool_call_id": f"call_{turn}", "content": result})
+        made.append({"role": "assistant", "content": f"answer {turn}: {draw(st.text(max_size=40))}"})
+    return made
+
+
+def request(messages: Messages, **more: Any) -> ModelRequest:
+    return ModelRequest(2, 1, "m", messages=tuple(messages), **more)
+
+
+NEXT = [{"role": "user", "content": "and now?"}]
+
+
+def changes(before: ModelRequest, after: ModelRequest) -> dict[str, RequestChange]:
+    return {change.kind: change for change in difference(before, after).changes}
+
+
+@given(conversations())
+def test_a_conversation_that_grows_loses_nothing(messages: Messages) -> None:
+    found = difference(request(messages), request([*messages, *NEXT]))
+    assert [(change.kind, change.after) for change in found.changes] == [("added", (len(messages),))]
+    assert found.grew_only
+    assert found.common == len(messages)
+    assert difference(request(messages), request(messages)).changes == ()
+
+
+@given(conversations(), st.data())
+def test_messages_that_are_left_out_are_named(messages: Messages, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(messages) - 2))
+    end = data.draw(st.integers(start + 1, len(messages) - (start == 0)))
+    found = changes(request(messages), request([*messages[:start], *messages[end:], *NEXT]))
+    assert found.keys() == {"dropped", "added"}
+    assert found["dropped"].before == tuple(range(start, end))
+
+
+@given(conversations(), st.data())
+def test_a_summary_in_place_of_messages_is_named(messages: Messages, data: st.DataObject) -> None:
+    end = data.draw(st.integers(1, len(messages) - 1))
+    summary = {"role": "user", "content": "Summary so far: they talked."}
+    found = changes(request(messages), request([summary, *messages[end:], *NEXT]))
+    assert found.keys() == {"replaced", "added"}
+    assert (found["replaced"].before, found["replaced"].after) == (tuple(range(end)), (0,))
+
+
+@given(conversations(), st.data())
+def test_a_result_that_is_masked_is_named_with_both_texts(messages: Messages, data: st.DataObject) -> None:
+    results = [place for place, message in enumerate(messages) if message["role"] == "tool"]
+    if not results:
+        return
+    place = data.draw(st.sampled_from(results))
+    masked = [*messages[:place], {**messages[place], "content": "[old result cleared]"}, *messages[place + 1 :], *NEXT]
+    found = changes(request(messages), request(masked))
+    assert found.keys() == {"masked", "added"}
+    assert (found["masked"].before, found["masked"].after) == ((place,), (place,))
+    assert (found["masked"].was, found["masked"].now) == (messages[place]["content"], "[old result cleared]")
+
+
+@given(conversations(), st.data())
+def test_messages_in_another_order_are_named_and_not_called_lost(messages: Messages, data: st.DataObject) -> None:
+    place = data.draw(st.integers(1, len(messages) - 1))
+    found = changes(request(messages), request([messages[place], *messages[:place], *messages[place + 1 :], *NEXT]))
+    assert "moved" in found
+    assert not found.keys() & {"dropped", "replaced", "restarted"}
+
+
+@given(conversations())
+def test_a_request_without_any_of_the_messages_before_begins_anew(messages: Messages) -> None:
+    found = changes(request(messages), request(NEXT))
+    assert found.keys() == {"restarted"}
+    assert (found["restarted"].before, found["restarted"].after) == (tuple(range(len(messages))), (0,))
+
+
+def test_the_system_prompt_tools_and_parameters() -> None:
+    tools = (OfferedTool("find", "finds", {"type": "object"}), OfferedTool("gone", "goes"))
+    before = request([], system="one\ntwo\nthree", tools=tools, parameters={"temperature": 0, "top_p": 1})
+    after = replace(
+        before,
+        model="n",
+        system="one\n2\nthree",
+        tools=(OfferedTool("find", "looks", {"type": "object"}), OfferedTool("new")),
+        parameters={"temperature": 1, "top_p": 1},
+    )
+    found = [(one.kind, one.name, one.was, one.now) for one in difference(before, after).changes]
+    assert found == [
+        ("system", "2", "two", "2"),
+        ("tool_removed", "gone", "goes", ""),
+        ("tool_changed", "find", "finds", "looks"),
+        ("tool_added", "new", "", ""),
+        ("parameter", "model", '"m"', '"n"'),
+        ("parameter", "temperature", "0", "1"),
+    ]
+
+
+def test_thousands_of_messages_are_compared_by_what_they_begin_and_end_with() -> None:
+    messages = [{"role": "user", "content": f"question {number}"} for number in range(3_000)]
+    found = difference(request(messages), request([*messages[:1_000], *messages[2_000:], *NEXT]))
+    assert [(one.kind, len(one.before)) for one in found.changes] == [("dropped", 1_000), ("added", 0)]
+    assert found.common == 1_000
