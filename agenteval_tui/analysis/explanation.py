@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.blame.model import Blame
+from agenteval_tui.analysis.lost_from_sight import LostFromSight
 from agenteval_tui.analysis.repetitions import Divergence
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -41,6 +42,8 @@ class Explanation(Struct, frozen=True):
     judged: bool = True
     blame: Blame | None = None
     """Which step the run was lost at; None: this was not looked at."""
+    lost: tuple[LostFromSight, ...] = ()
+    """What left the model's sight, as far as its requests are known."""
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -88,11 +91,12 @@ def explanation_of(
     wanted: str = "",
     divergence: Divergence | None = None,
     blame: Blame | None = None,
+    lost: tuple[LostFromSight, ...] = (),
 ) -> Explanation:
     """The explanation of all criteria, or of the one that `wanted` names (see `criterion_named`)."""
     chosen = (criterion_named(row.id, results, wanted),) if wanted else tuple(enumerate(results, 1))
     explained = _explanation(row, chosen, transcript, labels, divergence, judged=bool(results))
-    return explained if blame is None else replace(explained, blame=blame)
+    return replace(explained, blame=blame, lost=lost)
 
 
 def missed_of(

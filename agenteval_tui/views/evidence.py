@@ -21,6 +21,7 @@ from agenteval_tui.views.divergence import parting_text
 from agenteval_tui.views.evidence_comparison import comparison_title, comparisons, hidden_differences
 from agenteval_tui.views.label import label_text
 from agenteval_tui.views.model import OUTCOMES, Heading, Node, Paragraph, Span, Text, Tree, View, outcome_text, text
+from agenteval_tui.views.model_request import lost_text
 from agenteval_tui.views.traceback import traceback_block
 
 SIGNS: dict[Mark, Span] = {
@@ -122,6 +123,8 @@ def explanation(explanation: Explanation) -> View:
     """What ended the answer, why the agent did not finish, the facts; labels, where runs part; where it is from."""
     nodes = (*_of_the_run(explanation), *fact_tree(explanation.facts).nodes)
     said = [Node(text((one_line(label_text(label)), "dim"))) for label in explanation.labels]
+    for lost in explanation.lost:
+        said.append(Node(text(("not seen by the model: ", "bold"), lost_text(lost, explanation.run.id))))
     if parting := parting_text(explanation.divergence):
         said.append(Node(text(("first divergence: ", "bold"), one_line(parting))))
     if explanation.blame is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from agenteval_tui.analysis.lost_from_sight import LostFromSight
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.transcripts.model_request import ModelRequest, content_of
@@ -51,6 +52,15 @@ def request_view(
 def change_text(change: RequestChange) -> str:
     """A change in a few words: `4 messages dropped`, `result masked: 1,204 → 27 characters`."""
     return _ONE_LINE[change.kind](change)
+
+
+def lost_text(lost: LostFromSight, run: str) -> str:
+    """`in request 4: 3 messages dropped; "W1" stood there (agenteval show RUN --request 4)`."""
+    needed = ", ".join(f'"{one_line(needle, 40)}"' for needle in lost.needed[:3])
+    stood = f"; {needed} stood there" if needed else ""
+    return (
+        f"in request {lost.request}: {change_text(lost.change)}{stood} (agenteval show {run} --request {lost.request})"
+    )
 
 
 def _size(request: ModelRequest) -> int:

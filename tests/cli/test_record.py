@@ -163,6 +163,30 @@ def test_a_program_is_recorded_graded_and_replayed_without_a_server(
     assert 'recorded "Where is my order #W1?", now "Where is order 2?"' in missed.out
 
 
+FORGETS = """\
+exec(open("agent.py").read().split("said =")[0])
+told = [{"role": "user", "content": "My pet is a whale."}, {"role": "tool", "tool_call_id": "x", "content": "noted"}]
+ask(told)
+asked = [{"role": "user", "content": "order"}, {"role": "tool", "tool_call_id": "y", "content": "shipped"}]
+print(ask(asked)["content"])
+"""
+
+
+def test_why_says_what_the_model_no_longer_saw(cli: Any, model: Any, tmp_path: Path) -> None:
+    (tmp_path / "forgets.py").write_text(FORGETS, "utf-8")
+    program = ("--", sys.executable, "-I", "-S", "forgets.py")
+    done = cli("record", "--json", "--suite", "orders.suite.yaml", "--test", "whale", *program)
+    run = done.json("record")["run"]
+    assert done.code == 1
+    why = cli("why", run)
+    assert (
+        'not seen by the model: in request 2: starts over, without the 2 messages before; "whale" stood there'
+        in why.out
+    )
+    (lost,) = cli("why", run, "--json").json("why")["lost_from_sight"]
+    assert (lost["request"], lost["kind"], lost["needed"]) == (2, "restarted", ["whale"])
+
+
 def test_what_cost_almost_nothing_is_not_said_to_be_free(cli: Any, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
     said = {"model": "gpt-4o", "choices": [{"index": 0, "message": {"role": "assistant", "content": "hi"}}]}

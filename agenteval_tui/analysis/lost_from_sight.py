@@ -1,0 +1,70 @@
+"""What left the model's sight in a recorded run: parts of the conversation that its later requests did not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from agenteval_tui.agents.recording.cassette import of_documents
+from agenteval_tui.agents.recording.model_requests import before_in_line, model_requests
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading.codes import Code
+from agenteval_tui.grading.results import CriterionResult, Outcome
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
+from agenteval_tui.transcripts.model_request import ModelRequest, content_of
+from agenteval_tui.transcripts.request_changes import RequestChange, difference
+
+_LOSSES = ("dropped", "replaced", "masked", "restarted")
+_MOST_TOLD = 3
+_SHORTEST = 3
+"""Characters of an expected text that are looked for: shorter ones stand in any message."""
+
+
+class LostFromSight(Struct, frozen=True):
+    """What request `request` (from 1) no longer had. `needed`: texts that failed criteria expect, which stood there and
+    stand nowhere in that request."""
+
+    request: int
+    change: RequestChange
+    needed: tuple[str, ...] = ()
+
+
+def lost_from_sight(store: Store, row: RunRow, results: Sequence[CriterionResult]) -> tuple[LostFromSight, ...]:
+    """The losses of a run, those that a failed criterion needed first, at most three; () where its requests are not
+    known, or nothing left the model's sight."""
+    tape = store.tape(row.recorded)
+    if not tape:
+        return ()
+    try:
+        requests = model_requests(of_documents(tape, f"run {row.id}").exchanges)
+    except AgentevalError:
+        return ()  # the tape itself is said to be broken where somebody looks at it
+    needles = tuple(dict.fromkeys(_expected(results)))
+    found = []
+    for request in requests:
+        before = before_in_line(requests, request.number)
+        for change in difference(before, request).changes if before is not None else ():
+            if before is not None and change.kind in _LOSSES:
+                found.append(LostFromSight(request.number, change, _needed(needles, before, request, change)))
+    return tuple(sorted(found, key=lambda lost: not lost.needed)[:_MOST_TOLD])
+
+
+def _expected(results: Sequence[CriterionResult]) -> Iterator[str]:
+    """The texts that criteria looked for and did not find."""
+    for result in results:
+        for metric in result.metrics if result.outcome is Outcome.FAILED and not result.negate else ():
+            for evidence in metric.evidence:
+                if evidence.passed is not False or evidence.code == Code.PRESENT:
+                    continue  # it holds, or something is there that must not be
+                listed = evidence.expected if isinstance(evidence.expected, list | tuple) else [evidence.expected]
+                yield from (one.strip() for one in listed if isinstance(one, str) and len(one.strip()) >= _SHORTEST)
+
+
+def _needed(
+    needles: Sequence[str], before: ModelRequest, after: ModelRequest, change: RequestChange
+) -> tuple[str, ...]:
+    lost = "\n".join(content_of(before.messages[place]) for place in change.before).casefold()
+    left = "\n".join([after.system, *map(content_of, after.messages)]).casefold()
+    return tuple(needle for needle in needles if needle.casefold() in lost and needle.casefold() not in left)
