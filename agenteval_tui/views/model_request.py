@@ -54,6 +54,11 @@ def change_text(change: RequestChange) -> str:
     return _ONE_LINE[change.kind](change)
 
 
+def lost_view(lost: Sequence[LostFromSight], run: str) -> View:
+    """What the model no longer saw, before a step is blamed for what it could not know."""
+    return tuple(Paragraph(text(("not seen by the model: ", "bold"), lost_text(one, run))) for one in lost)
+
+
 def lost_text(lost: LostFromSight, run: str) -> str:
     """`in request 4: 3 messages dropped; "W1" stood there (agenteval show RUN --request 4)`."""
     needed = ", ".join(f'"{one_line(needle, 40)}"' for needle in lost.needed[:3])

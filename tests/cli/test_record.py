@@ -22,6 +22,7 @@ from agenteval_tui.agents.recording.exchange import Answer as Answered
 from agenteval_tui.agents.recording.exchange import Exchange, Question
 from agenteval_tui.agents.recording.matching import PATTERNS, Volatile
 from agenteval_tui.agents.recording.playback import PaidAnswers
+from agenteval_tui.api.runs import Run
 from agenteval_tui.cli.commands.record import VOLATILE
 from agenteval_tui.core import directories
 from agenteval_tui.history.store import Store
@@ -178,11 +179,13 @@ def test_why_says_what_the_model_no_longer_saw(cli: Any, model: Any, tmp_path: P
     done = cli("record", "--json", "--suite", "orders.suite.yaml", "--test", "whale", *program)
     run = done.json("record")["run"]
     assert done.code == 1
-    why = cli("why", run)
-    assert (
-        'not seen by the model: in request 2: starts over, without the 2 messages before; "whale" stood there'
-        in why.out
-    )
+    said = 'in request 2: starts over, without the 2 messages before; "whale" stood there'
+    for verb in ("why", "blame", "show"):
+        assert f"not seen by the model: {said}" in cli(verb, run).out
+    history = directories.history_file(None)
+    with Store.open_to_look(history) as store:
+        row = store.run(run)
+    assert [len(request.messages) for request in Run(row, history).requests] == [2, 2]
     (lost,) = cli("why", run, "--json").json("why")["lost_from_sight"]
     assert (lost["request"], lost["kind"], lost["needed"]) == (2, "restarted", ["whale"])
 

@@ -6,6 +6,7 @@ import click
 
 from agenteval_tui.agents.recording.model_requests import before_in_line, model_requests
 from agenteval_tui.analysis.costs import execution_costs
+from agenteval_tui.analysis.lost_from_sight import lost_from_sight
 from agenteval_tui.analysis.test_gates import gates_now
 from agenteval_tui.analysis.trajectory_alignment import align
 from agenteval_tui.analysis.triage import causes_of_execution
@@ -36,7 +37,7 @@ from agenteval_tui.views.evidence import results_in_short
 from agenteval_tui.views.execution import execution_view, run_head
 from agenteval_tui.views.gates import gates_view
 from agenteval_tui.views.label import label_text
-from agenteval_tui.views.model_request import request_view, requests_view
+from agenteval_tui.views.model_request import lost_view, request_view, requests_view
 from agenteval_tui.views.run_output import NO_OUTPUT, has_output, output_lines
 from agenteval_tui.views.state import state_lines
 from agenteval_tui.views.traceback import traceback_view
@@ -126,6 +127,8 @@ def _show_run(out: Output, store: Store, row: RunRow, as_json: bool, only_transc
         out.view(run_head(row))
         out.line()
     print_transcript(out, transcript)
+    if not only_transcript:
+        out.view(lost_view(lost_from_sight(store, row, results), row.id))
     if not only_transcript and results:
         out.line()
         out.view(results_in_short(results))
