@@ -4,31 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
-
-from agenteval_tui.agents.recording.cassette import of_documents
-from agenteval_tui.agents.recording.model_requests import before_in_line, model_requests
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model_request import ModelRequest, content_of
-from agenteval_tui.transcripts.request_changes import RequestChange, difference
+from agenteval_tui.transcripts.request_changes import LostFromSight, RequestChange, difference
 
 _LOSSES = ("dropped", "replaced", "masked", "restarted")
 _MOST_TOLD = 3
 _SHORTEST = 3
 """Characters of an expected text that are looked for: shorter ones stand in any message."""
-
-
-class LostFromSight(Struct, frozen=True):
-    """What request `request` (from 1) no longer had. `needed`: texts that failed criteria expect, which stood there and
-    stand nowhere in that request."""
-
-    request: int
-    change: RequestChange
-    needed: tuple[str, ...] = ()
 
 
 def lost_from_sight(store: Store, row: RunRow, results: Sequence[CriterionResult]) -> tuple[LostFromSight, ...]:
@@ -37,6 +24,10 @@ def lost_from_sight(store: Store, row: RunRow, results: Sequence[CriterionResult
     tape = store.tape(row.recorded)
     if not tape:
         return ()
+    # What reads recordings loads all clients of models, which takes longer than all else here.
+    from agenteval_tui.agents.recording.cassette import of_documents
+    from agenteval_tui.agents.recording.model_requests import before_in_line, model_requests
+
     try:
         requests = model_requests(of_documents(tape, f"run {row.id}").exchanges)
     except AgentevalError:

@@ -56,6 +56,15 @@ class RequestDifference(Struct, frozen=True):
         return all(change.kind == "added" for change in self.changes)
 
 
+class LostFromSight(Struct, frozen=True):
+    """What request `request` (from 1) no longer had. `needed`: texts that failed criteria expect, which stood there and
+    stand nowhere in that request."""
+
+    request: int
+    change: RequestChange
+    needed: tuple[str, ...] = ()
+
+
 def difference(before: ModelRequest, after: ModelRequest) -> RequestDifference:
     """What changed between two requests of one agent."""
     was, now = [_key(one) for one in before.messages], [_key(one) for one in after.messages]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agenteval_tui.analysis.lost_from_sight import LostFromSight
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.transcripts.model_request import ModelRequest, content_of
-from agenteval_tui.transcripts.request_changes import RequestChange, RequestDifference
+from agenteval_tui.transcripts.request_changes import LostFromSight, RequestChange, RequestDifference
 from agenteval_tui.views.model import Paragraph, Span, Text, View, text
 
 _WORDS = 72

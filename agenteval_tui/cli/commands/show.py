@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from agenteval_tui.agents.recording.model_requests import before_in_line, model_requests
 from agenteval_tui.analysis.costs import execution_costs
 from agenteval_tui.analysis.lost_from_sight import lost_from_sight
 from agenteval_tui.analysis.test_gates import gates_now
@@ -16,18 +15,14 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count, duration
 from agenteval_tui.formats.documents.difference import difference_document
-from agenteval_tui.formats.documents.model_request import requests_document
 from agenteval_tui.formats.documents.results import execution_document, run_document
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.around.record import NOTHING, AroundRecord, decoded
-from agenteval_tui.runs.tapes import tape_of
 from agenteval_tui.transcripts.codec import arguments_text, stored_transcript
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.transcripts.model import Transcript
-from agenteval_tui.transcripts.model_request import ModelRequest
 from agenteval_tui.transcripts.observed import TOLD_BY_AGENT, calls_phrase
-from agenteval_tui.transcripts.request_changes import difference
 from agenteval_tui.views.around import around_view
 from agenteval_tui.views.attachment import attachment_text
 from agenteval_tui.views.causes import causes_in_short
@@ -37,7 +32,7 @@ from agenteval_tui.views.evidence import results_in_short
 from agenteval_tui.views.execution import execution_view, run_head
 from agenteval_tui.views.gates import gates_view
 from agenteval_tui.views.label import label_text
-from agenteval_tui.views.model_request import lost_view, request_view, requests_view
+from agenteval_tui.views.model_request import lost_view
 from agenteval_tui.views.run_output import NO_OUTPUT, has_output, output_lines
 from agenteval_tui.views.state import state_lines
 from agenteval_tui.views.traceback import traceback_view
@@ -86,6 +81,9 @@ def command(
         if request:
             if other or only_transcript or only_output:
                 raise AgentevalError("--request can't be used with other parts of a run", mend="leave out the others")
+            # What reads recordings is imported only where it is asked for.
+            from agenteval_tui.cli.show_requests import show_requests
+
             return show_requests(invocation.out, store, references.run(reference), request, as_json=as_json)
         if only_output and not as_json:
             run = references.run(reference)
@@ -210,37 +208,6 @@ def print_state(out: Output, transcript: Transcript) -> None:
 def _indented(out: Output, text: str, *, dim: bool = False) -> None:
     for line in text.splitlines():
         out.line((f"   {line}", "dim" if dim else ""))
-
-
-def show_requests(out: Output, store: Store, row: RunRow, which: str, *, as_json: bool) -> int:
-    """Print what the model was asked in a run: `which` is the number of a request, `last`, or `all`. Returns 0."""
-    requests = model_requests(tape_of(store, row).exchanges)
-    chosen = _chosen(requests, which, row)
-    pairs = [(request, before_in_line(requests, request.number)) for request in chosen]
-    compared = [(request, before, None if before is None else difference(before, request)) for request, before in pairs]
-    if as_json:
-        out.json(requests_document(row.id, compared))
-    elif which == "all":
-        out.view(requests_view(requests, [change for _, _, change in compared]))
-    else:
-        out.view(request_view(compared[0][0], len(requests), *compared[0][1:]))
-    return 0
-
-
-def _chosen(requests: tuple[ModelRequest, ...], which: str, row: RunRow) -> tuple[ModelRequest, ...]:
-    if not requests:
-        raise AgentevalError(
-            "no model was asked in this run", where=f"run {row.id}", mend="look at it without --request"
-        )
-    if which == "all":
-        return requests
-    number = len(requests) if which == "last" else int(which) if which.isascii() and which.isdigit() else 0
-    if not 1 <= number <= len(requests):
-        raise AgentevalError(
-            f"--request takes a number from 1 to {len(requests)}, `last` or `all`, not {one_line(which, 40)!r}",
-            mend="`--request all` lists them",
-        )
-    return requests[number - 1 : number]
 
 
 def show_difference(out: Output, store: Store, left: RunRow, right: RunRow, *, as_json: bool) -> int:

@@ -343,6 +343,8 @@ RESTING_SECONDS = 0.2
 """That nothing changes before thousands of conditions are laid out."""
 ROOMY = 36
 """A screen with at least this many rows has room for blocks of a fixed height below the config."""
+WIDE_ENOUGH = 140
+"""A screen with at least this many columns has room for two runs side by side and the evidence."""
 TALL = 44
 """A screen with at least this many rows shows more problems."""
 PROBLEM_ROWS, TALL_PROBLEM_ROWS = 7, 11

@@ -79,6 +79,7 @@ from agenteval_tui.tui.screens.inspect.output_pane import OutputPane
 from agenteval_tui.tui.screens.inspect.panes import (
     ROOMY,
     TALL,
+    WIDE_ENOUGH,
     ConfigPane,
     EvidencePane,
     TranscriptPane,
@@ -210,6 +211,7 @@ class InspectScreen(FrameScreen):
     def _see_size(self, size: Size) -> None:
         narrow = size.width < self.NARROW
         self.set_class(narrow, "narrow")
+        self.set_class(size.width < WIDE_ENOUGH, "slim")
         self.set_class(not narrow and size.height >= ROOMY, "roomy")
         self.set_class(not narrow and size.height >= TALL, "tall")
 
@@ -555,6 +557,8 @@ class InspectScreen(FrameScreen):
             pane.set_class(self.view == pane.NAME, "shown")
         self.query_one("#run").set_class(name in INSPECT_TABS, "active")
         self.query_one("#run").set_class(self.view != "transcript", "compares")
+        # Two runs stand side by side where they have the room: the config gives way, and on less the evidence too.
+        self.query_one("#body").set_class(name == "difference", "side-by-side")
         self.retitle()
         self._draw_bars()
         if self.controller.bench is not None:
