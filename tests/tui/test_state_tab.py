@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from shop import app_on, settle, text_of, until
 
+from agenteval_tui.tui.screens.inspect.panes import EvidencePane
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 
 SUITE = """
@@ -69,3 +70,17 @@ async def test_the_tab_shows_before_and_after(recorded: Any, size: tuple[int, in
         await pilot.press("escape")
         await settle(pilot)
         assert screen.view == "transcript"
+
+
+async def test_evidence_of_a_state_leads_to_the_tab(recorded: Any) -> None:
+    app = app_on(*recorded)
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        await pilot.press("4")
+        await until(pilot, lambda: isinstance(pilot.app.screen, InspectScreen))
+        screen: Any = pilot.app.screen
+        await until(pilot, lambda: screen.controller.looked_at is not None)
+        await settle(pilot)
+        assert screen.view == "transcript"
+        screen.post_message(EvidencePane.Chosen(screen.controller.looked_at.metrics[0].evidence[0]))
+        await until(pilot, lambda: screen.view == "state")

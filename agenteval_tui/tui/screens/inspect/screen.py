@@ -881,7 +881,7 @@ class InspectScreen(FrameScreen):
     # What the criterion looked at
 
     def on_evidence_pane_chosen(self, event: EvidencePane.Chosen) -> None:
-        """A criterion is chosen, a piece of evidence is shown in the transcript."""
+        """A criterion is chosen, a piece of evidence is shown where it points."""
         state, target = self.controller, event.target
         if not isinstance(target, int):
             self._show_evidence(target)
@@ -894,6 +894,8 @@ class InspectScreen(FrameScreen):
         # A broken piece before a near one, that before one that held.
         if any(self.transcript.view.show_mark(one) for one in sorted(own, key=lambda one: -one.weight)):
             self._reveal("transcript")
+        elif any(span.kind == "state" for span in spans):
+            self._turn_to("state")
         else:
             self._say("This evidence does not point to the transcript.")
 
