@@ -195,6 +195,10 @@ def _limited(limits: Limits, trust: bool) -> PlanOptions:
     )
 
 
+_MOST_LISTED = 20
+"""Problems that are printed before a run is refused: one mistake is often made in each test."""
+
+
 def load_for_run(
     invocation: Invocation, paths: Sequence[Path], tests: Sequence[str], named_tests: Named | None = None
 ) -> list[LoadedSuite]:
@@ -208,11 +212,12 @@ def load_for_run(
         for problem in problems
         if problem.severity == "error" and (not tests or concerns(problem, loaded, tests))
     ]
-    for problem in errors:
+    for problem in errors[:_MOST_LISTED]:
         print_problem(invocation.err, problem)
     if errors:
-        many = f"{len(errors)} errors" if len(errors) > 1 else "an error"
-        raise AgentevalError(f"nothing ran: the suites have {many}", mend="fix the problems listed above")
+        many = f"{len(errors):,} errors" if len(errors) > 1 else "an error"
+        more = "; `agenteval validate` lists all of them" if len(errors) > _MOST_LISTED else ""
+        raise AgentevalError(f"nothing ran: the suites have {many}", mend=f"fix the problems listed above{more}")
     if not loaded:
         raise AgentevalError(
             "there are no suites",

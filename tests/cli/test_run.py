@@ -233,3 +233,16 @@ def test_the_demo_on_a_terminal_opens_the_app(cli, monkeypatch) -> None:
     assert {one.relative_to(copies) for one in copies.rglob("*") if ".git" not in one.parts} == {
         one.relative_to(samples) for one in samples.rglob("*")
     }
+
+
+def test_a_mistake_in_each_test_is_not_printed_a_thousand_times(cli, tmp_path: Path) -> None:
+    test = "  - id: t{0}\n    prompt: p\n    criteria:\n      - {{name: c, prototype_class: TextResponse, "
+    test += "config_uxon: {{metrics: [{{type: TextMatch, contain: a}}]}}}}\n"
+    path = tmp_path / "many.suite.yaml"
+    path.write_text(
+        "name: S\nagents: {a: {kind: demo}}\nagent: a\ntests:\n" + "".join(map(test.format, range(30))), "utf-8"
+    )
+    result = cli("run", str(path))
+    assert result.code == 2
+    assert result.err.count("did you mean") == 20
+    assert "have 30 errors (fix the problems listed above; `agenteval validate` lists all of them)" in result.err
