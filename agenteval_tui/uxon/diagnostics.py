@@ -37,18 +37,32 @@ def without_doubtful_fixes(text: str, diagnostics: Iterable[Diagnostic]) -> list
     """Leave out the edits that would go wrong because of another mistake beside them.
 
     Where a quote is not closed or not escaped, other edits of that line that touch quotes would be read as part of the
-    string; and where the end of a switched-off part goes is certain only in a text that reads well. The diagnostics
-    stay, and get their fixes back when the other mistake is fixed.
+    string; so would brackets at its end, where a quote is not closed. Where the end of a switched-off part goes is
+    certain only in a text that reads well. The diagnostics stay, and get their fixes back when the other mistake is
+    fixed.
     """
     found = list(diagnostics)
     quotes = [d for d in found if d.fix is not None and d.fix.title in (CLOSE_THE_QUOTE, ESCAPE_THE_QUOTES)]
     lines = [(text.rfind("\n", 0, d.start) + 1, text.find("\n", d.end)) for d in quotes]
+    open_ends = [
+        line for d, line in zip(quotes, lines, strict=True) if d.fix is not None and d.fix.title == CLOSE_THE_QUOTE
+    ]
     broken = any(d.code == "syntax" for d in found)
     for index, one in enumerate(found):
         doubtful = one.code == "open-comment" and broken
+        doubtful = doubtful or (one not in quotes and _ends_a_line(one.fix, open_ends, len(text)))
         if doubtful or (lines and one not in quotes and _touches_quotes(text, one.fix, lines)):
             found[index] = replace(one, fix=None)
     return found
+
+
+def _ends_a_line(fix: Fix | None, lines: Iterable[tuple[int, int]], length: int) -> bool:
+    """Whether it only adds closing brackets at the end of one of these lines."""
+    return fix is not None and any(
+        edit.start == edit.end == (length if end < 0 else end) and not edit.text.strip("]}")
+        for edit in fix.edits
+        for _, end in lines
+    )
 
 
 def _touches_quotes(text: str, fix: Fix | None, lines: Iterable[tuple[int, int]]) -> bool:

@@ -139,6 +139,7 @@ def _kinds(diagnostics: tuple[Diagnostic, ...]) -> Counter[tuple[str, str]]:
 @settings(max_examples=150)
 @given(st.one_of(damaged(), texts))
 @example('{"a": 1, "b{{x}}\n": true, "c: [{"d": "T", "e": "x y"}]}')
+@example('{"metrics": [{"type": "T"`, "tools":{"name": "search", "min_calls": 1,arguments": {"q": "x"}}]}]}')
 def test_every_fix_mends_what_it_is_for(diagnose: Diagnose, text: str) -> None:
     found = diagnose(text)
     before = _kinds(found)
