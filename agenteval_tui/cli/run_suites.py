@@ -216,7 +216,7 @@ def load_for_run(
         print_problem(invocation.err, problem)
     if errors:
         many = f"{len(errors):,} errors" if len(errors) > 1 else "an error"
-        more = "; `agenteval validate` lists all of them" if len(errors) > _MOST_LISTED else ""
+        more = "; `agenteval validate` prints the rest" if len(errors) > _MOST_LISTED else ""
         raise AgentevalError(f"nothing ran: the suites have {many}", mend=f"fix the problems listed above{more}")
     if not loaded:
         raise AgentevalError(

@@ -260,9 +260,9 @@ def test_routes_of_routers_that_an_app_includes(tmp_path: Path) -> None:
         "app/api/__init__.py": "from fastapi import APIRouter\nfrom . import chat\nV1 = '/v1'\n"
         "router = APIRouter(prefix=V1)\nrouter.include_router(chat.router)\n",
         "app/api/chat.py": "from fastapi import APIRouter\nfrom pydantic import BaseModel\n"
-        "class Ask(BaseModel):\n    message: str\nrouter = APIRouter(prefix='/chat')\n"
+        "class Ask(BaseModel):\n    message: str\nrouter = r = APIRouter(prefix='/chat')\n"
         "other = APIRouter()\n"
-        "@router.post('/ask')\nasync def ask(body: Ask): ...\n@other.post('/never')\nasync def never(body: Ask): ...\n",
+        "@r.post('/ask')\nasync def ask(body: Ask): ...\n@other.post('/never')\nasync def never(body: Ask): ...\n",
         "app/late.py": "from fastapi import APIRouter\nfrom app.api.chat import Ask\nlate = APIRouter()\n"
         "@late.post('/late')\nasync def ask(body: Ask): ...\n",
     }

@@ -65,14 +65,15 @@ def _included(modules: Modules, app: _App, module: Module, owner: str, prefix: s
         inside, router = place if place is not None else (module, None)
         if not isinstance(router, ast.Call) or inside.qualified(router.func) != _ROUTER:
             continue
-        name = next((name for name, value in inside.values.items() if value is router), None)
+        names = [name for name, value in inside.values.items() if value is router]  # chat_router = r = APIRouter()
         prefixes = [keyword(call, "prefix"), keyword(router, "prefix")]
         parts = [modules.text(where, node) for where, node in zip((module, inside), prefixes, strict=True) if node]
-        if name is None or not all(parts):
+        if not all(parts):
             continue  # where it is served is not written as a text
         whole = prefix + "".join(parts)
-        yield from _routes_on(modules, app, inside, name, whole)
-        yield from _included(modules, app, inside, name, whole, depth + 1)
+        for name in names:
+            yield from _routes_on(modules, app, inside, name, whole)
+            yield from _included(modules, app, inside, name, whole, depth + 1)
 
 
 def _route(decorator: ast.expr) -> tuple[str, str] | None:
