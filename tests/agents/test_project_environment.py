@@ -403,6 +403,26 @@ async def test_a_suite_in_a_package_of_a_monorepo_finds_its_own_and_the_others(p
     assert answer(await run(project / "libs" / "front" / "evals", callable="front:f")) == "back"
 
 
+@pytest.mark.parametrize(
+    "target", ["../../back/src/back/__init__.py:f", "../../back/main.py:f", "back:f", "back.deep:f", "main:f"]
+)
+async def test_code_of_another_project_of_a_monorepo_runs_in_its_environment(target: str, project: Path) -> None:
+    (project / "pyproject.toml").write_text('[project]\nname = "all"\n')
+    environment(project / ".venv", "where")
+    for name in ("front", "back"):
+        folder = project / "libs" / name
+        (folder / "src" / name).mkdir(parents=True)
+        for file in ("main.py", f"src/{name}/__init__.py", f"src/{name}/deep.py"):
+            (folder / file).write_text("import where\ndef f(prompt): return where.WHERE\n")
+        (folder / "pyproject.toml").write_text(f'[project]\nname = "{name}"\n')
+        environment(folder / ".venv", "where")
+    (project / "libs" / "front" / "main.py").unlink()
+    (project / "libs" / "front" / "evals").mkdir()
+    assert answer(await run(project / "libs" / "front" / "evals", callable=target)) == str(
+        project / "libs" / "back" / ".venv"
+    )
+
+
 async def test_an_editable_install_is_used_as_it_is(project: Path, tmp_path: Path) -> None:
     prefix = environment(project / ".venv")
     elsewhere = tmp_path / "checkout" / "code"

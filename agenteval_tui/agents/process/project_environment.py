@@ -70,11 +70,8 @@ def project_environment(
     """
     folder = folder.resolve()
     around = search_folders(folder)
-    holder: Path | None = None
-    for module in dict.fromkeys(_module(target) for target in targets):
-        if module and not any(_has(place, module) for place in (folder, *path)):
-            holder = holder or _holder(module, around)
-    folders = _project_folders(around, holder)
+    holder = _code_folder(targets, folder, path, around)
+    folders = list(around) if holder is None else _unique([*_own_folders(holder, around), *around])
     if interpreter:
         chosen = named_interpreter(interpreter, folder)
     else:
@@ -88,20 +85,26 @@ def project_environment(
     )
 
 
-def _module(target: str) -> str:
-    """The module that a target names; "" for a file, which `path` has."""
-    try:
-        return parse_callable(target).module
-    except ValueError:
-        return ""
+def _code_folder(targets: Iterable[str], folder: Path, path: Sequence[Path], around: Sequence[Path]) -> Path | None:
+    """The folder from which the first module or file of `targets` that lies elsewhere is imported."""
+    for target in dict.fromkeys(targets):
+        try:
+            name = parse_callable(target)
+        except ValueError:
+            continue
+        if name.file:
+            place: Path | None = (folder / name.file).resolve().parent
+        else:
+            place = None if any(_has(one, name.module) for one in (folder, *path)) else _holder(name.module, around)
+        if place is not None and place != folder:
+            return place
+    return None
 
 
-def _project_folders(around: Sequence[Path], holder: Path | None) -> list[Path]:
-    """The folders that the project's files may lie in: around the suite, then around its module."""
-    if holder is None:
-        return list(around)
-    above = [holder, *holder.parents]
-    return _unique([*around, *above[: above.index(around[-1]) + 1]])
+def _own_folders(code: Path, around: Sequence[Path]) -> list[Path]:
+    """The folders of the code that are not around the suite. They come first: code in another project of a repository
+    needs the packages of that project."""
+    return [place for place in search_folders(code) if place not in around]
 
 
 def _unique(places: Iterable[Path]) -> list[Path]:
