@@ -216,6 +216,16 @@ class TestFrameworks:
         assert "unread" not in [note.code for note in ran.transcript.notes]
 
     @pytest.mark.parametrize(
+        ("name", "calls"), [("with_server", ["find"]), ("hands_over", ["transfer_to_second", "find"])]
+    )
+    async def test_the_mcp_servers_of_an_agent_are_connected_for_its_run(
+        self, run_agent: Run, tmp_path: Path, name: str, calls: list[str]
+    ) -> None:
+        ran = await run_agent(named(tmp_path, name))
+        assert [call.name for call in ran.transcript.tool_calls] == calls, ran.events[-1]
+        assert "found socks" in ran.transcript.final_output
+
+    @pytest.mark.parametrize(
         ("name", "more", "said"),
         [
             ("steps", {"output": "state.anser"}, "`output: state.anser` finds nothing"),

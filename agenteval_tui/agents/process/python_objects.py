@@ -5,6 +5,7 @@ An object is known by the module of its type. Its framework is imported already,
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import sys
 import uuid
@@ -256,20 +257,35 @@ async def _openai_agents(agent: Any, request: Any, target: Any) -> Any:
             item = {"type": "function_call", "call_id": call["id"], "name": function["name"]}
             asked.append(dict(item, arguments=function["arguments"]))
     kind, runner, began = contexts.of_openai_agents(agent), sys.modules["agents"].Runner, False
-    try:
-        context = contexts.made(kind, request, target, "context")
-        running = runner.run_streamed(agent, asked, context=context)
-        async for event in running.stream_events():
-            began = began or getattr(event, "type", None) != "agent_updated_stream_event"
-            yield event
-        yield running
-        return
-    except NotImplementedError:
-        # A model that can't stream; nothing was asked of it.
-        if began:
-            raise
-    yield _not_streamed(pieces.type_of(getattr(agent, "model", None)))
-    yield await runner.run(agent, asked, context=contexts.made(kind, request, target, "context"))
+    async with contextlib.AsyncExitStack() as opened:
+        for server in _closed_servers(agent):
+            await opened.enter_async_context(server)
+        try:
+            context = contexts.made(kind, request, target, "context")
+            running = runner.run_streamed(agent, asked, context=context)
+            async for event in running.stream_events():
+                began = began or getattr(event, "type", None) != "agent_updated_stream_event"
+                yield event
+            yield running
+            return
+        except NotImplementedError:
+            # A model that can't stream; nothing was asked of it.
+            if began:
+                raise
+        yield _not_streamed(pieces.type_of(getattr(agent, "model", None)))
+        yield await runner.run(agent, asked, context=contexts.made(kind, request, target, "context"))
+
+
+def _closed_servers(agent: Any) -> Any:
+    """The MCP servers of an agent and of those it hands over to, which the program that uses them has to connect."""
+    agents, servers = [agent], []
+    for each in agents:
+        others = list(getattr(each, "handoffs", None) or ())
+        agents += [other for other in others if hasattr(other, "mcp_servers") and other not in agents]
+        for server in getattr(each, "mcp_servers", None) or ():
+            if getattr(server, "session", server) is None and server not in servers:
+                servers.append(server)
+    return servers
 
 
 async def _runnable(found: Any, request: Any, target: Any) -> Any:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
 
 from agents import Agent as OpenAIAgent
 from agents import ModelResponse, RunContextWrapper, Usage
+from agents.mcp import MCPServerStdio
 from agents.models.interface import Model
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import MessagesState, StateGraph
 from langgraph.runtime import Runtime
-from openai.types.responses import ResponseOutputMessage, ResponseOutputText
+from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 from pydantic import BaseModel
 from pydantic_ai import Agent, RunContext
 from pydantic_ai.messages import ModelResponse as PydanticResponse
@@ -203,6 +205,30 @@ class Repeats(Once):
         return await super().get_response(json.dumps(positional[1] if len(positional) > 1 else named["input"]))
 
 
+class CallsTool(Once):
+    """Calls the first tool that it is offered, or hands over, then says what the tool gave."""
+
+    async def get_response(
+        self, system_instructions, input, model_settings, tools, output_schema, handoffs, *more, **named
+    ):
+        results = [item["output"] for item in input if item.get("type") == "function_call_output"]
+        if results and not handoffs and tools and "found" in str(results):
+            return await super().get_response(json.dumps(results))
+        name = handoffs[0].tool_name if handoffs else tools[0].name
+        arguments = "{}" if handoffs else '{"item": "socks"}'
+        call = ResponseFunctionToolCall(arguments=arguments, call_id="c" + name, name=name, type="function_call")
+        return ModelResponse(output=[call], usage=Usage(), response_id=None)
+
+
+def _shop():
+    return MCPServerStdio({"command": sys.executable, "args": [__file__, "serve"]}, name="shop")
+
+
+with_server = OpenAIAgent(name="a", model=CallsTool(), mcp_servers=[_shop()])
+_second = OpenAIAgent(name="second", model=CallsTool(), mcp_servers=[_shop()])
+hands_over = OpenAIAgent(name="first", model=CallsTool(), handoffs=[_second])
+
+
 repeating = OpenAIAgent(name="a", model=Repeats())
 
 
@@ -216,3 +242,21 @@ def steps(prompt):
 
 def ordered(customer, count=1, *, prompt):
     return {"reply": {"text": f"{customer} {count} {prompt}"}}
+
+
+def _serve():
+    try:
+        from mcp.server.mcpserver import MCPServer as Server
+    except ImportError:  # mcp 1.x
+        from mcp.server.fastmcp import FastMCP as Server
+    server = Server("shop")
+
+    @server.tool()
+    def find(item: str) -> str:
+        return "found " + item
+
+    server.run()
+
+
+if __name__ == "__main__":
+    _serve()
