@@ -133,6 +133,8 @@ def _python(
     with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False, encoding="utf-8") as file:
         json.dump(job, file, default=str)
     python = [project.program] if project.program else [sys.executable, "-P"]
+    if listen is not None:
+        python += ["-X", "frozen_modules=off"]  # debugpy can't stop in modules that are frozen into the interpreter
     variables = {**project.variables({**env, **options.env})}
     return Program((*python, str(_DEBUGGED), file.name), project.folder, variables, upstreams(variables))
 

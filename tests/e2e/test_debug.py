@@ -6,13 +6,15 @@ import json
 import os
 import pty
 import select
+import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -125,6 +127,86 @@ def test_an_exception_opens_the_post_mortem(folder: Path) -> None:
     assert "python_debug.py" not in shown
     code, shown = terminal(folder, "debug", "break", "--trust", PYTHONBREAKPOINT="0")
     assert (code, "(Pdb)" in shown) == (1, False)
+
+
+class Editor:
+    """The side of an editor in the Debug Adapter Protocol."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=MOST_S)
+        self._stream = self._socket.makefile("rb")
+        self._number = 0
+
+    def send(self, command: str, **arguments: Any) -> int:
+        self._number += 1
+        request = {"seq": self._number, "type": "request", "command": command, "arguments": arguments}
+        body = json.dumps(request).encode()
+        self._socket.sendall(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        return self._number
+
+    def ask(self, command: str, **arguments: Any) -> dict[str, Any]:
+        number = self.send(command, **arguments)
+        answer = self.wait(lambda message: message.get("request_seq") == number)
+        assert answer["success"], answer
+        return answer.get("body") or {}
+
+    def event(self, name: str) -> dict[str, Any]:
+        return self.wait(lambda message: message.get("event") == name).get("body") or {}
+
+    def close(self) -> None:
+        self._stream.close()
+        self._socket.close()
+
+    def wait(self, fits: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        while True:
+            length = 0
+            while (header := self._stream.readline().strip()) or not length:
+                assert header, "the program has closed the connection"
+                if header.lower().startswith(b"content-length:"):
+                    length = int(header.partition(b":")[2])
+            message: dict[str, Any] = json.loads(self._stream.read(length))
+            if fits(message):
+                return message
+
+
+def test_an_editor_attaches_stops_at_a_breakpoint_and_goes_on(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "agenteval_tui", "debug", "stop#2", "--trust", "--listen", str(port)]
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment(folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stderr is not None
+        waits = next(line for line in process.stderr if "waiting for an editor" in line)
+        assert f"127.0.0.1:{port}" in waits
+        editor = Editor(port)
+        editor.ask("initialize", adapterID="test")
+        attached = editor.send("attach", justMyCode=True)
+        editor.event("initialized")
+        place = {"path": str(folder / "bot.py")}
+        answer = editor.ask("setBreakpoints", source=place, breakpoints=[{"line": 7}])
+        assert answer["breakpoints"][0]["verified"]
+        editor.send("configurationDone")
+        editor.wait(lambda message: message.get("request_seq") == attached)
+        stopped = editor.event("stopped")
+        frames = editor.ask("stackTrace", threadId=stopped["threadId"])["stackFrames"]
+        if frames[0]["line"] == 6:  # at breakpoint() itself
+            editor.send("continue", threadId=stopped["threadId"])
+            stopped = editor.event("stopped")
+            frames = editor.ask("stackTrace", threadId=stopped["threadId"])["stackFrames"]
+        assert (frames[0]["name"], frames[0]["line"]) == ("answer", 7)
+        editor.ask("setExpression", expression="total", value="5", frameId=frames[0]["id"])
+        editor.send("continue", threadId=stopped["threadId"])
+        editor.event("terminated")
+        editor.close()  # as long as it is there, debugpy keeps standard error open
+        shown, errors = process.communicate(timeout=MOST_S)
+        assert process.returncode == 0, errors
+        assert "Hello you 6 in 2" in shown
+        assert "frozen modules" not in errors
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_what_can_not_be_debugged_says_so(folder: Path) -> None:
