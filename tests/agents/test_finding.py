@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -181,6 +183,38 @@ def test_projects_that_name_their_agents(tmp_path: Path) -> None:
     assert agents["two/pyproject.toml"].config["settings"] == {"a": 1}
     assert agents["three/cook/agent.py"].sign is Sign.ADK
     assert "one/src/my/g.py" not in agents  # once
+
+
+GRAPH_OF_NODE = """
+const graph = { invoke: async ({ messages }) => ({ messages: [...messages, { content: CONTENT }] }) };
+"""
+
+
+@pytest.mark.parametrize(
+    "export", ["export { graph };", "export const make = async () => graph;", "export default graph;"]
+)
+@pytest.mark.parametrize("content", ["'Hello ' + messages[0].content", "[], text: 'Hello ' + messages[0].content"])
+def test_a_graph_of_langgraph_for_node_is_asked(tmp_path: Path, export: str, content: str) -> None:
+    name = "default" if "default" in export else "make" if "make" in export else "graph"
+    files = {
+        "bot/package.json": '{"type": "module", "dependencies": {"@langchain/langgraph": "1"}}',
+        "bot/langgraph.json": f'{{"graphs": {{"agent": "./src/shop/graph.mjs:{name}", "gone": "./no.ts:x"}}}}',
+        "bot/src/shop/graph.mjs": GRAPH_OF_NODE.replace("CONTENT", content) + export,
+    }
+    agent = only(tmp_path, files)
+    assert (agent.sign, agent.framework, agent.name, agent.folder) == (Sign.LANGGRAPH, "LangGraph", "shop", "bot")
+    assert (agent.config["kind"], agent.config["capture"]) == ("command", "model")
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed")
+    done = subprocess.run(
+        agent.config["command"], cwd=tmp_path / "bot", input="you", capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "Hello you\n"
+
+
+def test_a_graph_in_typescript_is_run_by_tsx(tmp_path: Path) -> None:
+    files = {"langgraph.json": '{"graphs": {"a": {"path": "./g.ts:graph"}}}', "g.ts": "export const graph = 1;"}
+    assert only(tmp_path, files).config["command"][:3] == ["npx", "--yes", "tsx"]
 
 
 def test_classes_that_wrap_an_agent_or_a_model(tmp_path: Path) -> None:

@@ -8,8 +8,11 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from msgspec import structs
+
 from agenteval_tui.agents.finding.model import FoundAgent, Sign
 from agenteval_tui.agents.finding.naming import agent_name
+from agenteval_tui.agents.finding.node_programs import SOURCES, graph_of
 from agenteval_tui.agents.finding.project_files import ProjectFiles
 from agenteval_tui.agents.finding.python_agents import PythonAgents
 
@@ -77,16 +80,24 @@ def of_langgraph(files: ProjectFiles, path: str, python: PythonAgents) -> Iterat
     for key, entry in graphs.items() if isinstance(graphs, dict) else ():
         target = entry.get("path") if isinstance(entry, dict) else entry
         place, _, name = str(target).removeprefix("./").rpartition(":")
-        if not place.endswith(".py") or not name.isidentifier() or ".." in place.split("/"):
+        if not name.isidentifier() or ".." in place.split("/"):
             continue
         file = f"{folder}/{place}" if folder else place
-        agent = python.target(file, name, Sign.LANGGRAPH, str(key))
+        line, source = _line(data or b"", f'"{key}"'.encode()), f'"{key}": "{target}"'
+        if place.endswith(SOURCES):
+            graph = graph_of(files, file, name, folder)
+            if graph is not None:
+                yield structs.replace(
+                    graph, name=agent_name(str(key), file, files.root), file=path, line=line, source=source
+                )
+            continue
+        agent = python.target(file, name, Sign.LANGGRAPH, str(key)) if place.endswith(".py") else None
         if agent is not None:
             written = {**agent.config, "callable": f"{place}:{name}"}
-            values = {field: getattr(agent, field) for field in agent.__struct_fields__}
-            values.update(config=written, folder=folder, framework=agent.framework or "LangGraph")
-            values.update(source=f'"{key}": "{target}"', file=path, line=_line(data or b"", f'"{key}"'.encode()))
-            yield FoundAgent(**values)
+            framework = agent.framework or "LangGraph"
+            yield structs.replace(
+                agent, config=written, folder=folder, framework=framework, source=source, file=path, line=line
+            )
 
 
 _ADDRESS = re.compile(

@@ -80,6 +80,17 @@ _MESSAGES = ("message", "prompt", "query", "question", "input", "text", "content
 _UI_MESSAGES = [{"id": "1", "role": "user", "parts": [{"type": "text", "text": "{{ prompt }}"}]}]
 _UI_STREAM = {"stream": "sse", "delta": "(type == 'text-delta' && delta) || `null`"}
 _MOST = 40  # sources of a package
+SOURCES = (".ts", ".tsx", ".mts", ".js", ".mjs", ".cjs")
+_TSX = ["npx", "--yes", "tsx"]  # where it is no dependency, npx may ask before it fetches it
+_ASK_GRAPH = """\
+import("./FILE").then(async (loaded) => {
+  const graph = typeof loaded.NAME === "function" ? await loaded.NAME({}) : loaded.NAME;
+  const content = require("fs").readFileSync(0, "utf8");
+  const state = await graph.invoke({ messages: [{ role: "user", content }] });
+  const last = state.messages[state.messages.length - 1];
+  console.log(typeof last.content === "string" ? last.content : last.text);
+});
+"""
 
 
 class Package:
@@ -106,7 +117,9 @@ class Package:
         if file.endswith((".js", ".mjs", ".cjs")):
             return ["node", file]
         bun = any(self.files.has(f"{self.folder}/{name}".lstrip("/")) for name in ("bun.lock", "bun.lockb"))
-        return ["bun", "run", file] if bun and "tsx" not in self.names else ["npx", "tsx", file]
+        if "tsx" in self.names:
+            return ["npx", "tsx", file]
+        return ["bun", "run", file] if bun else [*_TSX, file]
 
 
 def package_of(files: ProjectFiles, path: str) -> Package | None:
@@ -199,10 +212,40 @@ def _agent(
         folder=package.folder,
         config=config,
         services=services,
-        instructions=_first(_SYSTEM, text),
-        tools=tuple(FoundTool(m[1], next(filter(None, m.groups()[1:]), "")) for m in _TOOL.finditer(text))[:20],
-        prompts=tuple(dict.fromkeys(" ".join(filter(None, m.groups())) for m in _PROMPT.finditer(text)))[:6],
+        **_told_in(text),
     )
+
+
+def graph_of(files: ProjectFiles, path: str, name: str, folder: str) -> FoundAgent | None:
+    """The graph of LangGraph that a source exports under `name`: a line of JavaScript asks it."""
+    data = files.text(path)
+    if data is None:
+        return None
+    text = data.decode("utf-8", "replace")
+    own = relative(path, folder)
+    start = ["node"] if own.endswith((".js", ".mjs", ".cjs")) else _TSX
+    code = _ASK_GRAPH.replace("FILE", own).replace("NAME", name)
+    config = {"kind": "command", "command": [*start, "-e", code], "input": "text", "capture": "model"}
+    return FoundAgent(
+        sign=Sign.LANGGRAPH,
+        name=name,
+        framework="LangGraph",
+        file=path,
+        line=1,
+        source=name,
+        folder=folder,
+        config={**config, "answer": "model"},
+        **_told_in(text),
+    )
+
+
+def _told_in(text: str) -> dict[str, Any]:
+    """What a source says of its agent."""
+    return {
+        "instructions": _first(_SYSTEM, text),
+        "tools": tuple(FoundTool(m[1], next(filter(None, m.groups()[1:]), "")) for m in _TOOL.finditer(text))[:20],
+        "prompts": tuple(dict.fromkeys(" ".join(filter(None, m.groups())) for m in _PROMPT.finditer(text)))[:6],
+    }
 
 
 def _file_route(package: Package, own: str, text: str) -> tuple[str, int, list[str]] | None:

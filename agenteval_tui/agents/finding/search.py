@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from msgspec import structs
+
 from agenteval_tui.agents.finding.declared import of_compose, of_env, of_langgraph, of_pyproject
 from agenteval_tui.agents.finding.frameworks import MARKS, SDKS
 from agenteval_tui.agents.finding.model import Findings, FoundAgent, Sign
@@ -88,7 +90,6 @@ def _named_apart(agents: list[FoundAgent]) -> list[FoundAgent]:
     for agent in agents:
         number = taken[agent.name] = taken.get(agent.name, 0) + 1
         if number > 1:
-            values = {field: getattr(agent, field) for field in agent.__struct_fields__}
-            agent = FoundAgent(**{**values, "name": f"{agent.name}-{number}"})
+            agent = structs.replace(agent, name=f"{agent.name}-{number}")
         apart.append(agent)
     return apart
