@@ -1,4 +1,4 @@
-"""The example that looks at the database: run as a person does, and its state where it goes with the runs."""
+"""The sample suite that looks at the database: run as a person does, and its state where it goes with the runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from agenteval_tui.history.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
-EXAMPLE = ROOT / "examples" / "orders-with-state"
+EXAMPLE = ROOT / "sample_suites" / "orders"
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def agenteval(folder: Path, *arguments: object, code: int = 0) -> str:
 @pytest.fixture(scope="module")
 def ran(folder: Path) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(
-        agenteval(folder, "run", ".", "--trust", "--db", "h.db", "--json", "-", code=1)
+        agenteval(folder, "run", ".", "--test", "cancel", "--trust", "--db", "h.db", "--json", "-", code=1)
     )
     return document
 
@@ -54,6 +54,17 @@ def test_the_answers_are_equal_and_the_states_are_not(ran: dict[str, Any]) -> No
         "The order is cancelled in the database": "failed",
         "Only this order changed": "failed",
         "One mail is sent": "failed",
+    }
+
+
+def test_the_answer_is_right_and_the_state_is_not(folder: Path) -> None:
+    printed = agenteval(folder, "run", ".", "--test", "too-late", "--trust", "--db", "late.db", "--json", "-", code=1)
+    (run,) = json.loads(printed)["runs"]
+    outcomes = {one["criterion"]: one["outcome"] for one in run["criteria"]}
+    assert outcomes == {
+        "Says that it is too late": "passed",
+        "No order changed": "failed",
+        "No mail is sent": "passed",
     }
 
 
