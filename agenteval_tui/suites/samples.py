@@ -12,6 +12,7 @@ from agenteval_tui.core.atomic_write import locked, write_whole
 from agenteval_tui.core.errors import InfrastructureError
 from agenteval_tui.core.private_files import make_private
 from agenteval_tui.core.version import __version__
+from agenteval_tui.suites.trust import Trust
 
 GIT_S = 10.0  # so long may git take
 _AS_THEY_CAME = "The sample suites, as they came"
@@ -29,6 +30,7 @@ def copied_samples() -> Path:
     make_private(directories.demo_dir())
     # Of programs that start in the same moment, one copies, and the others wait for it.
     with locked(directories.demo_dir(), needed=False):
+        is_new = not copies.exists()
         for one in samples.rglob("*"):
             copy = copies / one.relative_to(samples)
             if one.is_file() and not copy.exists():
@@ -36,6 +38,8 @@ def copied_samples() -> Path:
                 write_whole(copy, [one.read_bytes()], durable=False)
         if not (copies / ".git").exists():
             _keep_in_git(copies)
+        if is_new:
+            Trust.load().trust(copies)  # its code is that of this program
     return copies
 
 

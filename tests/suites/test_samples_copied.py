@@ -11,6 +11,7 @@ import pytest
 from agenteval_tui.core import directories
 from agenteval_tui.suites import samples
 from agenteval_tui.suites.discover import discover
+from agenteval_tui.suites.trust import Trust
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +26,16 @@ def git(folder: Path, *words: str) -> str:
 def test_the_english_suite_is_the_first_and_the_german_one_the_second() -> None:
     found = discover([directories.bundled("sample_suites")])
     assert [path.name for path in found] == [
-        "support.suite.yaml", "tabellen.suite.yaml", "conversations.suite.yaml", "recorded.suite.yaml"]  # fmt: skip
+        "support.suite.yaml", "tabellen.suite.yaml", "conversations.suite.yaml", "orders.suite.yaml",
+        "recorded.suite.yaml"]  # fmt: skip
+
+
+def test_the_copies_are_trusted_until_the_user_revokes_that() -> None:
+    folder = samples.copied_samples()
+    assert Trust.load().is_trusted(folder / "orders")
+    assert not Trust.load().is_trusted(folder.parent)
+    Trust.load().revoke(folder)
+    assert not Trust.load().is_trusted(samples.copied_samples())
 
 
 def test_what_is_edited_stays_and_what_is_missing_comes_back() -> None:
