@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import regex
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.suggest.conditions import Measure, graded
 from agenteval_tui.analysis.suggest.examples import Example, Examples
@@ -20,6 +21,7 @@ from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, Timing, ToolCall, Transcript
+from agenteval_tui.transcripts.state import ProbeState, Reading
 from agenteval_tui.uxon.parse import parse
 from agenteval_tui.views.model import plain
 from agenteval_tui.views.suggestions import check_text, next_lines
@@ -157,6 +159,46 @@ def test_values_at_json_paths() -> None:
     )
     found = suggested(good, [run('{"items": [1]}'), run('{"items": [2, 3]}')])
     assert any({"type": "Json", "required_keys": ["status"]} in metrics(one) for one in found.suggestions)
+
+
+def left(text: str, **probes: tuple[Any, Any]) -> Transcript:
+    """A run that says `text`; `probes`: what each read before and after it."""
+    state = tuple(ProbeState(name, Reading(before), Reading(after)) for name, (before, after) in probes.items())
+    return replace(run(text), state=state)
+
+
+PENDING, CANCELLED = [{"id": "W1", "status": "pending"}], [{"id": "W1", "status": "cancelled"}]
+
+
+def test_what_runs_left_behind() -> None:
+    good = [left(f"done {n}", orders=(PENDING, CANCELLED), mails=({}, {"out.txt": "x" * n})) for n in (1, 2, 3)]
+    bad = [left(f"done {n}", orders=(PENDING, PENDING), mails=({}, {})) for n in (4, 5)]
+    (first_one, *_) = suggested(good, bad).suggestions
+    assert (first_one.prototype_class, first_one.agrees) == ("State", 5)
+    assert first_one.title in ("orders changes", "mails changes")
+    config = parse(suggested(bad, good).suggestions[0].config).value
+    assert config["metrics"] == [{"type": "Json", "equals": {}}]
+
+
+def test_what_good_runs_left_behind_in_common() -> None:
+    good = [left(f"done {n}", order=("pending", "cancelled"), mails=({}, {})) for n in (1, 2)]
+    configs = [parse(one.config).value for one in suggested(good, []).suggestions if one.prototype_class == "State"]
+    assert {"probe": "mails", "of": "change", "metrics": [{"type": "Json", "equals": {}}]} in configs
+    (order,) = [config for config in configs if config["probe"] == "order"]
+    expected = {"before": "pending", "after": "cancelled"}
+    assert order == {"probe": "order", "of": "change", "metrics": [{"type": "Json", "equals": expected}]}
+
+
+def test_a_state_that_could_not_be_read_is_no_state() -> None:
+    unread = replace(run("done"), state=(ProbeState("order", Reading("a"), Reading(problem="no_file")),))
+    good = [left(f"done {n}", order=("a", "b")) for n in (1, 2)]
+    assert all(one.prototype_class != "State" for one in suggested([*good, unread], []).suggestions)
+
+
+def test_equal_answers_with_other_states_do_not_contradict_each_other() -> None:
+    found = suggested([left("done", order=("a", "b"))] * 2, [left("done", order=("a", "a"))])
+    assert found.contradictions == ()
+    assert found.suggestions[0].prototype_class == "State"
 
 
 def test_bounds_of_metrics_come_from_their_registry() -> None:
@@ -317,7 +359,7 @@ def test_labels_that_a_criterion_was_not_made_of_tell_a_rule_from_chance() -> No
     [
         ([("no", False), ("never", False)], "all labelled runs are bad.*label a good run, too.*--repeat 8 makes more"),
         ([("yes", None)], "no run is labelled.*--repeat 8 makes more runs"),
-        ([("", True), ("", True)], "labelled good have no answer and no tool call"),
+        ([("", True), ("", True)], "labelled good have no answer, no tool call and no state"),
     ],
 )
 def test_labels_that_nothing_can_be_made_of(given: list[tuple[str, bool | None]], said: str) -> None:

@@ -26,6 +26,7 @@ from agenteval_tui.analysis.suggest.conditions import (
 from agenteval_tui.analysis.suggest.examples import Example, Examples, numbers
 from agenteval_tui.analysis.suggest.json_values import json_families
 from agenteval_tui.analysis.suggest.shapes import metric_families, shape_families
+from agenteval_tui.analysis.suggest.states import state_families
 from agenteval_tui.analysis.suggest.texts import text_families
 from agenteval_tui.analysis.suggest.tools import tool_families
 from agenteval_tui.core.errors import AgentevalError
@@ -133,6 +134,7 @@ def suggest(examples: Examples, most: int = MOST, *, spent: bool = True) -> Sugg
     families = [
         *tool_families(examples),
         *json_families(examples),
+        *state_families(examples),
         *text_families(examples),
         *shape_families(examples),
         *metric_families(examples, spent=spent),
@@ -170,15 +172,15 @@ def _check_labels(examples: Examples) -> None:
         )
         raise AgentevalError(what, mend=words)
     good = [examples.given[number].transcript for number in numbers(examples.good)]
-    if not examples.bad and not any(one.final_output or one.tool_calls for one in good):
+    if not examples.bad and not any(one.final_output or one.tool_calls or one.state for one in good):
         raise AgentevalError(
-            "the runs labelled good have no answer and no tool call",
+            "the runs labelled good have no answer, no tool call and no state",
             mend="label runs in which the agent did something: agenteval label RUN passed",
         )
 
 
 def _contradictions(examples: Examples) -> tuple[tuple[str, str], ...]:
-    """Pairs of a good and a bad run with the same messages and calls: (good, bad)."""
+    """Pairs of a good and a bad run with the same messages, calls and state: (good, bad)."""
     bad = {_said_and_done(examples.given[number]): number for number in reversed([*numbers(examples.bad)])}
     pairs = ((number, bad.get(_said_and_done(examples.given[number]))) for number in numbers(examples.good))
     return tuple((examples.given[one].run, examples.given[other].run) for one, other in pairs if other is not None)
@@ -187,7 +189,8 @@ def _contradictions(examples: Examples) -> tuple[tuple[str, str], ...]:
 def _said_and_done(one: Example) -> str:
     messages = [[message.role, message.content] for message in one.transcript.messages]
     calls = [[call.name, call.arguments, call.result, call.status] for call in one.transcript.tool_calls]
-    return repr([messages, one.transcript.final_output, calls, dict(one.variables)])
+    state = [[probe.name, probe.before, probe.after] for probe in one.transcript.state]
+    return repr([messages, one.transcript.final_output, calls, state, dict(one.variables)])
 
 
 def check(examples: Examples) -> Check | None:
@@ -578,6 +581,8 @@ def _subject(one: Condition) -> str:
     kind = one.about.partition(" ")[0]
     if kind == "tool" and "forbidden_tools" in one.metric:
         return "unused"
+    if kind == "state":
+        return one.about.rpartition(" ")[0]  # each probe is a subject of its own
     return {"tool": "tools", "starts_with": "edges", "ends_with": "edges"}.get(kind, kind)
 
 
@@ -604,6 +609,8 @@ def _tells(one: Condition, good: int) -> float:
         return 4.0
     if kind in ("Json",):
         return 4.5
+    if kind == "state":
+        return 0.0 if "schema" in metric else 5.5 if one.about.endswith("change") else 3.5
     if kind in ("Length", "Steps", "Latency"):
         # Time is the machine's as much as the agent's.
         return (0.5 if kind == "Latency" else 1.0) * any(key.startswith("max") for key in metric)
