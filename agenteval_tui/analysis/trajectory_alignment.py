@@ -12,6 +12,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from agenteval_tui.core.ids import canonical_json
+from agenteval_tui.grading.sentences import reading_sentence
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 
 State = Literal["same", "changed", "left", "right"]
@@ -23,11 +24,12 @@ _LIKENESS = 400  # characters of two texts that are compared to tell how alike t
 
 
 class Step(Struct, frozen=True):
-    """A message, a reasoning, a tool call, its result, or the error that a run ended with.
+    """A message, a reasoning, a tool call, its result, the error that a run ended with, or what it left behind.
 
-    `kind`: the message's role, or "reasoning", "call", "result", "error". `place` names it among the blocks of the
-    transcript: ("message", index), ("reasoning", index), ("call", number), ("result", number), ("error", 0). `name` is
-    the tool's. `text` is what is compared: of a call its arguments as JSON. `call` is the tool call itself.
+    `kind`: the message's role, or "reasoning", "call", "result", "error", "state". `place` names it among the blocks of
+    the transcript: ("message", index), ("reasoning", index), ("call", number), ("result", number), ("error", 0); or
+    among its probes: ("state", number). `name` is the tool's or the probe's. `text` is what is compared: of a call its
+    arguments as JSON, of a probe its value after the run. `call` is the tool call itself.
     """
 
     kind: str
@@ -95,8 +97,20 @@ def steps_of(transcript: Transcript) -> list[Step]:
 
 
 def align(left: Transcript, right: Transcript) -> Alignment:
-    """The two transcripts, step by step. The same two always give the same; milliseconds for thousands of steps."""
-    return _align_steps(steps_of(left), steps_of(right))
+    """The two transcripts, step by step; at the end what each probe read after the run. The same two always give the
+    same; milliseconds for thousands of steps."""
+    conversation = _align_steps(steps_of(left), steps_of(right))
+    states = [{step.name: step for step in _states_of(transcript)} for transcript in (left, right)]
+    names = dict.fromkeys((*states[0], *states[1]))
+    return Alignment((*conversation.pairs, *(_pair(states[0].get(name), states[1].get(name)) for name in names)))
+
+
+def _states_of(transcript: Transcript) -> Iterator[Step]:
+    for number, probe in enumerate(transcript.state):
+        reading = probe.after
+        if reading is not None:
+            text = reading_sentence(reading.problem, reading.fields) if reading.problem else reading.text
+            yield Step("state", ("state", number), text, probe.name)
 
 
 def _align_steps(left: Sequence[Step], right: Sequence[Step]) -> Alignment:

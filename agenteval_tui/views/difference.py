@@ -121,6 +121,8 @@ def _alike(lines: Sequence[str]) -> Iterator[Element]:
 def _head(step: Step) -> str:
     if step.kind == "call":
         return f"tool {one_line(step.name, 60)}"
+    if step.kind == "state":
+        return f"state {one_line(step.name, 60)}"
     return f"result of {one_line(step.name, 60)}" if step.kind == "result" else one_line(step.kind, 30)
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.analysis.trajectory_alignment import Alignment, align, steps_of
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
+from agenteval_tui.transcripts.state import ProbeState, Reading
 
 Turn = tuple[str, list[tuple[str, Any, str | None]], str]
 
@@ -119,3 +120,24 @@ def test_thousands_of_steps_that_all_differ_are_matched_by_kind() -> None:
     assert len(found.pairs) == 2_800
     # n = 0 is the same call.
     assert sum(pair.state == "changed" for pair in found.pairs) == 2_799
+
+
+def test_what_the_runs_left_behind_comes_last() -> None:
+    def left(**values: Any) -> Transcript:
+        probes = tuple(ProbeState(name, Reading(None), Reading(value)) for name, value in values.items())
+        return replace(transcript(("hello", [], "done")), state=probes)
+
+    made = align(left(orders=[1], mails={}), left(mails={}, orders=[2], log="x"))
+    assert said(made)[-3:] == ["changed state orders", "same state mails", "right state log"]
+    assert [pair.step.place for pair in made.pairs[-3:]] == [("state", 0), ("state", 1), ("state", 2)]
+    assert len(made.differences) == 2
+
+
+def test_a_state_that_could_not_be_read_differs_from_one_that_was() -> None:
+    base = transcript(("hello", [], "done"))
+    read, unread = (
+        replace(base, state=(ProbeState("a", None, one),))
+        for one in (Reading("x"), Reading(problem="no_file", fields={"file": "a"}))
+    )
+    assert said(align(read, unread))[-1] == "changed state a"
+    assert align(unread, unread).differences == []

@@ -94,6 +94,27 @@ async def test_a_failed_run_beside_the_nearest_that_passed(recorded: tuple[Path,
         assert "run 4" in shown
 
 
+@pytest.fixture(scope="module")
+def orders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The suite that looks at a database, run once."""
+    suites, db = directories.bundled("sample_suites") / "orders", tmp_path_factory.mktemp("orders") / "history.db"
+    run_samples(suites, db, tests=("cancel",))
+    return suites, db
+
+
+async def test_what_two_runs_left_behind_differs_below_their_steps(orders: tuple[Path, Path]) -> None:
+    app = app_on(*orders)
+    async with app.run_test(size=(140, 45)) as pilot:
+        await inspect(pilot, "cancel")
+        shown = await press(pilot, "d", "z")
+        assert "3 differences" in shown
+        changed = next(line for line in shown.splitlines() if "W1044" in line and "49.0" in line)
+        assert "pending" in changed
+        assert "cancelled" in changed, "side by side, on the same row"
+        await press(pilot, "enter")
+        assert view_of(app) == "state"
+
+
 async def test_one_above_the_other_where_it_is_narrow_and_other_runs_by_choice(recorded: tuple[Path, Path]) -> None:
     app = app_on(*recorded)
     async with app.run_test(size=(80, 24)) as pilot:

@@ -30,8 +30,10 @@ class Run(Document, frozen=True, kw_only=True):
 class Step(Document, frozen=True, kw_only=True):
     """A step of one run."""
 
-    index: Annotated[Count, Meta(description="the message, or for calls and results the tool call, counted from 0")]
-    text: Annotated[str, Meta(description="what was compared; of a call its arguments as JSON")]
+    index: Annotated[Count, Meta(description="the message, for calls and results the tool call, or the probe; from 0")]
+    text: Annotated[
+        str, Meta(description="what was compared; of a call its arguments as JSON, of a probe its value after the run")
+    ]
 
 
 class Argument(Document, frozen=True, kw_only=True):
@@ -47,8 +49,8 @@ class Pair(Document, frozen=True, kw_only=True):
     """A step of both runs, or of one."""
 
     state: Literal["same", "changed", "left", "right"]
-    kind: Annotated[str, Meta(description="the message's role, or reasoning, call, result, error")]
-    tool: str
+    kind: Annotated[str, Meta(description="the message's role, or reasoning, call, result, error, state")]
+    tool: Annotated[str, Meta(description="the tool's name; of a state that of the probe")]
     left: Step | None
     right: Step | None
     arguments: Annotated[

@@ -70,6 +70,8 @@ def body_of(step: Step, like: Step | None = None) -> Body:
     """A step's text with its colours. `like`: the step beside it, whose order of arguments is taken."""
     if step.kind == "result":
         return result_body(step.text)
+    if step.kind == "state":
+        return Body(f"{step.name} = {step.text}")
     if step.call is None or step.kind != "call":
         return Body(step.text)
     arguments = step.call.arguments

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from agenteval_tui.analysis.repetitions import repetitions, run_to_compare
+from agenteval_tui.analysis.repetitions import repetitions, run_to_compare, runs_to_choose
 from agenteval_tui.analysis.trajectory_alignment import Alignment, align
 from agenteval_tui.core.display import command_line
 from agenteval_tui.core.errors import AgentevalError
@@ -47,6 +47,8 @@ def pair_reader(session: Session, run: str, other: str = "") -> Callable[[], Run
         found = store.run(other) if other else _continued(store, left)
         if found is None:
             found = run_to_compare(left, repetitions(store, left, everywhere=True))
+        if found is None:
+            found = run_to_compare(left, [run for run in runs_to_choose(store, left) if run.row_key == left.row_key])
         if found is None:
             return None
         return RunPair(left, found, align(store.transcript(left.id), store.transcript(found.id)))

@@ -38,7 +38,7 @@ from agenteval_tui.views.difference import verdict_text
 from agenteval_tui.views.divergence import divergence_text
 from agenteval_tui.views.model import sentence
 
-NO_OTHER = "No other run of this test, row and variation is stored, so there is nothing to compare with."
+NO_OTHER = "No other run of this test and row is stored, so there is nothing to compare with."
 SIDE_BY_SIDE = 100
 """Cells from which the tree of branches has its details beside it, not below."""
 
@@ -160,7 +160,10 @@ class DifferencePane(TitledPane[None]):
         if pair is not None:
             place = pair.place(view.document.blocks[view.cursor].first, side) if view.cursor >= 0 else None
             run = pair.left if side == "left" else pair.right
-            self.post_message(RunWanted(run.id, {"view": "transcript", "at": place}))
+            how: InspectTarget = (
+                {"view": "state"} if place and place[0] == "state" else {"view": "transcript", "at": place}
+            )
+            self.post_message(RunWanted(run.id, how))
 
     def action_swap(self) -> None:
         """The other run is the open one now, and this one is what it is compared with."""
