@@ -57,6 +57,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("jump.quick", "app.jump", "semicolon", "jump", "Jump by letter, outside text fields"),
     Action("notice.go", "app.visit_notice", "ctrl+g", "go there", "Go to what the last notification was about"),
     Action("notice.list", "app.list_notices", "N", "notices", "List the last notifications"),
+    Action("new_suite", "app.new_suite", "", "new suite", "Make a new suite, with a first test"),
     Action("record", "app.record", "alt+c", "record…", "Record a program: its model calls become a run"),
     Action("listen", "app.listen", "alt+l", "listen…", "Listen for the traces that programs send"),
     Action("theme", "app.change_theme", "f2", "theme", "Choose a theme, with a live preview"),
@@ -81,7 +82,6 @@ ACTIONS: tuple[Action, ...] = (
     Action("suites.edit_test", "edit_test", "E", "edit test", "Open the selected test in the Editor", "suites"),
     Action("suites.new", "new_test", "a", "new", "Make a new test in the selected suite", "suites", 8),
     Action("suites.import", "import_file", "i", "import…", "Import recordings from another tool", "suites"),
-    Action("suites.new_suite", "new_suite", "", "new suite", "Make a new suite, with a first test", "suites"),
     Action("suites.mark", "mark", "space", "mark", "Mark or unmark the test, to run, copy, delete or tag it", "suites"),
     Action(
         "suites.mark_range", "mark_range", "M", "mark to here", "Mark all tests from the last mark to here", "suites"

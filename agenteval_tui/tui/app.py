@@ -493,6 +493,10 @@ class AgentevalApp(TerminalApp):
         if screen is not None:
             screen.pane_focus.toggle()
 
+    def action_new_suite(self) -> None:
+        """Make a suite, wherever you are."""
+        self.new_suite()
+
     def action_jump(self) -> None:
         """Letters on what can be seen; typing one goes there."""
         self.help_controller.jump()

@@ -154,7 +154,7 @@ def walking(
     (settings / "themes").mkdir(parents=True, exist_ok=True)
     (settings / "themes" / "mine.yaml").write_text(yaml.safe_dump({"name": "theme " + written[0]}), "utf-8")
     # What is in the palette only has a key here.
-    rare = dict.fromkeys(("suites.new_suite", "history.prune", "trends.alert"), "Z") | {"history.share": "ctrl+e"}
+    rare = dict.fromkeys(("new_suite", "history.prune", "trends.alert"), "Z") | {"history.share": "ctrl+e"}
     (settings / "keys.yaml").write_text(yaml.safe_dump({"suites.run" + written[0]: written[0]} | rare), "utf-8")
     command = [sys.executable, str(_WALKED), "--db", str(folder / "history.db"), str(folder)]
     noted = folder.parent / f"{folder.name}-screens"

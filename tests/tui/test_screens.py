@@ -364,7 +364,10 @@ async def test_a_folder_with_agents_offers_a_suite_for_each(tmp_path: Path) -> N
         await until(pilot, lambda: (tmp_path / "cook.suite.yaml").exists())
         await until(pilot, lambda: "says-what-it-is-for" in text_of(app))
         assert load_suite(tmp_path / "cook.suite.yaml").problems == ()
-        app.new_suite()
+        # From any screen, by the palette.
+        await pilot.press("2", "ctrl+p", *(char if char != " " else "space" for char in "make a new suite"))
+        await until(pilot, lambda: "Make a new suite, with a first test" in text_of(app))
+        await pilot.press("enter")
         await until(pilot, lambda: "A suite for which agent?" in text_of(app))
         await pilot.press("down", "enter")
         await until(pilot, lambda: any("already exists" in notice.text for notice in app.notices.all()))

@@ -662,7 +662,7 @@ class SuitesScreen(FrameScreen):
         elif self.controller.tree is not None and self.controller.tree.query:
             self.agenteval.say("The filter hides every suite. Press esc to clear it, then make the test.")
         else:
-            self.action_new_suite()
+            self.agenteval.new_suite()
 
     def action_import_file(self) -> None:
         """Bring in recordings of another tool, and show them."""
@@ -672,9 +672,6 @@ class SuitesScreen(FrameScreen):
                 self.agenteval.show_execution(brought.execution)
 
         self.app.push_screen(sheet("import"), done)
-
-    def action_new_suite(self) -> None:
-        self.agenteval.new_suite()
 
     def action_duplicate(self) -> None:
         session = self.agenteval.session
