@@ -370,6 +370,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("config.complete", "complete", "ctrl+@,ctrl+space", "complete", "List completions", "config"),
     Action("config.tidy", "tidy", "f5", "format", "Format the config; comments stay", "config"),
     Action("config.next_problem", "next_problem", "f8", "next problem", "Go to the next problem", "config"),
+    Action("config.search", "search", "ctrl+f", "find", "Find text in the config as you type", "config"),
+    Action("config.select_all", "select_all", "ctrl+a", "select all", "Select the whole config", "config"),
     Action("config.start", "start", "ctrl+home", "start", "Go to the start of the text", "config"),
     Action("config.end", "end", "ctrl+end", "end", "Go to the end of the text", "config"),
     # History

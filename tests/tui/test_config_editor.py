@@ -466,3 +466,39 @@ def test_a_key_costs_at_most_1000_bytes_and_idle_nothing(run_in_terminal: Callab
         for key in ("\x1b[B", "\x1b[B", "x", '"', "{", "\x7f", "\x1b[C", "\x1b[F", "]"):
             assert 0 < terminal.bytes_for(key) <= 1000, repr(key)
         assert terminal.read(1.5) == b""
+
+
+async def test_a_search_goes_on_with_each_letter() -> None:
+    app = EditorApp(CONFIG)
+    async with app.run_test(size=(70, 12)) as pilot:
+        await pilot.press("ctrl+f", "T", "e")
+        assert app.editor.selected_text == "Te", "of TextMatch"
+        await pilot.press("backspace", "y", "p", "e")
+        assert app.editor.selected_text == "type"
+        await pilot.press("backspace", "backspace", "backspace", "backspace", *"co")
+        first = app.editor.selection
+        await pilot.press("enter")
+        assert app.editor.selection != first
+        await pilot.press("up")
+        assert app.editor.selection == first
+        await pilot.press("z")
+        assert app.editor.selection == first, "what is not there moves nothing"
+        await pilot.press("escape", "x")
+        assert app.editor.text == CONFIG.replace("contains", "xntains"), "the first hit behind where the search stood"
+        assert app.screen is app.screen_stack[0], "esc ended the search only"
+
+
+async def test_a_key_that_is_no_part_of_a_search_ends_it() -> None:
+    app = EditorApp(CONFIG)
+    async with app.run_test(size=(70, 12)) as pilot:
+        await pilot.press("ctrl+f", *"code", "right", "x")
+        assert "codex_block" in app.editor.text
+
+
+async def test_the_whole_config_is_selected() -> None:
+    app = EditorApp(CONFIG)
+    async with app.run_test(size=(70, 12)) as pilot:
+        await pilot.press("ctrl+a")
+        assert app.editor.selected_text == CONFIG
+        await pilot.press("x")
+        assert app.editor.text == "x"

@@ -6,6 +6,7 @@ Only cells that changed are sent to the terminal. Text is stored as it is and sh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -20,8 +21,9 @@ from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import TextArea
-from textual.widgets.text_area import Location
+from textual.widgets.text_area import Location, Selection
 
+from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import Fix
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.completion_rows import completion_lines
@@ -134,6 +136,7 @@ class ConfigEditor(QuietTextArea):
         self._chosen = 0
         self._enter_takes = False
         self._typed = False
+        self._term: str | None = None  # what is searched for; None: nothing is
         super().__init__(
             text,
             soft_wrap=True,
@@ -262,6 +265,62 @@ class ConfigEditor(QuietTextArea):
         here = self.cursor_offset
         self.go_to(next((start for start in starts if start > here), starts[0]))
 
+    # Search
+
+    def action_search(self) -> None:
+        """Search from here on while the person types: the selected text at first."""
+        self._term = self.selected_text if "\n" not in self.selected_text else ""
+        self._show_hit(min(self._places()))
+
+    def action_select_all(self) -> None:
+        """All of the text."""
+        self.selection = Selection(self.document.start, self.document.end)
+
+    def _places(self) -> tuple[int, int]:
+        """The offsets between which the selection is."""
+        start, end = (self._lines.offset(*place) for place in sorted(self.selection))
+        return start, end
+
+    def _show_hit(self, begin: int, step: int = 0) -> None:
+        """Select the first hit at or behind `begin`, or `step` hits further, round at the end; say which it is."""
+        self._refreshed()
+        term = self._term or ""
+        hits = [match.start() for match in re.finditer(re.escape(term), self.text, re.IGNORECASE)] if term else []
+        number = next((number for number, hit in enumerate(hits) if hit >= begin), 0)
+        if hits:
+            number = (number + step) % len(hits)
+            start, end = self._lines.place(hits[number]), self._lines.place(hits[number] + len(term))
+            self.selection = Selection(start, end)
+            self.scroll_cursor_visible()
+        which = f"{number + 1} of {len(hits)}" if hits else "not found" if term else "type what to find"
+        keys = "  enter next   up previous   esc done" if hits else "  esc done"
+        line: Line = (
+            ("find ", "dim"),
+            (one_line(term), "bold"),
+            (f"  {which}", "dim" if hits or not term else "warning"),
+        )
+        self.tell(lambda room: [(*line, (keys, "dim"))])
+
+    def _search_key(self, event: events.Key) -> bool:
+        """Do what a key means in a search; False: it ends the search, and means what it always does."""
+        assert self._term is not None
+        start = self._places()[0]
+        if event.key in ("enter", "down", "ctrl+f"):
+            self._show_hit(start, 1)
+        elif event.key == "up":
+            self._show_hit(start, -1)
+        elif event.key == "backspace":
+            self._term = self._term[:-1]
+            self._show_hit(start)
+        elif event.is_printable and event.character:
+            self._term += event.character
+            self._show_hit(start)
+        else:
+            self._term = None
+            self.close_popup()
+            return event.key == "escape"
+        return True
+
     # Completion
 
     def offer(self, items: Sequence[Completion], *, revision: int, typed: bool) -> None:
@@ -352,6 +411,10 @@ class ConfigEditor(QuietTextArea):
 
     def on_key(self, event: events.Key) -> None:
         """Enter keeps the indentation, and deepens it behind an opening bracket."""
+        if self._term is not None and self._search_key(event):
+            event.stop()
+            event.prevent_default()
+            return
         self._typed = event.character is not None and (event.character.isalnum() or event.character in '_"-.')
         if self._popup is not None and self._popup.display and self._popup_key(event.key):
             event.stop()
@@ -415,6 +478,7 @@ class ConfigEditor(QuietTextArea):
 
     def on_blur(self) -> None:
         """The cursor goes with the focus."""
+        self._term = None
         self.close_popup()
         self.looks_changed()
 
