@@ -248,6 +248,7 @@ class Recorder:
             finish_reason=found.finish_reason or told.finish_reason,
             final_output=final,
             notes=(*found.notes, *(note for note in told.notes if note.code not in TOLD_BY_AGENT)),
+            requests=found.requests,
         )
 
     def transcript(self) -> Transcript:

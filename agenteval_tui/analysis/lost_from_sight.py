@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Outcome
-from agenteval_tui.history.records import RunRow
-from agenteval_tui.history.store import Store
-from agenteval_tui.transcripts.model_request import ModelRequest, content_of
+from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, content_of
 from agenteval_tui.transcripts.request_changes import LostFromSight, RequestChange, difference
 
 _LOSSES = ("dropped", "replaced", "masked", "restarted")
@@ -18,24 +15,15 @@ _SHORTEST = 3
 """Characters of an expected text that are looked for: shorter ones stand in any message."""
 
 
-def lost_from_sight(store: Store, row: RunRow, results: Sequence[CriterionResult]) -> tuple[LostFromSight, ...]:
+def lost_from_sight(requests: ModelRequests | None, results: Sequence[CriterionResult]) -> tuple[LostFromSight, ...]:
     """The losses of a run, those that a failed criterion needed first, at most three; () where its requests are not
     known, or nothing left the model's sight."""
-    tape = store.tape(row.recorded)
-    if not tape:
+    if requests is None:
         return ()
-    # What reads recordings loads all clients of models, which takes longer than all else here.
-    from agenteval_tui.agents.recording.cassette import of_documents
-    from agenteval_tui.agents.recording.model_requests import before_in_line, model_requests
-
-    try:
-        requests = model_requests(of_documents(tape, f"run {row.id}").exchanges)
-    except AgentevalError:
-        return ()  # the tape itself is said to be broken where somebody looks at it
     needles = tuple(dict.fromkeys(_expected(results)))
     found = []
-    for request in requests:
-        before = before_in_line(requests, request.number)
+    for request in requests.all:
+        before = requests.before(request.number)
         for change in difference(before, request).changes if before is not None else ():
             if before is not None and change.kind in _LOSSES:
                 found.append(LostFromSight(request.number, change, _needed(needles, before, request, change)))

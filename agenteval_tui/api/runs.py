@@ -12,7 +12,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.agents.function import name_of, offered
-from agenteval_tui.agents.recording.model_requests import model_requests
 from agenteval_tui.analysis.quarantine_gate import gating_now
 from agenteval_tui.analysis.statistics import wilson
 from agenteval_tui.analysis.stored_explanation import stored_explanation
@@ -30,12 +29,11 @@ from agenteval_tui.runs.events import Command
 from agenteval_tui.runs.execution_host import Host
 from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
-from agenteval_tui.runs.tapes import tape_of
 from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.suites.model import AgentConfig
 from agenteval_tui.transcripts.codec import to_openai_messages
 from agenteval_tui.transcripts.model import Transcript
-from agenteval_tui.transcripts.model_request import ModelRequest
+from agenteval_tui.transcripts.model_request import ModelRequest, recorded_requests
 from agenteval_tui.views.evidence import explanation_view
 from agenteval_tui.views.execution import ended_view, run_head, title_text
 from agenteval_tui.views.failure import reasons_text
@@ -85,8 +83,7 @@ class Run(Shown, Struct, frozen=True, eq=False):
     def requests(self) -> tuple[ModelRequest, ...]:
         """What the model was asked for each of its answers, of a run that was recorded. Raises `AgentevalError` where
         that is not known."""
-        with Store.open_to_look(self.db) as store:
-            return model_requests(tape_of(store, self.row).exchanges)
+        return recorded_requests(self.transcript.requests, self.row.id).all
 
     @property
     def transcript(self) -> Transcript:

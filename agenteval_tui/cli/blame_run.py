@@ -42,7 +42,7 @@ def blame_free(invocation: Invocation, reference: str, *, as_json: bool) -> int:
         row = invocation.references(store).failed_run(reference)
         transcript = store.transcript(row.id)
         blame = known_blame(store, row, Given(transcript))
-        lost = () if as_json else lost_from_sight(store, row, store.results(row.id))
+        lost = () if as_json else lost_from_sight(transcript.requests, store.results(row.id))
     if as_json:
         invocation.out.json(blame_document(blame))
     else:

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from agenteval_tui.agents.recording.model_requests import before_in_line, model_requests
 from agenteval_tui.cli.output import Output
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.model_request import requests_document
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.tapes import tape_of
-from agenteval_tui.transcripts.model_request import ModelRequest
+from agenteval_tui.transcripts.model_request import ModelRequest, recorded_requests
 from agenteval_tui.transcripts.request_changes import difference
 from agenteval_tui.views.model_request import request_view, requests_view
 
 
 def show_requests(out: Output, store: Store, row: RunRow, which: str, *, as_json: bool) -> int:
     """Print what the model was asked in a run: `which` is the number of a request, `last`, or `all`. Returns 0."""
-    requests = model_requests(tape_of(store, row).exchanges)
-    chosen = _chosen(requests, which, row)
-    pairs = [(request, before_in_line(requests, request.number)) for request in chosen]
+    requests = recorded_requests(store.transcript(row.id).requests, row.id)
+    chosen = _chosen(requests.all, which, row)
+    pairs = [(request, requests.before(request.number)) for request in chosen]
     compared = [(request, before, None if before is None else difference(before, request)) for request, before in pairs]
     if as_json:
         out.json(requests_document(row.id, compared))
     elif which == "all":
-        out.view(requests_view(requests, [change for _, _, change in compared]))
+        out.view(requests_view(requests.all, [change for _, _, change in compared]))
     else:
-        out.view(request_view(compared[0][0], len(requests), *compared[0][1:]))
+        out.view(request_view(compared[0][0], len(requests.all), *compared[0][1:]))
     return 0
 
 

@@ -31,6 +31,7 @@ from agenteval_tui.transcripts.model import (
     Transcript,
     Usage,
 )
+from agenteval_tui.transcripts.model_request import ModelRequests, OfferedTool, RequestReference
 from agenteval_tui.transcripts.state import ProbeState, Reading
 from agenteval_tui.transcripts.traceback import traceback_data, traceback_from
 
@@ -187,7 +188,9 @@ def _rest(transcript: Transcript) -> tuple[object, ...]:
     """What few transcripts have, as far as the last of it that this one has."""
     simulated = transcript.user_usage != Usage()
     around = bool(transcript.hooks or transcript.workdir)
-    if not (transcript.log or transcript.notes or simulated or transcript.output or around or transcript.state):
+    requests = transcript.requests
+    rare = simulated or transcript.output or around or transcript.state or requests is not None
+    if not (transcript.log or transcript.notes or rare):
         return ()
     notes = [(note.code, note.what, note.place) if note.place else (note.code, note.what) for note in transcript.notes]
     output = [(one.at_ms, one.source, one.text, one.level, one.logger) for one in transcript.output]
@@ -196,7 +199,45 @@ def _rest(transcript: Transcript) -> tuple[object, ...]:
     ]
     state = [(one.name, _reading(one.before), _reading(one.after)) for one in transcript.state]
     rest = (transcript.log, notes, _usage(transcript.user_usage), output, hooks, transcript.workdir, state)
+    if requests is not None:
+        return (*rest, _requests(requests))
     return rest[: 7 if state else 6 if around else 4 if output else 3 if simulated else 2 if notes else 1]
+
+
+def _requests(requests: ModelRequests) -> tuple[object, ...]:
+    tools = [[(tool.name, tool.description, dict(tool.parameters)) for tool in listed] for listed in requests.tools]
+    references = [
+        (one.line, one.model, one.system, one.messages, one.tools, one.parameters, one.previous, one.cached_tokens,
+         one.error, one.answer)
+        for one in requests.references
+    ]  # fmt: skip
+    return (
+        list(map(dict, requests.messages)),
+        requests.systems,
+        tools,
+        list(map(dict, requests.parameters)),
+        references,
+    )
+
+
+def _read_requests(
+    messages: list[Any], systems: list[str], tools: list[Any], parameters: list[Any], references: list[list[Any]]
+) -> ModelRequests:
+    requests = ModelRequests(
+        tuple(messages),
+        tuple(systems),
+        tuple([tuple([OfferedTool(*tool) for tool in listed]) for listed in tools]),
+        tuple(parameters),
+        tuple(
+            [
+                RequestReference(line, model, system, tuple([(first, end) for first, end in stretches]), *rest)
+                for line, model, system, stretches, *rest in references
+            ]
+        ),
+    )
+    if not requests.is_complete:
+        raise ValueError("these bytes are not a transcript: a request refers to a text that is not there")
+    return requests
 
 
 def _reading(reading: Reading | None) -> tuple[object, ...] | None:
@@ -271,6 +312,7 @@ def unpack_transcript(data: bytes) -> Transcript:
             hooks=tuple([_hook(*one) for one in more[4]]) if len(more) > 4 else (),
             workdir=more[5] if len(more) > 5 else "",
             state=tuple([_read_state(*one) for one in more[6]]) if len(more) > 6 else (),
+            requests=_read_requests(*more[7]) if len(more) > 7 else None,
         )
     except (zlib.error, TypeError, LookupError, RecursionError) as wrong:
         raise ValueError(f"these bytes are not a transcript: {wrong}") from wrong

@@ -29,6 +29,7 @@ from agenteval_tui.transcripts.model import (
     last_answer,
     message_place,
 )
+from agenteval_tui.transcripts.model_request import ModelRequests, OfferedTool, RequestReference
 from agenteval_tui.transcripts.observed import KINDS, observes, unseen
 from agenteval_tui.transcripts.possible_figures import LEFT_OUT, shown_figure, with_possible_figures
 from agenteval_tui.transcripts.state import ProbeState, Reading
@@ -212,6 +213,47 @@ class StoredState(Document, frozen=True, kw_only=True):
     after: StoredReading | UnsetType = UNSET
 
 
+class StoredTool(Document, frozen=True, kw_only=True):
+    """A tool that a model could call."""
+
+    name: str
+    description: str | UnsetType = UNSET
+    parameters: Annotated[dict[str, Any] | UnsetType, Meta(description="its JSON Schema")] = UNSET
+
+
+class StoredRequest(Document, frozen=True, kw_only=True):
+    """What a model was asked for one answer. Texts are in the tables beside `requests`, each once."""
+
+    agent: Annotated[Count, Meta(description="which agent asked, from 1, as far as requests tell agents apart")]
+    model: str | UnsetType = UNSET
+    system: Annotated[Count, Meta(description="the place of the system prompt in `systems`")]
+    messages: Annotated[
+        tuple[tuple[Count, Count], ...],
+        Meta(description="stretches of the table of messages: the first, and the one behind the last"),
+    ]
+    tools: Annotated[Count, Meta(description="the place in `tools` of the list of those that could be called")]
+    parameters: Annotated[Count, Meta(description="the place in `parameters`")]
+    previous: Annotated[
+        str | UnsetType,
+        Meta(description="the id of what the server keeps of the conversation, which is not in the request"),
+    ] = UNSET
+    cached_tokens: Count | UnsetType = UNSET
+    error: Annotated[str | UnsetType, Meta(description="why there is no answer")] = UNSET
+    answer: Annotated[Count | UnsetType, Meta(description="the transcript's message that it led to")] = UNSET
+
+
+class StoredRequests(Document, frozen=True, kw_only=True):
+    """What models were asked in a run, in the order of time."""
+
+    messages: Annotated[
+        tuple[dict[str, Any], ...], Meta(description="as OpenAI has them, without system prompts; each once")
+    ]
+    systems: tuple[str, ...]
+    tools: tuple[tuple[StoredTool, ...], ...]
+    parameters: tuple[dict[str, Any], ...]
+    requests: tuple[StoredRequest, ...]
+
+
 class StoredTranscript(Document, frozen=True, kw_only=True):
     """A transcript in this project's JSON form. Files that people write may leave out all but the messages."""
 
@@ -241,6 +283,9 @@ class StoredTranscript(Document, frozen=True, kw_only=True):
     workdir: Annotated[str | UnsetType, Meta(description="the folder of its own that the run worked in")] = UNSET
     state: Annotated[
         tuple[StoredState, ...] | UnsetType, Meta(description="what the test's probes read before and after the run")
+    ] = UNSET
+    requests: Annotated[
+        StoredRequests | UnsetType, Meta(description="what its models were asked; absent where that is not known")
     ] = UNSET
 
 
@@ -275,7 +320,74 @@ def stored_transcript(transcript: Transcript) -> StoredTranscript:
         hooks=tuple(map(stored_hook, transcript.hooks)) or UNSET,
         workdir=transcript.workdir or UNSET,
         state=tuple(map(stored_state, transcript.state)) or UNSET,
+        requests=UNSET if transcript.requests is None else _stored_requests(transcript.requests),
     )
+
+
+def _stored_requests(requests: ModelRequests) -> StoredRequests:
+    return StoredRequests(
+        messages=tuple(map(dict, requests.messages)),
+        systems=requests.systems,
+        tools=tuple(
+            tuple(
+                StoredTool(
+                    name=tool.name,
+                    description=tool.description or UNSET,
+                    parameters=dict(tool.parameters) or UNSET,
+                )
+                for tool in listed
+            )
+            for listed in requests.tools
+        ),
+        parameters=tuple(map(dict, requests.parameters)),
+        requests=tuple(
+            StoredRequest(
+                agent=one.line,
+                model=one.model or UNSET,
+                system=one.system,
+                messages=one.messages,
+                tools=one.tools,
+                parameters=one.parameters,
+                previous=one.previous or UNSET,
+                cached_tokens=_unless_none(one.cached_tokens),
+                error=one.error or UNSET,
+                answer=_unless_none(one.answer),
+            )
+            for one in requests.references
+        ),
+    )
+
+
+def _requests(data: Any) -> ModelRequests | None:
+    """As stored. Raises ValueError for references to what no table has."""
+    if data is None:
+        return None
+    stored = convert(data, StoredRequests)
+    references = tuple(
+        [
+            RequestReference(
+                one.agent,
+                one.model or "",
+                one.system,
+                one.messages,
+                one.tools,
+                one.parameters,
+                one.previous or "",
+                None if one.cached_tokens is UNSET else one.cached_tokens,
+                one.error or "",
+                None if one.answer is UNSET else one.answer,
+            )
+            for one in stored.requests
+        ]
+    )
+    tools = tuple(
+        tuple(OfferedTool(tool.name, tool.description or "", tool.parameters or {}) for tool in listed)
+        for listed in stored.tools
+    )
+    requests = ModelRequests(stored.messages, stored.systems, tools, stored.parameters, references)
+    if not requests.is_complete:
+        raise ValueError("a request refers to a text that is not there")
+    return requests
 
 
 def stored_state(state: ProbeState) -> StoredState:
@@ -754,6 +866,7 @@ def _read(data: Mapping[str, Any]) -> Transcript:
         hooks=tuple(map(_hook, data.get("hooks") or ())),
         workdir=str(data.get("workdir") or ""),
         state=convert(data.get("state") or (), tuple[ProbeState, ...]),
+        requests=_requests(data.get("requests")),
         user_usage=Usage(**figures(data, "user_usage", (dict,))),
         notes=(
             *(

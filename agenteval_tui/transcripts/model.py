@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.fingerprint import fingerprint
 from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.model_request import ModelRequests
 from agenteval_tui.transcripts.state import ProbeState
 from agenteval_tui.transcripts.traceback import Traceback
 
@@ -316,7 +317,8 @@ class Transcript(Struct, frozen=True):
     wrote to its standard error (the end of it), which nothing is judged by. `user_usage` is what the simulated user
     used: `usage` is the agent's alone. `output` is what its code printed and logged, at most 64 KB: the end of it;
     nothing is judged by it. `hooks` are those that ran before and after it; `workdir` is the folder that it worked in
-    ("": it had none of its own). `state` is what the test's probes read before and after it."""
+    ("": it had none of its own). `state` is what the test's probes read before and after it. `requests` is what its
+    models were asked for each of their answers; None where that is not known."""
 
     messages: tuple[Message, ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
@@ -333,6 +335,7 @@ class Transcript(Struct, frozen=True):
     hooks: tuple[HookRun, ...] = ()
     workdir: str = ""
     state: tuple[ProbeState, ...] = ()
+    requests: ModelRequests | None = None
 
     @property
     def final_message(self) -> int | None:

@@ -12,6 +12,7 @@ from agenteval_tui.core.fingerprint import fingerprint
 from agenteval_tui.core.key_shapes import STAND_IN
 from agenteval_tui.core.redaction import SHORTEST, SHORTEST_IN_ERRORS, Redactor
 from agenteval_tui.transcripts.model import Attachment, HookRun, Message, RunError, ToolCall, Transcript
+from agenteval_tui.transcripts.model_request import ModelRequests, OfferedTool
 from agenteval_tui.transcripts.state import Reading
 from agenteval_tui.transcripts.traceback import with_texts
 
@@ -89,6 +90,8 @@ class TranscriptRedactor(Redactor):
                     for one in transcript.state
                 ]
             )
+        if transcript.requests is not None and self._in_requests(transcript.requests):
+            changed["requests"] = self._requests(transcript.requests)
         error = transcript.error
         if error is not None:
             said = self.error(error)
@@ -122,10 +125,33 @@ class TranscriptRedactor(Redactor):
             return True
         if any(self._in_reading(reading) for one in transcript.state for reading in (one.before, one.after)):
             return True
+        if transcript.requests is not None and self._in_requests(transcript.requests):
+            return True
         arguments = [call.arguments for call in transcript.tool_calls]
         return any(
             self.inside(argument) or (isinstance(argument, str) and self.cut(argument) is not argument)
             for argument in arguments
+        )
+
+    def _in_requests(self, requests: ModelRequests) -> bool:
+        tools = [[tool.name, tool.description, tool.parameters] for listed in requests.tools for tool in listed]
+        errors = [one.error for one in requests.references if one.error]
+        return self.inside([requests.messages, requests.systems, requests.parameters, tools, errors])
+
+    def _requests(self, requests: ModelRequests) -> ModelRequests:
+        return replace(
+            requests,
+            messages=tuple(map(self.data, requests.messages)),
+            systems=tuple(map(self.text, requests.systems)),
+            tools=tuple(
+                tuple(
+                    OfferedTool(self.text(one.name), self.text(one.description), self.data(one.parameters))
+                    for one in listed
+                )
+                for listed in requests.tools
+            ),
+            parameters=tuple(map(self.data, requests.parameters)),
+            references=tuple(replace(one, error=self._said(one.error)) for one in requests.references),
         )
 
     def _hook(self, hook: HookRun) -> HookRun:

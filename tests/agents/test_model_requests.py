@@ -5,9 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
-from agenteval_tui.agents.recording.model_requests import before_in_line, model_requests
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.transcripts.codec import from_json, to_json
+from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests
+from agenteval_tui.transcripts.redact import TranscriptRedactor
 from agenteval_tui.transcripts.request_changes import difference
 
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}}
@@ -41,6 +47,11 @@ BODIES = {
         "temperature": 0,
     },
 }  # fmt: skip
+
+
+def model_requests(recording: list[Exchange]) -> tuple[ModelRequest, ...]:
+    requests = transcript_of(recording).requests
+    return () if requests is None else requests.all
 
 
 @pytest.mark.parametrize("path", BODIES)
@@ -91,9 +102,11 @@ def test_a_request_is_compared_with_the_one_before_of_the_same_agent() -> None:
         chat([user("Summary."), user("three"), YES, user("four")], 40),
         chat([user("What did I ask first?")], 50),
     ]
-    requests = model_requests(list(reversed(recording)))
+    known = transcript_of(list(reversed(recording))).requests
+    assert known is not None
+    requests = known.all
     assert [request.line for request in requests] == [1, 2, 1, 1, 1, 1]
-    before = [before_in_line(requests, request.number) for request in requests]
+    before = [known.before(request.number) for request in requests]
     assert [one.number if one is not None else None for one in before] == [None, None, 1, 3, 4, 5]
     kinds = [
         [change.kind for change in difference(one, request).changes]
@@ -111,3 +124,88 @@ def test_agents_that_ask_at_the_same_time_with_equal_prompts_are_told_apart() ->
 def test_an_answer_that_failed_says_why() -> None:
     failed = exchange("openai/v1/chat/completions", CHAT, {"error": {"message": "busy"}}, status=503)
     assert "busy" in model_requests([failed])[0].error
+
+
+def test_each_request_names_the_answer_that_it_led_to() -> None:
+    first = [user("one")]
+    recording = [
+        chat(first, 0, said="One it is, then."),
+        chat([user("title?")], 10, system="You name things.", said="A title"),
+        chat([*first, {"role": "assistant", "content": "One it is, then."}, user("two")], 20, said="Two it is, then."),
+    ]
+    transcript = transcript_of(recording)
+    assert transcript.requests is not None
+    answers = [request.answer for request in transcript.requests.all]
+    assert [transcript.messages[place].content for place in answers if place is not None] == [
+        "One it is, then.", "A title", "Two it is, then.",
+    ]  # fmt: skip
+    second = transcript.requests.for_answer(answers[2] or 0)
+    assert second is not None
+    assert second.number == 3
+    assert transcript.requests.for_answer(0) is None
+
+
+def test_an_answer_that_was_not_used_is_no_answer() -> None:
+    again = [chat([user("one")], 0, said="Not this answer."), chat([user("one")], 10, said="But this one here.")]
+    transcript = transcript_of(again)
+    assert transcript.requests is not None
+    assert [request.answer for request in transcript.requests.all] == [None, 2]
+
+
+def test_requests_are_stored_once_and_read_back() -> None:
+    messages, recording = [user("question 0 " + "x" * 500)], []
+    for number in range(60):
+        said = f"answer {number} " + "y" * 500
+        recording.append(chat(list(messages), number * 10.0, said=said))
+        messages += [{"role": "assistant", "content": said}, user(f"question {number + 1}")]
+    transcript = transcript_of(recording)
+    data = to_json(transcript)
+    assert from_json(data) == transcript
+    assert len(data["requests"]["messages"]) == 119
+    stretches = [one["messages"] for one in data["requests"]["requests"]]
+    assert stretches == [((0, 2 * number + 1),) for number in range(60)]
+    assert len(str(data["requests"])) < 2.5 * len(str(data["messages"]))
+
+
+def test_a_reference_to_nothing_is_an_error() -> None:
+    data = to_json(transcript_of([chat([user("one")], 0)]))
+    for name, value in (("system", 1), ("tools", 7), ("parameters", 2), ("messages", [[0, 9]])):
+        broken = {
+            **data,
+            "requests": {**data["requests"], "requests": [{**data["requests"]["requests"][0], name: value}]},
+        }
+        with pytest.raises(AgentevalError, match="can't be read"):
+            from_json(broken)
+
+
+def test_requests_have_no_secrets() -> None:
+    secret = "s3cr3t-value-of-a-key"
+    body = {
+        **CHAT,
+        "messages": [{"role": "system", "content": f"use {secret}"}, user(f"it is {secret}")],
+        "user_key": secret,
+    }
+    transcript = transcript_of(
+        [exchange("openai/v1/chat/completions", body, {"error": {"message": secret}}, status=401)]
+    )
+    assert secret in str(to_json(transcript)["requests"])
+    redacted = TranscriptRedactor([secret]).transcript(transcript)
+    assert secret not in str(to_json(redacted))
+    assert redacted.requests is not None
+    assert redacted.requests.all[0].messages[0]["content"] == "it is ***"
+
+
+messages = st.fixed_dictionaries({"role": st.sampled_from(["user", "assistant"]), "content": st.sampled_from("abcd")})
+
+
+@given(
+    st.lists(st.tuples(st.lists(messages, max_size=6), st.sampled_from(["", "s", "t"]), st.integers(1, 3)), max_size=8)
+)
+def test_any_requests_come_out_of_the_tables_as_they_went_in(given_requests: list[tuple[Any, str, int]]) -> None:
+    requests = tuple(
+        ModelRequest(number, line, "m", system, tuple(asked), (), {"n": number % 2})
+        for number, (asked, system, line) in enumerate(given_requests, 1)
+    )
+    tables = ModelRequests.of(requests)
+    assert tables.is_complete
+    assert tables.all == requests

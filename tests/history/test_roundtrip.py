@@ -38,6 +38,7 @@ from agenteval_tui.transcripts.model import (
     Transcript,
     Usage,
 )
+from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, OfferedTool
 
 # Every code point, also NUL, lone surrogates and what turns text around.
 texts = st.text(st.characters(exclude_categories=()), max_size=40)
@@ -73,6 +74,20 @@ calls = st.builds(
     message=st.none() | st.integers(0, 9),
     malformed=st.booleans(),
 )
+requests = st.builds(
+    ModelRequest,
+    st.just(1),
+    st.integers(1, 3),
+    texts,
+    texts,
+    st.lists(st.dictionaries(texts, values, max_size=2), max_size=3).map(tuple),
+    st.lists(st.builds(OfferedTool, texts, texts, st.dictionaries(texts, values, max_size=2)), max_size=2).map(tuple),
+    st.dictionaries(texts, values, max_size=2),
+    texts,
+    st.none() | st.integers(0, 99),
+    texts,
+    st.none() | st.integers(0, 9),
+)
 usages = st.builds(Usage, counts, counts, counts, counts, st.none() | st.floats(0, 100), counts, counts)
 transcripts = st.builds(
     Transcript,
@@ -95,6 +110,7 @@ transcripts = st.builds(
     | st.builds(RunError, texts, texts, texts, texts.filter(bool), st.dictionaries(texts, texts, max_size=2)),
     log=texts,
     notes=st.lists(st.builds(Note, texts, texts), max_size=2).map(tuple),
+    requests=st.none() | st.lists(requests, max_size=3).map(ModelRequests.of),
 )
 spans = st.lists(
     st.builds(
@@ -264,7 +280,7 @@ def test_every_field_of_the_models_is_packed() -> None:
     assert {cls.__name__: [field.name for field in fields(cls)] for cls in (Transcript, Message, ToolCall)} == {
         "Transcript": [
             *("messages", "tool_calls", "timing", "usage", "model", "finish_reason", "final_output", "error"),
-            *("log", "notes", "user_usage", "output", "hooks", "workdir", "state"),
+            *("log", "notes", "user_usage", "output", "hooks", "workdir", "state", "requests"),
         ],
         "Message": [
             *("role", "content", "reasoning", "tool_calls", "tool_call", "tool_call_id", "name", "simulated"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, field
@@ -22,6 +22,7 @@ from agenteval_tui.agents.usage import UsageSum
 from agenteval_tui.core.numbers import count
 from agenteval_tui.transcripts.codec import decode_arguments, from_openai_messages
 from agenteval_tui.transcripts.model import Note, Step, Timing, Transcript, Usage
+from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests
 
 _Message = dict[str, Any]
 
@@ -90,12 +91,6 @@ def asked_of(exchange: Exchange) -> Asked | None:
     return Asked(exchange.started_ms, exchange.ended_ms, first, request, reply)
 
 
-def agents_of(asked: Sequence[Asked]) -> list[int]:
-    """Which agent made each request, from 1, as far as requests tell agents apart. They are in the order of time."""
-    assembly = _Assembly()
-    return [assembly.take(question, question.request, question.reply).agent for question in asked]
-
-
 def transcript_of_asked(asked: Iterable[Asked], tools: Iterable[UsedTool | ToolRequest] = ()) -> Transcript:
     """The same of requests that somebody else has read, of calls that the program made by itself, and of those that a
     tool's server saw, whoever made them."""
@@ -131,9 +126,10 @@ class _Assembly:
         self._served: list[ToolRequest] = []  # by the servers of tools, since the last request
         self._seen: dict[str, ToolRequest] = {}  # call -> how its tool's server saw it
         self._told: set[str] = set()  # calls whose results a model was told
+        self._asked: list[tuple[Asked, int, _Message | None]] = []  # with the agent and the message it led to
 
-    def take(self, asked: Asked, request: Request, reply: Reply) -> _Talk:
-        """One request with its answer, in the order of the requests. Returns the conversation that it belongs to."""
+    def take(self, asked: Asked, request: Request, reply: Reply) -> None:
+        """One request with its answer, in the order of the requests."""
         self._settle()
         keys = [_key(one) for one in request.messages]
         talk, new, again = self._placed(asked, request, keys)
@@ -155,7 +151,7 @@ class _Assembly:
         talk.ended_ms = asked.ended_ms
         self._tell_early()
         self._answered(talk, asked, reply)
-        return talk
+        self._asked.append((asked, talk.agent, None if talk.place is None else self._messages[talk.place]))
 
     def use(self, tool: UsedTool) -> None:
         """A call that the program made by itself."""
@@ -247,7 +243,26 @@ class _Assembly:
             usage=self._usage.total,
             timing=Timing(self._first_token, self._ended or None, tuple(self._steps)),
             notes=(*self._notes, *self._usage.notes),
+            requests=ModelRequests.of(self._requests()) if self._asked else None,
         )
+
+    def _requests(self) -> Iterator[ModelRequest]:
+        places = {id(message): place for place, message in enumerate(self._messages)}
+        for number, (asked, agent, answer) in enumerate(self._asked, 1):
+            request, reply = asked.request, asked.reply
+            yield ModelRequest(
+                number,
+                agent,
+                request.model or reply.model,
+                request.system,
+                request.messages,
+                request.tools,
+                request.parameters,
+                request.previous or request.conversation,
+                reply.usage.cached_tokens,
+                reply.error,
+                None if answer is None else places.get(id(answer)),
+            )
 
     def _placed(self, asked: Asked, request: Request, keys: list[str]) -> tuple[_Talk, Sequence[_Message], bool]:
         """The conversation that a request belongs to, what is new in it, and whether it is only asked again."""

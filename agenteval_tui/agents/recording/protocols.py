@@ -28,6 +28,7 @@ from agenteval_tui.agents.usage import read_usage, total_tokens
 from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.transcripts.codec import content_text
 from agenteval_tui.transcripts.model import Note, Usage
+from agenteval_tui.transcripts.model_request import OfferedTool
 
 Name = Literal["chat", "responses", "messages", "gemini", ""]
 _QUOTED = 300  # characters of an error that are kept
@@ -42,12 +43,16 @@ _PAID = (
 
 class Request(Struct, frozen=True):
     """What a request says. `messages` are without the system prompt, which is `system` ("" for none). `previous`: the
-    id of the answer that it continues, where the server keeps the conversation."""
+    id of the answer that it continues, where the server keeps the conversation; `conversation`: the id of that.
+    `parameters`: all else that was asked for."""
 
     messages: tuple[dict[str, Any], ...]
     system: str = ""
     model: str = ""
     previous: str = ""
+    conversation: str = ""
+    tools: tuple[OfferedTool, ...] = ()
+    parameters: Mapping[str, Any] = {}
 
 
 class Reply(Struct, frozen=True):
@@ -88,10 +93,44 @@ def read_request(question: Question) -> Request | None:
     protocol = protocol_of(question)
     if not protocol or not isinstance(question.body, Mapping):
         return None
+    body = question.body
+    kept = body.get("conversation")
     try:
-        return _REQUESTS[protocol](question.body, question.path)
+        return replace(
+            _REQUESTS[protocol](body, question.path),
+            conversation=str((kept.get("id") if isinstance(kept, Mapping) else kept) or ""),
+            tools=tuple(_offered_tools(body, protocol)),
+            parameters={str(key): value for key, value in body.items() if key not in _TOLD},
+        )
     except (TypeError, ValueError, AttributeError, KeyError):
         return None
+
+
+_TOLD = frozenset(
+    ("messages", "input", "instructions", "system", "tools", "model", "stream", "stream_options", "contents",
+     "systemInstruction", "system_instruction", "previous_response_id", "conversation", "metadata", "user",
+     "prompt_cache_key", "safety_identifier")
+)  # fmt: skip
+"""What of a body stands elsewhere, or says nothing to the model."""
+
+
+def _offered_tools(body: Mapping[str, Any], protocol: str) -> Iterator[OfferedTool]:
+    listed = body.get("tools")
+    for tool in listed if isinstance(listed, list) else ():
+        if not isinstance(tool, Mapping):
+            continue
+        declared = tool.get("functionDeclarations") or tool.get("function_declarations")
+        if protocol == "gemini" and isinstance(declared, list):
+            yield from (_offered_tool(one) for one in declared if isinstance(one, Mapping))
+        else:
+            function = tool.get("function")
+            yield _offered_tool(function if isinstance(function, Mapping) else tool)
+
+
+def _offered_tool(tool: Mapping[str, Any]) -> OfferedTool:
+    schemas = (tool.get(key) for key in ("parameters", "input_schema", "parametersJsonSchema"))
+    schema: Mapping[str, Any] = next((one for one in schemas if isinstance(one, Mapping)), {})
+    return OfferedTool(str(tool.get("name") or tool.get("type") or ""), str(tool.get("description") or ""), schema)
 
 
 def read_reply(question: Question, answer: Answer) -> Reply:
