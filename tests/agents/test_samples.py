@@ -72,6 +72,7 @@ def test_nothing_is_wrong_with_the_samples() -> None:
     assert {str(one.path.relative_to(SAMPLES.resolve())) for one in loaded} == {
         *OUTCOMES,
         "conversations/conversations.suite.yaml",
+        "orders/orders.suite.yaml",
     }
 
 

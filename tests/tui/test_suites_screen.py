@@ -63,7 +63,7 @@ async def test_samples_that_somebody_names_are_not_there_for_want_of_suites(tmp_
     async with app.run_test(size=(160, 40)) as pilot:
         await settle(pilot)
         shown = text_of(app)
-        assert "4 sample suites with 22 tests." in shown
+        assert "5 sample suites with 24 tests." in shown
         assert "They are in " in shown
         assert "no suites" not in shown
 
