@@ -36,8 +36,8 @@ ESCAPE_THE_QUOTES = "escape the quotes inside"
 def without_doubtful_fixes(text: str, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Leave out the edits that would go wrong because of another mistake beside them.
 
-    Where a quote is not closed or not escaped, other edits of that line that touch quotes would be read as part of the
-    string; so would brackets at its end, where a quote is not closed. Where the end of a switched-off part goes is
+    Where a quote is not closed or not escaped, other edits that touch quotes of that line or of a later one would be read
+    as part of a string, or of none; so would brackets at its end, where a quote is not closed. Where the end of a switched-off part goes is
     certain only in a text that reads well. The diagnostics stay, and get their fixes back when the other mistake is
     fixed.
     """
@@ -67,10 +67,10 @@ def _ends_a_line(fix: Fix | None, lines: Iterable[tuple[int, int]], length: int)
 
 def _touches_quotes(text: str, fix: Fix | None, lines: Iterable[tuple[int, int]]) -> bool:
     return fix is not None and any(
-        start <= edit.start and (edit.start <= end or end < 0)
+        start <= edit.start
         for edit in fix.edits
         if '"' in edit.text or '"' in text[edit.start : edit.end]
-        for start, end in lines
+        for start, _ in lines
     )
 
 

@@ -140,6 +140,7 @@ def _kinds(diagnostics: tuple[Diagnostic, ...]) -> Counter[tuple[str, str]]:
 @given(st.one_of(damaged(), texts))
 @example('{"a": 1, "b{{x}}\n": true, "c: [{"d": "T", "e": "x y"}]}')
 @example('{"metrics": [{"type": "T"`, "tools":{"name": "search", "min_calls": 1,arguments": {"q": "x"}}]}]}')
+@example('{"\nxtract_by_regex": "/a(b)/i", "ith_block": true, "m\netrics": [{"type": "TextMatch", "equals": "x y"}]}')
 def test_every_fix_mends_what_it_is_for(diagnose: Diagnose, text: str) -> None:
     found = diagnose(text)
     before = _kinds(found)
