@@ -33,7 +33,7 @@ _Reason = Annotated[
 class SpanDocument(Document, frozen=True, kw_only=True):
     """A place in a run."""
 
-    kind: Annotated[str, one_of("message", "arguments", "tool", "value", "state")]
+    kind: Annotated[str, one_of("message", "arguments", "tool", "value", "state", "request")]
     index: Count
     start: Count | UnsetType = UNSET
     end: Count | UnsetType = UNSET
@@ -43,8 +43,8 @@ class SpanDocument(Document, frozen=True, kw_only=True):
 AnySpan = Annotated[
     SpanDocument,
     Meta(
-        description="A place: characters of a message, of the extracted value or of what a probe read, a tool call, or "
-        "an argument of one."
+        description="A place: characters of a message, of the extracted value, of what a probe read or of a request "
+        "to a model as text (`index`: its number from 1), a tool call, or an argument of one."
     ),
 ]
 
@@ -229,7 +229,7 @@ def _read(data: Mapping[str, Any], otherwise: str) -> dict[str, Any]:
 
 def span_document(span: Span) -> SpanDocument:
     """A place, with what its kind has: `start` and `end`, or `path`."""
-    if span.kind in ("message", "value"):
+    if span.kind in ("message", "value", "request"):
         return SpanDocument(kind=span.kind, index=span.index, start=span.start, end=span.end)
     if span.kind == "state":
         return SpanDocument(kind=span.kind, index=span.index, start=span.start, end=span.end, path=span.path)

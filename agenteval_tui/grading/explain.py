@@ -161,4 +161,6 @@ def _where(span: Span) -> str:
         return f"closest: tool call {span.index + 1}"
     if span.kind == "state":
         return f"closest: the state {span.path} the run" if span.path != "change" else "closest: the change"
+    if span.kind == "request":
+        return f"closest: request {span.index} to the model, characters {span.start + 1} to {span.end}"
     return f"closest: argument {span.path} of tool call {span.index + 1}"

@@ -25,7 +25,7 @@ class Outcome(StrEnum):
 Fields = dict[str, Any]
 """What a code speaks of: names (`grading.codes`) and JSON values."""
 
-SpanKind = Literal["message", "arguments", "tool", "value", "state"]
+SpanKind = Literal["message", "arguments", "tool", "value", "state", "request"]
 
 
 class Span(Struct, frozen=True):
@@ -35,6 +35,7 @@ class Span(Struct, frozen=True):
     `arguments`: argument `path` (names joined by ".") of tool call `index`; `tool`: tool call `index` as a whole.
     `value`: characters `start`..`end` of the extracted value (used where the value has no one place in a message).
     `state`: characters `start`..`end` of what probe `index` read (`path`: before, after or change), as people read it.
+    `request`: characters `start`..`end` of the extracted value, which is of request `index` (from 1) to a model.
     """
 
     kind: SpanKind

@@ -343,6 +343,15 @@ _RESULTS: dict[str, Callable[[Fields], str]] = {
     Code.UNREAD_PART: lambda f: f"the message could not be read, so nothing was checked: it has {f['what']}",
     Code.NO_STATE: _no_state,
     Code.STATE_UNREAD: _state_unread,
+    Code.NO_REQUESTS: lambda f: "not checked: what the model saw is not recorded (`capture: model` records it)",
+    Code.NO_SUCH_REQUEST: lambda f: (
+        f"the model was asked {count(f['requests'], 'time')}, so there is no request {f['at']}"
+        if f["at"] is not None
+        else "the model was never asked"
+    ),
+    Code.REQUEST_NOT_WHOLE: lambda f: (
+        f"not checked: the server keeps a part of the conversation, which is not in request {f['number']}"
+    ),
     Code.SLOW_PATTERN: lambda f: f"the pattern {f['pattern']} took longer than {f['seconds']:g} s on this text",
     Code.UNCHECKED_FORMAT: lambda f: f"the schema asks for the unknown format {quoted(f['format'])}",
     Code.SLOW_SCHEMA: lambda f: f"checking this value against the schema took longer than {f['seconds']:g} s",

@@ -79,4 +79,7 @@ def _is_there(one: Span, transcript: Transcript) -> bool:
         return 0 <= one.index < len(transcript.tool_calls)
     if one.kind == "state":
         return 0 <= one.index < len(transcript.state) and 0 <= one.start <= one.end
+    if one.kind == "request":
+        asked = 0 if transcript.requests is None else len(transcript.requests.references)
+        return 1 <= one.index <= asked and 0 <= one.start <= one.end
     return one.kind == "value" and 0 <= one.start <= one.end

@@ -348,7 +348,9 @@ def _in_value(span: Span, result: CriterionResult) -> tuple[int, int] | None:
         return span.start, span.end
     offset = 0
     for part in result.value_spans:
-        if part.kind not in ("message", "state") or (part.kind == "state" and part.end != len(result.value or "")):
+        if part.kind not in ("message", "state", "request") or (
+            part.kind == "state" and part.end != len(result.value or "")
+        ):
             return None  # a state that is not a text is shown in another form than it was found in
         same = (part.kind, part.index, part.path) == (span.kind, span.index, span.path)
         if same and part.start <= span.start and span.end <= part.end:

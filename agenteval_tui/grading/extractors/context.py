@@ -1,0 +1,110 @@
+"""`Context`: what a model was asked for one of its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+from pydantic import Field
+
+from agenteval_tui.grading.codes import Code
+from agenteval_tui.grading.extracted_value import ExtractionError, JsonValue, NothingExtracted, Value
+from agenteval_tui.grading.extractors.extractor import Prototype
+from agenteval_tui.grading.json_reading import JsonSource, SpanMap
+from agenteval_tui.grading.metrics.metric import ConfigWarning
+from agenteval_tui.grading.results import Span
+from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, content_of
+from agenteval_tui.transcripts.observed import ObservedKind
+from agenteval_tui.transcripts.state import value_text
+
+
+class Context(Prototype):
+    """What the model saw: the request for one of its answers, as text: its system prompt, then a block `role: text`
+    for each message, with a blank line between them.
+
+    It needs a run whose requests were recorded (`agenteval record`, `capture: model`, or a trace that has them).
+    Otherwise the criterion is not checked.
+    """
+
+    of: Literal["last", "first", "any"] = Field(
+        "last",
+        description="last: the last request of the agent that gave the final answer; first: its first one; any: all "
+        "requests of all agents, each text once.",
+    )
+    at: int | None = Field(None, ge=1, description="The request with this number, from 1, in place of `of`.")
+    part: Literal["all", "system", "messages", "tools"] = Field(
+        "all",
+        description="all: system prompt and messages; tools: the tools that the model could call, as a JSON list of "
+        "objects with name, description and parameters.",
+    )
+
+    @property
+    def needs(self) -> frozenset[ObservedKind]:
+        return frozenset()
+
+    def extract(self, transcript: Transcript) -> Value | None:
+        requests = transcript.requests
+        if requests is None:
+            raise ExtractionError(code=Code.NO_REQUESTS)
+        chosen = self._chosen(requests, transcript)
+        if not chosen:
+            return None
+        kept = next((one for one in chosen if one.previous), None)
+        if kept is not None and self.part in ("all", "messages"):
+            raise ExtractionError(code=Code.REQUEST_NOT_WHOLE, number=kept.number)
+        spans = _spans_of(chosen[0].number) if len(chosen) == 1 else None
+        if self.part == "tools":
+            tools = _once([_tool(tool) for one in chosen for tool in one.tools])
+            return JsonValue(transcript, tools, None if spans is None else JsonSource(value_text(tools), spans))
+        return Value(transcript, "\n\n".join(_once(self._blocks(chosen))), spans)
+
+    def why_nothing(self, transcript: Transcript) -> NothingExtracted:
+        asked = 0 if transcript.requests is None else len(transcript.requests.references)
+        return NothingExtracted(code=Code.NO_SUCH_REQUEST, fields={"at": self.at, "requests": asked})
+
+    def findings(self) -> Iterator[ConfigWarning]:
+        """`of` beside `at`."""
+        if self.at is not None and "of" in self.model_fields_set:
+            yield ConfigWarning("warning", "without-effect", "`of` has no effect beside `at`", ("of",))
+
+    def _chosen(self, requests: ModelRequests, transcript: Transcript) -> Sequence[ModelRequest]:
+        """The requests that are looked at."""
+        if self.at is not None:
+            return requests.all[self.at - 1 : self.at]
+        if self.of == "any":
+            return requests.all
+        final = transcript.final_message
+        answering = None if final is None else requests.for_answer(final)
+        line = answering.line if answering is not None else 1
+        own = [one for one in requests.all if one.line == line]
+        return own[-1:] if self.of == "last" else own[:1]
+
+    def _blocks(self, chosen: Sequence[ModelRequest]) -> Iterator[str]:
+        for one in chosen:
+            if one.system and self.part != "messages":
+                yield one.system if self.part == "system" else f"system: {one.system}"
+            for message in one.messages if self.part != "system" else ():
+                yield f"{message.get('role')}: {content_of(message)}"
+
+
+def _tool(tool: Any) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+
+
+def _once(entries: Iterator[str] | Sequence[Any]) -> list[Any]:
+    kept: list[Any] = []
+    seen: set[str] = set()
+    for entry in entries:
+        key = entry if isinstance(entry, str) else value_text(entry)
+        if key not in seen:
+            seen.add(key)
+            kept.append(entry)
+    return kept
+
+
+def _spans_of(number: int) -> SpanMap:
+    def spans(start: int, end: int) -> tuple[Span, ...]:
+        return (Span("request", number, start, end),)
+
+    return spans
