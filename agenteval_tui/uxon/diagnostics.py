@@ -36,10 +36,10 @@ ESCAPE_THE_QUOTES = "escape the quotes inside"
 def without_doubtful_fixes(text: str, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Leave out the edits that would go wrong because of another mistake beside them.
 
-    Where a quote is not closed or not escaped, other edits that touch quotes of that line or of a later one would be read
-    as part of a string, or of none; so would brackets at its end, where a quote is not closed. Where the end of a switched-off part goes is
-    certain only in a text that reads well. The diagnostics stay, and get their fixes back when the other mistake is
-    fixed.
+    Where a quote is not closed or not escaped, other edits that touch quotes of that line or of a later one would be
+    read as part of a string, or of none; so would brackets at its end, where a quote is not closed. Where the end of a
+    switched-off part goes is certain only in a text that reads well. The diagnostics stay, and get their fixes back
+    when the other mistake is fixed.
     """
     found = list(diagnostics)
     quotes = [d for d in found if d.fix is not None and d.fix.title in (CLOSE_THE_QUOTE, ESCAPE_THE_QUOTES)]
