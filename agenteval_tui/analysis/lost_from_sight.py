@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, content_of
-from agenteval_tui.transcripts.request_changes import LostFromSight, RequestChange, difference
+from agenteval_tui.transcripts.request_changes import LostFromSight, RequestChange
+from agenteval_tui.transcripts.sight import losses
 
-_LOSSES = ("dropped", "replaced", "masked", "restarted")
 _MOST_TOLD = 3
 _SHORTEST = 3
 """Characters of an expected text that are looked for: shorter ones stand in any message."""
@@ -21,13 +21,11 @@ def lost_from_sight(requests: ModelRequests | None, results: Sequence[CriterionR
     if requests is None:
         return ()
     needles = tuple(dict.fromkeys(_expected(results)))
-    found = []
-    for request in requests.all:
-        before = requests.before(request.number)
-        for change in difference(before, request).changes if before is not None else ():
-            if before is not None and change.kind in _LOSSES:
-                found.append(LostFromSight(request.number, change, _needed(needles, before, request, change)))
-    return tuple(sorted(found, key=lambda lost: not lost.needed)[:_MOST_TOLD])
+    lost = [
+        LostFromSight(request.number, change, _needed(needles, before, request, change))
+        for before, request, change in losses(requests)
+    ]
+    return tuple(sorted(lost, key=lambda one: not one.needed)[:_MOST_TOLD])
 
 
 def _expected(results: Sequence[CriterionResult]) -> Iterator[str]:

@@ -213,6 +213,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("inspect.error", "error", "exclamation_mark", "error", "Show why the agent did not finish", "inspect"),
     Action("inspect.output", "output", "alt+o", "output", "Show what the agent's code printed and logged", "inspect"),
     Action("inspect.state", "state", "alt+e", "state", "Show what probes read before and after the run", "inspect"),
+    Action(
+        "inspect.context", "context", "alt+x", "context", "Show what the model was asked for this answer", "inspect"
+    ),
     Action("inspect.fork", "fork", "F", "fork", "Fork: change something here, and continue the run", "inspect"),
     Action("inspect.replay", "replay", "alt+t", "replay…", "Replay a recorded run with changed code", "inspect"),
     Action(
@@ -362,6 +365,9 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action("branches.stop", "stop", "S", "stop", "Stop the running continuations", "branches"),
     # The error of an agent
+    Action("context.next", "next_request", "n", "next", "Go to the next request", "context", 1),
+    Action("context.previous", "previous_request", "p", "previous", "Go to the request before", "context", 2),
+    Action("context.answer", "answer", "enter", "answer", "Go to the answer in the transcript", "context", 3),
     Action("error.next", "next_frame", "n", "next", "Go to the next frame: the caller, then the causes", "error", 1),
     Action("error.previous", "previous_frame", "p", "previous", "Go to the frame before", "error", 2),
     Action("error.editor", "open_editor", "o", "$EDITOR", "Open the line of the frame in $EDITOR", "error", 3),

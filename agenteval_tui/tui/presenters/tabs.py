@@ -11,11 +11,11 @@ Ends = tuple[tuple[str, int], ...]
 """Each tab, and the column behind its name."""
 INSPECT_TABS = {
     "transcript": "transcript", "difference": "difference", "branches": "where runs diverge", "error": "error",
-    "output": "output", "state": "state",
+    "output": "output", "state": "state", "context": "context",
 }  # fmt: skip
 """What the agent did, beside another run, and in all repetitions; why it did not finish, what its
-code printed, what it left behind."""
-SOME_RUNS = frozenset(("error", "output", "state"))
+code printed, what it left behind, what its model was asked."""
+SOME_RUNS = frozenset(("error", "output", "state", "context"))
 """Those of `INSPECT_TABS` that are there for runs that have such a thing."""
 CAUSE_TABS = {"causes": "causes", "review": "review"}
 """What is wrong, and what waits for a person."""

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.sight import Sight
 from agenteval_tui.tui.presenters.arguments import json_styles
 from agenteval_tui.tui.presenters.block_document import BlockColumn
 from agenteval_tui.tui.presenters.block_layout import TIE, Range
@@ -27,7 +28,7 @@ SIGN = 1  # cells at the left edge, for the signs of evidence
 LABEL = 10  # cells of the column with roles
 TIMES = 9  # cells at the right edge, for durations
 _LONGEST_NOTE = 80
-_NO_STEPS = ("ending", "setup", "log", "error")  # blocks that show no message
+_NO_STEPS = ("ending", "setup", "log", "error", "sight")  # blocks that show no message
 _NARROW = 46  # below: roles are above their text
 _ROOMY = 64  # from here: durations have a column of their own
 
@@ -69,6 +70,9 @@ class TranscriptDocument(BlockColumn):
         self._query = ""
         self._messages: list[int] = []
         self._answers: dict[int, int] | None = None
+        self._sight: Sight | None = None
+        self._seen_at = 0  # the request for which messages are dim
+        self._out_of_sight: frozenset[int] = frozenset()
         self._width = width
         super().__init__({} if folds is None else folds, *self._columns(width))
         self._make(0, 0)
@@ -88,7 +92,7 @@ class TranscriptDocument(BlockColumn):
     def update(self, transcript: Transcript) -> int:
         """Show a transcript that grew: what is the same at its start is kept. The first block that changed."""
         first = 0 if self.raw else _common(self.transcript, transcript)
-        self.transcript = transcript
+        self.transcript, self._sight = transcript, None
         start = bisect_left(self._messages, first)
         self._make(start, first)
         self.current = None
@@ -116,6 +120,22 @@ class TranscriptDocument(BlockColumn):
         """Does the message of a block begin with it?"""
         return block == 0 or self.step_of(block - 1) != self.step_of(block)
 
+    def show_sight(self, answer: int) -> bool:
+        """Dim the messages that the model did not see when it gave this answer, or the first one behind this message.
+        Whether that changes anything."""
+        if self._sight is None:
+            self._sight = Sight(self.transcript)
+        number = self._sight.request_at(answer)
+        if number == self._seen_at:
+            return False
+        before, self._seen_at = self._out_of_sight, number
+        self._out_of_sight = self._sight.out_of_sight(number)
+        return self._out_of_sight != before
+
+    def is_out_of_sight(self, block: int) -> bool:
+        """Whether the model did not see this block."""
+        return bool(self._out_of_sight) and self.step_of(block) in self._out_of_sight
+
     def block_of(self, message: int) -> int | None:
         """The first block of a message or of what comes after it; None when there is nothing."""
         block = bisect_left(self._messages, message)
@@ -125,6 +145,12 @@ class TranscriptDocument(BlockColumn):
 
     def line(self, row: int) -> Line:
         """Row `row`: sign, role, text, time. () behind the end."""
+        line = self._line(row)
+        if self._out_of_sight and line and self.is_out_of_sight(self.block_at(row)):
+            return tuple([(text, "dim") for text, _ in line])
+        return line
+
+    def _line(self, row: int) -> Line:
         spot = self.spot(row)
         if spot is None:
             return ()

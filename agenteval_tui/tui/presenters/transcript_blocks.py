@@ -13,15 +13,18 @@ from agenteval_tui.transcripts.codec import to_json
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.transcripts.observed import TOLD_BY_AGENT
+from agenteval_tui.transcripts.sight import losses
 from agenteval_tui.tui.presenters.arguments import Body, call_body, json_body
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.tool_results import is_formatted, result_body
 from agenteval_tui.tui.styled_text import Cell
 from agenteval_tui.views.attachment import attachment_text
+from agenteval_tui.views.model_request import change_text
 
 BlockKey = tuple[str, int]
 """("message", index), ("reasoning", index), ("call", index), ("result", call), ("attachment", number), ("log", 0),
-("error", 0), ("ending", 0), ("setup", 0), ("raw", index). Attachments are numbered through the transcript."""
+("error", 0), ("ending", 0), ("setup", 0), ("sight", message), ("raw", index). Attachments are numbered through the
+transcript."""
 
 # Rows that a long block shows before someone unfolds it. None: as many as it has.
 _FOLDED: dict[str, int | None] = {"result": 8, "system": 6, "reasoning": 8, "call": 24, "log": 8, "raw": 400}
@@ -81,6 +84,7 @@ def blocks_of(transcript: Transcript, first: int = 0) -> Iterator[tuple[int, Blo
     calls = transcript.tool_calls
     answers = {m.tool_call: i for i, m in enumerate(messages) if m.role == "tool" and m.tool_call is not None}
     turns = _turns(transcript)
+    lost = _losses(transcript)
     if not first:
         for block in _remarks(transcript):
             yield 0, block
@@ -90,6 +94,8 @@ def blocks_of(transcript: Transcript, first: int = 0) -> Iterator[tuple[int, Blo
     attached = sum(len(message.attachments) for message in messages[:first])
     for index in range(first, len(messages)):
         message = messages[index]
+        if index in lost:
+            yield index, lost[index]
         for block in _message(index, message, turns.get(index)):
             yield index, block
         for one in message.attachments:
@@ -114,6 +120,20 @@ def blocks_of(transcript: Transcript, first: int = 0) -> Iterator[tuple[int, Blo
         error = transcript.error
         text = f"{error.kind}: {error.message}" + (f"\n{error.mend}" if error.mend else "")
         yield len(messages), Block(("error", 0), "error", "error", "error", None, text=text, sign="!")
+
+
+def _losses(transcript: Transcript) -> dict[int, Block]:
+    """Before each answer, what the model saw before and not any more."""
+    lines: dict[int, list[str]] = {}
+    for _, request, change in losses(transcript.requests) if transcript.requests is not None else ():
+        if request.answer is not None:
+            lines.setdefault(request.answer, []).append(change_text(change))
+    return {
+        answer: Block(
+            ("sight", answer), "unseen", "review", "review", None, text="; ".join(texts), sign="!", is_step=False
+        )
+        for answer, texts in lines.items()
+    }
 
 
 def _remarks(transcript: Transcript) -> Iterator[Block]:

@@ -111,6 +111,8 @@ class TranscriptView(BlocksView, can_focus=True):
 
     def _tell_cursor(self) -> None:
         key = self.cursor_key
+        if self._transcript.requests is not None and self.document.show_sight(self.document.message_of(self.cursor)):
+            self.refresh()
         if key is not None:
             self.post_message(self.Highlighted(self, self.cursor, key))
 

@@ -55,6 +55,7 @@ from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.criterion_versions import show_versions
 from agenteval_tui.tui.screens.file_conflict_dialog import FileConflictScreen
 from agenteval_tui.tui.screens.inspect.branches import BranchesController
+from agenteval_tui.tui.screens.inspect.context_pane import ContextPane, message_of
 from agenteval_tui.tui.screens.inspect.controller import (
     ConfigToEdit,
     Flip,
@@ -137,6 +138,7 @@ class InspectScreen(FrameScreen):
         self.error = ErrorPane()
         self.output = OutputPane()
         self.state = StatePane()
+        self.context = ContextPane()
         self._fork_timer: Timer | None = None
         self.panes = {
             pane.NAME: pane
@@ -147,6 +149,7 @@ class InspectScreen(FrameScreen):
                 self.error,
                 self.output,
                 self.state,
+                self.context,
                 self.evidence,
                 self.config,
             )
@@ -306,6 +309,7 @@ class InspectScreen(FrameScreen):
         self.error.open(loaded.bench.transcript.error)
         self.output.open(loaded.bench.transcript, loaded.record)
         self.state.open(loaded.bench.transcript)
+        self.context.open(loaded.bench.transcript)
         self.transcript.open(loaded.bench.transcript, document, has_strip=may_be_blamed(loaded.bench))
         self._show_config(state.open(loaded, how))
         self.retitle()
@@ -459,6 +463,8 @@ class InspectScreen(FrameScreen):
             there.add("output")
         if bench is not None and bench.transcript.state:
             there.add("state")
+        if bench is not None and bench.transcript.requests is not None:
+            there.add("context")
         return {view: name for view, name in INSPECT_TABS.items() if view not in SOME_RUNS or view in there}
 
     def _draw_bars(self) -> None:
@@ -762,7 +768,7 @@ class InspectScreen(FrameScreen):
         self.show_soon(self.branches.show_step)
 
     def pane_scope(self) -> str:
-        return self.pane if self.pane in ("difference", "branches", "error") else ""
+        return self.pane if self.pane in ("difference", "branches", "error", "context") else ""
 
     def _step_pane(self, step: int) -> None:
         if self.controller.bench is None:
@@ -896,6 +902,9 @@ class InspectScreen(FrameScreen):
             self._reveal("transcript")
         elif any(span.kind == "state" for span in spans):
             self._turn_to("state")
+        elif (request := next((span.index for span in spans if span.kind == "request"), 0)) != 0:
+            self._turn_to("context")
+            self.context.go_to(request)
         else:
             self._say("This evidence does not point to the transcript.")
 
@@ -957,6 +966,29 @@ class InspectScreen(FrameScreen):
         """What the run left behind."""
         if self.controller.bench is not None:
             self._turn_to("state")
+
+    def action_context(self) -> None:
+        """What the model was asked for the answer under the cursor; from the first block, for the last one."""
+        bench = self.controller.bench
+        if bench is None:
+            return
+        if bench.transcript.requests is None:
+            self._say("What the model saw is not recorded: record the run with `capture: model`.")
+            return
+        view = self.transcript.view
+        message = message_of(view.cursor_key, bench.transcript)
+        if message is not None and view.cursor > 0:
+            self.context.go_to_answer(message)
+        self._turn_to("context")
+
+    def on_context_pane_answer_wanted(self, event: ContextPane.AnswerWanted) -> None:
+        """The answer to a request, in the transcript."""
+        event.stop()
+        if event.message is None:
+            self._say("This request has no answer in the transcript.")
+            return
+        self._turn_to("transcript")
+        self.transcript.view.go_to_key(("message", event.message))
 
     def on_error_pane_editor_wanted(self, event: ErrorPane.EditorWanted) -> None:
         """The line of a frame; its file is named from the suite's folder."""

@@ -1,0 +1,88 @@
+"""Which messages of a transcript the model saw when it gave an answer, and where others left its sight."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agenteval_tui.transcripts.codec import decode_arguments
+from agenteval_tui.transcripts.model import Message, Transcript
+from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests
+from agenteval_tui.transcripts.request_changes import RequestChange, difference
+
+LOSSES = ("dropped", "replaced", "masked", "restarted")
+"""Kinds of change after which the model no longer sees what it saw."""
+
+
+def losses(requests: ModelRequests) -> Iterator[tuple[ModelRequest, ModelRequest, RequestChange]]:
+    """Each loss, as (the request before of the same agent, the request that lacks something, what it lacks)."""
+    for request in requests.all:
+        before = requests.before(request.number)
+        if before is not None:
+            for change in difference(before, request).changes:
+                if change.kind in LOSSES:
+                    yield before, request, change
+
+
+class Sight:
+    """Which messages of a transcript the model saw at each answer. Made once, each question costs little."""
+
+    def __init__(self, transcript: Transcript) -> None:
+        self._requests = transcript.requests or ModelRequests()
+        places: dict[str, set[int]] = {}
+        for place, one in enumerate(self._requests.messages):
+            places.setdefault(_key(str(one.get("role")), one.get("content"), _calls(one)), set()).add(place)
+        nowhere: set[int] = set()
+        self._places = [places.get(_own_key(transcript, message), nowhere) for message in transcript.messages]
+        """Of each message: where it is in the table of all requests."""
+        self._prompts = [message.content if message.role == "system" else None for message in transcript.messages]
+
+    def request_at(self, message: int) -> int:
+        """The number (from 1) of the request for this message, or for the first answer behind it; 0: there is none."""
+        answers = [
+            (one.answer, number)
+            for number, one in enumerate(self._requests.references, 1)
+            if one.answer is not None and one.answer >= message
+        ]
+        return min(answers)[1] if answers else 0
+
+    def out_of_sight(self, number: int) -> frozenset[int]:
+        """The messages before the answer to this request that are not in it. None are where that is not known: there is
+        no such request, or the server keeps a part of the conversation."""
+        request = self._requests.references[number - 1] if number else None
+        if request is None or request.answer is None or request.previous:
+            return frozenset()
+        seen = {place for first, end in request.messages for place in range(first, end)}
+        system = self._requests.systems[request.system]
+        texts = {system, *system.split("\n\n")}
+        return frozenset(
+            [
+                index
+                for index, (places, prompt) in enumerate(
+                    zip(self._places[: request.answer], self._prompts[: request.answer], strict=True)
+                )
+                if (seen.isdisjoint(places) if prompt is None else prompt not in texts)
+            ]
+        )
+
+
+def _own_key(transcript: Transcript, message: Message) -> str:
+    calls = [[call.name, call.arguments] for call in map(transcript.tool_calls.__getitem__, message.tool_calls)]
+    return _key(message.role, message.content, calls)
+
+
+def _key(role: str, content: Any, calls: list[list[Any]]) -> str:
+    """What makes a message the same in another place. A text beside calls is often left out when it is told again."""
+    text = "" if calls else str(content or "").strip()
+    return json.dumps([role, text, calls], sort_keys=True, default=str)
+
+
+def _calls(message: Mapping[str, Any]) -> list[list[Any]]:
+    listed = message.get("tool_calls")
+    functions = (one.get("function") for one in listed if isinstance(one, Mapping)) if isinstance(listed, list) else ()
+    return [
+        [str(one.get("name")), decode_arguments(one.get("arguments"))[0]]
+        for one in functions
+        if isinstance(one, Mapping)
+    ]

@@ -1,0 +1,103 @@
+"""The tab `context` of Inspect: what the model was asked for an answer, and what changed since the request before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.message import Message
+
+from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.model_request import ModelRequests
+from agenteval_tui.transcripts.request_changes import difference
+from agenteval_tui.tui.actions import pane_bindings
+from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
+from agenteval_tui.tui.presenters.view_lines import view_lines
+from agenteval_tui.tui.styled_text import Line
+from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.widgets.titled_pane import Heading, TitledPane
+from agenteval_tui.views.model_request import request_view
+
+
+class ContextPane(TitledPane[None]):
+    """The requests of the open run, one at a time."""
+
+    NAME = "context"
+    BINDINGS: ClassVar[list[BindingType]] = list(pane_bindings("context"))
+
+    @dataclass
+    class AnswerWanted(Message):
+        """The transcript's message that the shown request led to is to be seen."""
+
+        message: int | None
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self._requests = ModelRequests()
+        self.number = 0
+        """The request that is shown, from 1; 0: there is none."""
+
+    def parts(self) -> ComposeResult:
+        yield LinesView(id="context")
+
+    def heading(self) -> Heading:
+        return "context", f"request {self.number} of {len(self._requests.references)}" if self.number else ""
+
+    def open(self, transcript: Transcript) -> None:
+        """Show the last request of another run."""
+        self._requests = transcript.requests or ModelRequests()
+        self.number = len(self._requests.references)
+        self._draw()
+
+    def go_to_answer(self, message: int) -> None:
+        """Show the request for this message of the transcript, or for the first answer behind it."""
+        known = [one for one in self._requests.all if one.answer is not None and one.answer >= message]
+        if known:
+            self.go_to(min(known, key=lambda one: one.answer or 0).number)
+
+    def go_to(self, number: int) -> None:
+        """Show a request by its number."""
+        self.number = max(1, min(number, len(self._requests.references))) if self._requests.references else 0
+        self._draw()
+
+    def _draw(self) -> None:
+        requests, number = self._requests, self.number
+
+        def lines(width: int) -> list[Line]:
+            if not number:
+                return [
+                    (),
+                    ((" What the model saw is not recorded: `capture: model` of the agent records it.", "dim"),),
+                ]
+            request, before = requests.all[number - 1], requests.before(number)
+            change = None if before is None else difference(before, request)
+            shown = view_lines(request_view(request, len(requests.references), before, change), width - 1)
+            return [((" ", ""), *line) for line in shown]
+
+        self.query_one("#context", LinesView).show(lines, keep_place=False)
+        self.retitle()
+
+    # Actions
+
+    def action_next_request(self) -> None:
+        """The request after this one."""
+        self.go_to(self.number + 1)
+
+    def action_previous_request(self) -> None:
+        self.go_to(self.number - 1)
+
+    def action_answer(self) -> None:
+        """The answer to it, in the transcript."""
+        if self.number:
+            self.post_message(self.AnswerWanted(self._requests.all[self.number - 1].answer))
+
+
+def message_of(key: BlockKey | None, transcript: Transcript) -> int | None:
+    """The message that a block of the transcript belongs to: its own, or that of its call."""
+    kind, index = key or ("", 0)
+    if kind in ("message", "reasoning"):
+        return index
+    calls = transcript.tool_calls
+    return calls[index].message if kind in ("call", "result") and index < len(calls) else None
