@@ -20,6 +20,7 @@ from agenteval_tui.cli.output import SIGNS, STYLES
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
+from agenteval_tui.core.numbers import count
 from agenteval_tui.core.private_files import read_small
 from agenteval_tui.formats.documents.fork import forks_document
 from agenteval_tui.history.records import RunRow
@@ -87,6 +88,9 @@ def fork_run(invocation: Invocation, reference: str, options: ForkOptions) -> in
         shower.oracle = oracle
         if not oracle.source.stored.run.specs:
             invocation.note("the run has no criteria, so every continuation that ends passes: see what they say")
+        unseen = max((one.unseen for one in questions), default=0)
+        if unseen and not options.as_json:
+            invocation.note(f"sent as the model saw it: without {count(unseen, 'message')}, or with a shorter text")
         _check_saving(oracle, questions, options)
         permit_oracle(invocation, oracle, questions)
         oracle.check_tools(questions)

@@ -36,6 +36,11 @@ class Sight:
         nowhere: set[int] = set()
         self._places = [places.get(_own_key(transcript, message), nowhere) for message in transcript.messages]
         """Of each message: where it is in the table of all requests."""
+        self._calls = {
+            _own_key(transcript, message): message.tool_calls for message in transcript.messages if message.tool_calls
+        }
+        self._results = {m.tool_call: place for place, m in enumerate(transcript.messages) if m.tool_call is not None}
+        self._texts = [message.content.strip() for message in transcript.messages]
         self._prompts = [message.content if message.role == "system" else None for message in transcript.messages]
 
     def request_at(self, message: int) -> int:
@@ -46,6 +51,21 @@ class Sight:
             if one.answer is not None and one.answer >= message
         ]
         return min(answers)[1] if answers else 0
+
+    def other_results(self, number: int) -> dict[int, str]:
+        """The messages with results of tools that stand in this request with another text, each with that text."""
+        if not number:
+            return {}
+        others: dict[int, str] = {}
+        open_results: list[int] = []
+        for message in self._requests.all[number - 1].messages:
+            calls = _calls(message)
+            if calls:
+                made = self._calls.get(_key(str(message.get("role")), "", calls), ())
+                open_results = [self._results[call] for call in made if call in self._results]
+            elif message.get("role") == "tool" and open_results:
+                others[open_results.pop(0)] = str(message.get("content") or "")
+        return {place: text for place, text in others.items() if text.strip() != self._texts[place]}
 
     def out_of_sight(self, number: int) -> frozenset[int]:
         """The messages before the answer to this request that are not in it. None are where that is not known: there is

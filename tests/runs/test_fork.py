@@ -52,7 +52,7 @@ from agenteval_tui.runs.fork import edits
 from agenteval_tui.runs.fork.edits import complete, fork
 from agenteval_tui.runs.fork.model import Arguments, Drop, Insert, Result, System, Text, Tools, read_origin
 from agenteval_tui.runs.fork.oracle import Oracle
-from agenteval_tui.runs.fork.plan import CannotContinueError, Question, check_tools
+from agenteval_tui.runs.fork.plan import CannotContinueError, Question, check_tools, questions_of
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.conversation import Conversation
 from agenteval_tui.runs.plan.model import PlanOptions
@@ -60,6 +60,7 @@ from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.runs.resume import resume_plan, stored_plan
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests
 
 SUITE = """
 name: Shop
@@ -579,3 +580,71 @@ class Doing:
     def apply(self, connection: sqlite3.Connection, totals: object) -> None:
         """Do it."""
         connection.execute(self._statement)
+
+
+# What the model saw
+
+
+def seen_run(*requests: tuple[tuple[int, ...], int], result: str = "42 socks") -> Transcript:
+    """A conversation with a tool, and requests: (the messages that it had, the answer that it led to). The result of
+    the tool was sent as `result`."""
+    calls = (ToolCall("c", "find", {"q": "socks"}, "42 socks", message=2),)
+    messages = (
+        Message("system", "S"), Message("user", "one"), Message("assistant", "", tool_calls=(0,)),
+        Message("tool", "42 socks", tool_call=0), Message("assistant", "two"), Message("user", "three"),
+        Message("assistant", "four"), Message("user", "five"), Message("assistant", "six"),
+    )  # fmt: skip
+    call = {"id": "c", "function": {"name": "find", "arguments": '{"q": "socks"}'}}
+    told: dict[int, dict[str, Any]] = {
+        number: {"role": message.role, "content": message.content} for number, message in enumerate(messages)
+    }
+    told[2] = {"role": "assistant", "content": "", "tool_calls": [call]}
+    told[3] = {"role": "tool", "tool_call_id": "c", "content": result}
+    asked = [
+        ModelRequest(number, 1, "m", "S", tuple(told[one] for one in has), answer=answer)
+        for number, (has, answer) in enumerate(requests, 1)
+    ]
+    return Transcript(messages, calls, requests=ModelRequests.of(asked))
+
+
+def sent(conversation: Conversation) -> list[str]:
+    return [f"{one.role} {one.content}".strip() for one in conversation.messages]
+
+
+def test_a_fork_sends_what_the_model_saw() -> None:
+    everything = seen_run(((1, 2, 3, 4, 5, 6, 7), 8))
+    assert len(sent(fork(everything, 7))) == 8
+    restarted = seen_run(((1,), 2), ((1, 2, 3), 4), ((7,), 8))
+    assert sent(fork(restarted, 7)) == ["system S", "user five"]
+    assert sent(fork(restarted, 3)) == ["system S", "user one", "assistant", "tool 42 socks"]
+    without = seen_run(((1, 4, 5, 6, 7), 8))
+    assert sent(fork(without, 7)) == [
+        "system S", "user one", "assistant two", "user three", "assistant four", "user five",
+    ]  # fmt: skip
+    assert fork(without, 7).tool_calls == ()
+
+
+def test_a_result_is_sent_as_the_model_saw_it() -> None:
+    shortened = seen_run(((1, 2, 3, 4, 5), 6), result="[cut]")
+    conversation = fork(shortened, 5)
+    assert sent(conversation)[3] == "tool [cut]"
+    assert conversation.tool_calls[0].result == "[cut]"
+    (question,) = questions_of(shortened, 6, {})
+    assert question.unseen == 1
+    # An edit of the result is what counts.
+    assert sent(fork(shortened, 5, [Result(3, "none")]))[3] == "tool none"
+
+
+def test_a_result_that_is_nowhere_stays_with_its_call() -> None:
+    assert sent(fork(seen_run(((1, 2, 4, 5), 6)), 5))[2:4] == ["assistant", "tool 42 socks"]
+
+
+def test_a_step_that_is_changed_is_sent_though_the_model_did_not_see_it() -> None:
+    restarted = seen_run(((1,), 2), ((7,), 8))
+    assert sent(fork(restarted, 7, [Text(1, "uno")])) == ["system S", "user uno", "user five"]
+    inserted = sent(fork(restarted, 7, [Insert(5, "user", "and?")]))
+    assert inserted == ["system S", "user three", "user and?", "user five"]
+
+
+def test_without_known_requests_all_is_sent() -> None:
+    assert len(sent(fork(replace(seen_run(((7,), 8)), requests=None), 7))) == 8

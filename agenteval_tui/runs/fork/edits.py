@@ -19,6 +19,7 @@ from agenteval_tui.core.phrasing import listed
 from agenteval_tui.runs.fork.model import AnyEdit, Arguments, Drop, Insert, Result, System, Text, Tools
 from agenteval_tui.runs.plan.conversation import Conversation
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+from agenteval_tui.transcripts.sight import Sight
 
 PROMPTS = ("system", "developer")
 ANSWERED = ("user", "tool")
@@ -49,7 +50,9 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
     """The conversation up to and with `step`, with the edits made; what the user said after it follows in `turns`.
 
     A step is told with all that belongs to it: calls with their results. Where it ends with an answer, what the user
-    said next is told too. After that a simulated user speaks anew. Raises `ForkError`.
+    said next is told too. After that a simulated user speaks anew. What the model did not see any more at that point is
+    left out, and results of tools stand as it saw them, unless an edit is about them (`unseen_before`). Raises
+    `ForkError`.
     """
     messages, calls = transcript.messages, transcript.tool_calls
     check_step(transcript, step)
@@ -61,9 +64,19 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
         raise ForkError(
             "the user sent an image or a file later, which can't be asked again", mend="choose a later step"
         )
-    made = dict(enumerate(messages[: end + 1]))
+    edited = {one.step for one in edits if not isinstance(one, System | Tools)}
+    edited |= {end_of_step(transcript, one.step) for one in edits if isinstance(one, Insert)}
+    unseen, shortened = unseen_before(transcript, end)
+    made = {
+        number: replace(message, content=shortened[number]) if number in shortened.keys() - edited else message
+        for number, message in enumerate(messages[: end + 1])
+        if number not in unseen - edited
+    }
     results = {message.tool_call: number for number, message in made.items() if message.tool_call is not None}
-    changed = list(calls)
+    changed = [
+        replace(call, result=made[results[number]].content) if results.get(number) in shortened else call
+        for number, call in enumerate(calls)
+    ]
     inserted: dict[int, list[Message]] = {}
     dropped: set[int] = set()
     without: set[int] = set()
@@ -113,6 +126,26 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
     return complete(
         replace(_renumbered(told, changed), tools=tools), [one.content for one in later if not one.simulated]
     )
+
+
+def unseen_before(transcript: Transcript, end: int) -> tuple[frozenset[int], dict[int, str]]:
+    """What the model did not see any more when it answered the conversation up to message `end`: the messages that were
+    not in its request, and the results of tools that had another text there. A call goes with its results. Nothing
+    where its requests are not known."""
+    if transcript.requests is None:
+        return frozenset(), {}
+    sight = Sight(transcript)
+    number = sight.request_at(end + 1)
+    unseen, others = sight.out_of_sight(number), sight.other_results(number)
+    messages = transcript.messages
+    prompts = {place for place, one in enumerate(messages[: end + 1]) if one.role in PROMPTS}
+    gone = {call for place in unseen for call in messages[place].tool_calls}
+    of_calls = {place: one.tool_call for place, one in enumerate(messages) if one.tool_call is not None}
+    results = {place for place, call in of_calls.items() if call in gone}
+    # A result that is nowhere stays where its call is seen: no server takes a call without one.
+    kept = of_calls.keys() | (prompts if prompts <= unseen else set())
+    left_out = frozenset(place for place in (unseen - kept) | results if place <= end)
+    return left_out, {place: text for place, text in others.items() if place <= end and place not in left_out}
 
 
 def _require_results(transcript: Transcript, told: Mapping[int, Message], known: Collection[int]) -> None:

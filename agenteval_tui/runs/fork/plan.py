@@ -21,8 +21,17 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import known_spec
 from agenteval_tui.runs.estimate import Estimate, estimate
 from agenteval_tui.runs.events import RunRef
-from agenteval_tui.runs.fork.edits import CHANGES, WHOLE, ForkError, edits_of, first_question, fork
-from agenteval_tui.runs.fork.model import AnyEdit, ForkOrigin, ForkRequest, Purpose, read_origin
+from agenteval_tui.runs.fork.edits import (
+    CHANGES,
+    WHOLE,
+    ForkError,
+    edits_of,
+    end_of_step,
+    first_question,
+    fork,
+    unseen_before,
+)
+from agenteval_tui.runs.fork.model import AnyEdit, ForkOrigin, ForkRequest, Purpose, System, Tools, read_origin
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan, agent_plan, expanded
 from agenteval_tui.runs.plan.conversation import Conversation
@@ -47,12 +56,14 @@ class CannotContinueError(ForkError):
 
 class Question(Struct, frozen=True):
     """A conversation to continue. `step` and `edits` say how it was made of the run's transcript; `label` is what a
-    person calls it, where several are asked."""
+    person calls it, where several are asked. `unseen`: how many messages it is without, or has with another text,
+    because the model did not see them as the transcript has them."""
 
     conversation: Conversation
     step: int = 0
     edits: tuple[AnyEdit, ...] = ()
     label: str = ""
+    unseen: int = 0
 
 
 def questions_of(
@@ -77,7 +88,10 @@ def questions_of(
             raise ForkError("no step was given to change", mend="give a step: the number of a message")
         step = first_question(transcript) if wanted is None else wanted - 1
         edits = edits_of(transcript, step, changes)
-        made.append(Question(fork(transcript, step, edits), step, edits, str(entry.get("label", ""))))
+        left_out, shortened = unseen_before(transcript, end_of_step(transcript, step))
+        unseen = (left_out | shortened.keys()) - {one.step for one in edits if not isinstance(one, System | Tools)}
+        conversation = fork(transcript, step, edits)
+        made.append(Question(conversation, step, edits, str(entry.get("label", "")), len(unseen)))
     return made
 
 
