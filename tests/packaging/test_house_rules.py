@@ -149,13 +149,14 @@ def test_every_action_has_a_method_a_key_and_a_palette_entry() -> None:
     from agenteval_tui.tui.actions import ACTIONS, BY_ID
     from agenteval_tui.tui.app import AgentevalApp
     from agenteval_tui.tui.screen_registry import FACTORIES
+    from agenteval_tui.tui.screens.inspect.context_pane import ContextPane
     from agenteval_tui.tui.screens.inspect.error_pane import ErrorPane
     from agenteval_tui.tui.screens.inspect.run_views import BranchesPane, DifferencePane
     from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 
     screens = [factory() for factory in FACTORIES.values()]
     owners: dict[str, type] = {screen.SCOPE: type(screen) for screen in screens} | {"config": ConfigEditor}
-    owners |= {pane.NAME: pane for pane in (DifferencePane, BranchesPane, ErrorPane)}
+    owners |= {pane.NAME: pane for pane in (DifferencePane, BranchesPane, ErrorPane, ContextPane)}
     assert len(BY_ID) == len(ACTIONS)
     for action in ACTIONS:
         assert action.description
