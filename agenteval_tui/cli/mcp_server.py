@@ -163,9 +163,13 @@ class _Tools(Struct, frozen=True):
         self,
         what: Reference = "last",
         differs_from: Annotated[str, Field(description="Another run: show what differs, step by step.")] = "",
+        request: Annotated[
+            str, Field(description="A number, last or all: show what the model was asked instead, and what changed.")
+        ] = "",
     ) -> str:
         """Show an execution with its runs, or a run with its transcript, tool calls and criteria."""
-        return self._verb("show", *(["--diff", differs_from] if differs_from else []), *_given(what))
+        chosen = [*(["--diff", differs_from] if differs_from else []), *(["--request", request] if request else [])]
+        return self._verb("show", *chosen, *_given(what))
 
     def history(
         self,

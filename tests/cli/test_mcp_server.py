@@ -202,6 +202,9 @@ def test_a_program_of_a_trusted_folder_is_recorded_graded_and_replayed(
         async def asking(client: Client) -> None:
             given = {"path": "own", "agent": "d", "arguments": ["Where is my order #W1042?"]}
             assert "1 passed of 1 run" in await said(client, "record", test="where", **given)
+            asked = await said(client, "show", what="where", request="last")
+            assert "request 1 of 1" in asked
+            assert "Where is my order #W1042?" in asked
             assert "1 passed of 1 run" in await said(client, "replay", run="where", **given)
             assert len(server.requests) == 1
             other = await said(client, "replay", run="where", **{**given, "arguments": ["And now?"]})
