@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import subprocess
 import sys
@@ -95,6 +96,33 @@ def test_a_suites_own_agent_of_that_name_is_not_taken_for_the_function(db: Path)
 class Refusing:
     def __call__(self, prompt: str) -> str:
         raise ValueError("the back end is down")
+
+
+FRAMEWORKS = Path(__file__).parents[1] / "agents" / "frameworks"
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("graph", "Deps(name='nobody', tags=[])"),
+        ("remembers", "1"),
+        ("make_graph", "Deps(name='nobody', tags=[])"),
+        ("deps", "Deps(name='nobody', tags=[])"),
+        ("structured", '{"total": 3, "note": "Where is it?"}'),
+        ("openai", "Deps(name='nobody', tags=[])"),
+        ("with_server", "found socks"),
+        ("bot", "Hi Where is it?"),
+    ],
+)
+def test_objects_of_frameworks_are_run_in_this_process(
+    name: str, answer: str, db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for package in ("agents", "langgraph", "pydantic_ai"):
+        pytest.importorskip(package)
+    monkeypatch.syspath_prepend(str(FRAMEWORKS))
+    agent = getattr(importlib.import_module("of_named"), name)
+    (run,) = agenteval.run(SUITE, agent=agent, repeat=1, db=db)
+    assert answer in run.output, run.row.error_message
 
 
 def nothing(prompt: str) -> None:

@@ -211,7 +211,8 @@ def request_document(request: AgentRequest, settings: Mapping[str, Any]) -> dict
         turn=request.turn,
     )
     plain: dict[str, Any] = to_builtins(document, enc_hook=str)
-    return plain
+    # An agent in this process gets what one in another process reads from JSON: lists, no tuples.
+    return {**plain, "messages": json_like(plain["messages"])}
 
 
 def prompt_of(request: AgentRequest) -> str:
