@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import content_hash
 from agenteval_tui.formats.exporters.report_md import report_md
 from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.history.store import Store
 
-MARK = "<!-- agenteval comment -->"
 MOST = 60_000
 """Characters: GitHub refuses a comment of more than 65,536."""
 _PAGES = 30  # of 100 comments
@@ -27,13 +27,19 @@ _SECONDS = 20.0
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
-def comment_text(store: Store, execution: ExecutionRow) -> str:
-    """The report behind the marker, as large as a comment may be."""
+def marker(name: str = "") -> str:
+    """What a comment begins with, unseen by people: of each name its own."""
+    return f"<!-- agenteval comment {content_hash(name)[:16]} -->" if name else "<!-- agenteval comment -->"
+
+
+def comment_text(store: Store, execution: ExecutionRow, name: str = "") -> str:
+    """The report behind the marker of that name, as large as a comment may be."""
+    mark = marker(name)
     for most in (20, 5, 1, 0):
-        text = f"{MARK}\n{report_md(store, execution, most=most)}"
+        text = f"{mark}\n{report_md(store, execution, most=most)}"
         if len(text) <= MOST:
             return text
-    return f"{MARK}\nThe report of execution {one_line(execution.id)} is too large for a comment.\n"
+    return f"{mark}\nThe report of execution {one_line(execution.id)} is too large for a comment.\n"
 
 
 def pull_request(environment: Mapping[str, str] = os.environ) -> int | None:
@@ -49,7 +55,8 @@ def pull_request(environment: Mapping[str, str] = os.environ) -> int | None:
 
 
 def put_comment(text: str, number: int, environment: Mapping[str, str] = os.environ) -> str:
-    """Edit the comment of pull request `number`, or make it. Returns "edited" or "made". Raises `AgentevalError`."""
+    """Edit the comment of pull request `number` with the marker that `text` begins with, or make it. Returns "edited"
+    or "made". Raises `AgentevalError`."""
     # httpx takes longer to import than most reports take to write, and few reports become comments.
     import httpx
 
@@ -67,7 +74,7 @@ def put_comment(text: str, number: int, environment: Mapping[str, str] = os.envi
     base = f"{address.rstrip('/')}/repos/{repository}/issues"
     try:
         with httpx.Client(headers=headers, timeout=_SECONDS) as client:
-            for known in _own_comments(client, f"{base}/{number}/comments"):
+            for known in _own_comments(client, f"{base}/{number}/comments", text.partition("\n")[0]):
                 answer = client.patch(f"{base}/comments/{known}", json={"body": text})
                 if answer.status_code not in (403, 404):  # somebody else's with our marker in it
                     _check(answer)
@@ -78,7 +85,7 @@ def put_comment(text: str, number: int, environment: Mapping[str, str] = os.envi
     return "made"
 
 
-def _own_comments(client: Any, address: str) -> Iterator[int]:
+def _own_comments(client: Any, address: str, mark: str) -> Iterator[int]:
     for page in range(1, _PAGES + 1):
         answer = client.get(address, params={"per_page": 100, "page": page})
         _check(answer)
@@ -89,7 +96,7 @@ def _own_comments(client: Any, address: str) -> Iterator[int]:
         if not isinstance(comments, list):
             raise AgentevalError("GitHub's answer is not a list of comments", where=address)
         for one in comments:
-            if isinstance(one, dict) and str(one.get("body") or "").startswith(MARK) and isinstance(one.get("id"), int):
+            if isinstance(one, dict) and str(one.get("body") or "").startswith(mark) and isinstance(one.get("id"), int):
                 yield one["id"]
         if len(comments) < 100:
             return

@@ -26,10 +26,16 @@ TITLES = {
 @click.option(
     "--comment", is_flag=True, help="On GitHub: post the report as a comment on the pull request, and update it there."
 )
+@click.option(
+    "--comment-name",
+    metavar="NAME",
+    default="",
+    help="With --comment: each name has a comment of its own (matrix jobs).",
+)
 @all_projects("--all")
 @common_options
 @pass_invocation
-def command(invocation: Invocation, /, execution: str, comment: bool, **given: Any) -> int:
+def command(invocation: Invocation, /, execution: str, comment: bool, comment_name: str, **given: Any) -> int:
     """Write reports of execution ID (`last`, the default, is the newest), like those of `run`.
 
     Without a file, the Markdown report is printed. `--comment` finds its comment by a hidden marker. It needs
@@ -51,7 +57,7 @@ def command(invocation: Invocation, /, execution: str, comment: bool, **given: A
             if number is None:
                 said.line("no comment: this job does not belong to a pull request")
             else:
-                done = put_comment(comment_text(store, row), number)
+                done = put_comment(comment_text(store, row, comment_name), number)
                 said.line(f"the comment of pull request {number} was {done}")
         elif not reports.files:
             for line in report_md(store, row).splitlines():
