@@ -43,6 +43,9 @@ from agenteval_tui.views.terminal import plain_text
 
 File = str | PathLike[str]
 
+_REASON = 200
+"""Characters of a reason in a `repr`, which an assertion of pytest prints."""
+
 
 class Run(Shown, Struct, frozen=True, eq=False):
     """A run that is stored. `row` is its row in the history; the rest is read when it is asked for.
@@ -174,8 +177,14 @@ class Execution(Shown, Struct, frozen=True, eq=False):
     def __getitem__(self, number: int) -> Run:
         return self.runs[number]
 
+    def __bool__(self) -> bool:
+        """Whether it passed, so that `assert execution` means `assert execution.passed`."""
+        return self.passed
+
     def __repr__(self) -> str:
-        return f"<Execution {self.id}: {self.row.passed} of {self.row.runs} runs passed>"
+        why = reasons_text([run.row for run in self.failures])
+        said = f"; {one_line(why, _REASON)}" if why else ""
+        return f"<Execution {self.id}: {self.row.passed} of {self.row.runs} runs passed{said}>"
 
     def view(self) -> View:
         """How each test did, and how the runs ended in all."""

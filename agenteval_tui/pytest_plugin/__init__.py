@@ -6,6 +6,7 @@ suite is collected, or the fixture is used: the third lazy boundary, beside the 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     executions = session_executions(config)
     if executions:
         terminalreporter.write_sep("-", "agenteval")
+        db = config.getoption("--agenteval-db")
+        options = f" --db {shlex.quote(str(db))}" if db is not None else ""
         for execution in executions:
-            terminalreporter.write_line(f"execution {execution}: agenteval show {execution}")
-        terminalreporter.write_line("open it in the app: agenteval")
+            terminalreporter.write_line(f"execution {execution}: agenteval show {execution}{options}")
+        terminalreporter.write_line(f"open it in the app: agenteval{options}")

@@ -21,6 +21,8 @@ from agenteval_tui.pytest_plugin.session_executions import session_executions
 from agenteval_tui.suites.trust import code_runs_here
 from agenteval_tui.views.gates import verdict_text
 
+_MEANT_FOR_PYTEST = frozenset(("filterwarnings", "parametrize", "skip", "skipif", "usefixtures", "xfail"))
+"""Marks that do something; as tags they only name tests."""
 _REASONS = 3
 """How many different reasons of one test are told in full."""
 
@@ -41,7 +43,13 @@ class SuiteFile(pytest.File):
         except AgentevalError as error:
             raise self.CollectError(str(error)) from None
         for test in self.suite.tests:
-            yield SuiteTest.from_parent(self, name=test.id)
+            item: SuiteTest = SuiteTest.from_parent(self, name=test.id)
+            own = self.suite.loaded.suite.tags if self.suite.loaded.suite is not None else ()
+            for tag in dict.fromkeys((*own, *test.tags)):
+                if tag not in _MEANT_FOR_PYTEST and not tag.startswith("_"):
+                    self.config.addinivalue_line("markers", f"{tag}: a tag of tests in suites")
+                    item.add_marker(getattr(pytest.mark, tag))
+            yield item
 
     def runs_of(self, item: SuiteTest) -> _Ran:
         """The runs of a test. Each answer is given once: when it is asked for again (a rerun), it runs again."""

@@ -158,6 +158,33 @@ def test_only_what_is_selected_runs(session: Session) -> None:
     assert [run.test for run in session.history.runs()] == ["good", "good", "bad", "bad", "bad", "bad"]
 
 
+def test_tags_are_marks(session: Session) -> None:
+    tagged = SUITE.replace("  - id: good\n", "  - id: good\n    tags: [smoke, skip, two-words]\n")
+    assert tagged != SUITE
+    (session.folder / "little.suite.yaml").write_text(tagged)
+    (session.folder / "pytest.ini").write_text("[pytest]\naddopts = --strict-markers\n")
+    assert session("-m", "smoke").ends == {"passed": 1}
+    assert session("-m", "two-words").ends == {"passed": 1}
+    assert session("-m", "not smoke").ends == {"failed": 1}
+
+
+def test_what_to_do_next_names_the_history(session: Session) -> None:
+    done = session("-k", "good")
+    (execution,) = session.history.executions()
+    assert f"agenteval show {execution.id} --db {session.folder / 'history.db'}" in done.text
+
+
+def test_an_assertion_on_an_execution_says_why(session: Session) -> None:
+    (session.folder / "test_says_why.py").write_text(
+        "def test_it(agenteval):\n"
+        "    execution = agenteval.run('little.suite.yaml', tests=['bad'])\n"
+        "    assert execution\n"
+    )
+    done = session("test_says_why.py")
+    assert done.ends == {"failed": 1}
+    assert '"moon" is not in the text' in done.text
+
+
 def test_a_suite_in_error_is_an_error_of_collecting_and_they_can_be_left_out(session: Session) -> None:
     (session.folder / "broken.suite.yaml").write_text("name: x\ntests:\n  - {id: a, promt: x, criteria: []}\n")
     done = session("broken.suite.yaml")
