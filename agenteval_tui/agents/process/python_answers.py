@@ -263,9 +263,11 @@ class Reader:
         made["id"] = key
         made["closed"] = getattr(piece, "chunk_position", None) == "last"
         if made["role"] == "assistant":
+            made["provisional"] = True  # of the Responses API, the whole message has the id of the response
             if not made["closed"]:
                 made["calls"] = []  # their arguments are not whole
-            self.said.one(made)
+            if made["text"] or made["reasoning"] or made["calls"] or made["usage"] or known is not None:
+                self.said.one(made)
         elif made["role"] == "tool":
             self.said.append([made])
 
@@ -273,8 +275,8 @@ class Reader:
         """Chunks whose end was not announced are whole now; so is the state that a graph had at the end."""
         for key, merged in self._chunks.items():
             made = pieces.message_of(merged, self._note)
-            if made["role"] == "assistant":
-                self.said.one(dict(made, id=key))
+            if made["role"] == "assistant" and (made["text"] or made["reasoning"] or made["calls"] or made["usage"]):
+                self.said.one(dict(made, id=key, provisional=True))
         self._chunks = {}
         state, self._state = self._state, None
         if state is not None:

@@ -7,7 +7,8 @@ the one told, `restart` takes back what was told, and tells it again.
 
 A message is a dict: {"role": "assistant", "text", "reasoning", "calls": [{"id", "name", "arguments"}], "closed",
 "usage", "model", "finish"}, or {"role": "tool", "call_id", "name", "text", "error"}; with "id" where the framework gave
-one. Others ("user", "system") only help to find the place.
+one, which may be "provisional": the whole message has another one. Others ("user", "system") only help to find the
+place.
 """
 
 from __future__ import annotations
@@ -70,6 +71,10 @@ class Conversation:
         self.empty = False
         self._fold()
         found = next((item for item in self._items if _same_id(item, message)), None)
+        if found is None:
+            found = next(
+                (item for item in self._items if _is_provisional(item, message) and _same(item, message)), None
+            )
         if found is None:
             self._append(message)
         else:
@@ -338,6 +343,12 @@ def _replace(item: Any, message: Any) -> Any:
         if value is not None:
             item[name] = value
     item["closed"] = message.get("closed", True)
+    item["provisional"] = bool(item.get("provisional") and message.get("provisional"))
+
+
+def _is_provisional(one: Any, other: Any) -> Any:
+    """Whether one of two messages has an id that does not last."""
+    return bool(one.get("provisional") or other.get("provisional"))
 
 
 def _joined(known: Any, more: Any) -> Any:
@@ -367,7 +378,7 @@ def _same(one: Any, other: Any) -> Any:
         return True
     if one["role"] == "tool":
         return one["call_id"] is None and other.get("call_id") is None and one["text"] == other["text"]
-    if one.get("id") is not None and other.get("id") is not None:
+    if one.get("id") is not None and other.get("id") is not None and not _is_provisional(one, other):
         return False
     if one["calls"] and other.get("calls"):
         return [_key(call) for call in one["calls"]] == [_key(call) for call in other["calls"]]
