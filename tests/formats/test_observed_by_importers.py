@@ -185,6 +185,11 @@ REPORTS = {
     ),
     "13-bedrock-strands-toolUse/bedrock.json": ([("cancel_order", {"id": 1}, '{"a": 1}')], "done"),
     "13-bedrock-strands-toolUse/strands.json": ([("cancel_order", {"id": 1}, "bad")], "done"),
+    "02-otel-execute_tool-dropped/1_agent_msgs_tool.json": ([("cancel_order", {"id": 1}, "ok")], "done"),
+    "02-otel-execute_tool-dropped/2_chat_final_tool.json": ([("cancel_order", {"id": 1}, "ok")], "done"),
+    "02-otel-execute_tool-dropped/3_agent_msgs_chat_nocontent_tool.json": (
+        [("cancel_order", {"id": 1}, "ok")], "done"
+    ),
     "10-custom-tool-calls/custom.json": ([("code_exec", "print(1)", "1")], "The result is 1."),
 }  # fmt: skip
 

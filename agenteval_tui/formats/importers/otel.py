@@ -27,6 +27,7 @@ from agenteval_tui.formats.importers.agenteval_results import results_of
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import as_list, messages_of, plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
+from agenteval_tui.formats.importers.untold_calls import UntoldCall, with_untold_calls
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
 from agenteval_tui.formats.stream.json_reader import skipped_by
 from agenteval_tui.formats.stream.json_stream import BrokenElement, UnreadableFile
@@ -36,8 +37,9 @@ from agenteval_tui.formats.stream.spool import Spool
 from agenteval_tui.formats.unread_texts import texts_of
 from agenteval_tui.grading.grade import foreign_result, unreadable_result
 from agenteval_tui.grading.results import CriterionResult
-from agenteval_tui.transcripts.codec import content_text, from_openai_messages
-from agenteval_tui.transcripts.model import RunError, Step, Timing, ToolCall, Transcript, Usage
+from agenteval_tui.transcripts.codec import content_text, decode_arguments, from_openai_messages
+from agenteval_tui.transcripts.model import Note, RunError, Step, Timing, ToolCall, Transcript, Usage
+from agenteval_tui.transcripts.observed import UNREAD_CALLS
 
 _TIMES = ("startTimeUnixNano", "endTimeUnixNano", "start_time_unix_nano", "end_time_unix_nano")
 _READ = ("context", "status", "attributes", "events", "name", "kind", "traceState", "flags", *_TIMES)
@@ -344,25 +346,14 @@ def turns_of_agent(
 def longest_conversation(
     models: Sequence[Mapping[str, Any]], carriers: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
 ) -> Transcript | None:
-    """The longest conversation that a span tells: each turn's input holds all that came before."""
+    """The longest conversation that a span tells: each turn's input holds all that came before. Without messages it is
+    empty if there are calls of tools, which `with_measures` adds; else None."""
     best: list[dict[str, Any]] = []
     for span in (*[one for one in carriers if one not in models][:1], *models):
         said = said_in(span["attributes"])
         if len(said) >= len(best):
             best = said
-    if not best and tools:
-        calls = [
-            {
-                "id": tool["attributes"].get("gen_ai.tool.call.id"),
-                "function": {
-                    "name": plain_text(tool["attributes"].get("gen_ai.tool.name")) or tool["name"],
-                    "arguments": tool["attributes"].get("gen_ai.tool.call.arguments"),
-                },
-            }
-            for tool in tools
-        ]
-        best = [{"role": "assistant", "content": "", "tool_calls": calls}]
-    return from_openai_messages(best) if best else None
+    return from_openai_messages(best) if best or tools else None
 
 
 def said_in(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -426,7 +417,11 @@ def with_measures(
     """With times, usage, model, and how the trace ended."""
     base = min((span["start"] for span in spans if span["start"] is not None), default=None)
     ended = max((span["end"] for span in spans if span["end"] is not None), default=None)
-    calls = [_timed(call, span, base) for call, span in _of_calls(transcript.tool_calls, tools)]
+    paired = _of_calls(transcript.tool_calls, tools)
+    calls = [_timed(call, span, base) for call, span in paired]
+    untold = _untold(tools, [span for _, span in paired], spans, base)
+    if not calls and not untold and _asked_for_tools(models):
+        transcript = replace(transcript, notes=(*transcript.notes, Note(UNREAD_CALLS, _CALLS_NOT_RECORDED)))
     steps = tuple(
         Step(_step_name(one), one["start"] - base, one["end"] - one["start"])
         for one in sorted((one for one in (*models, *tools) if one["start"] is not None), key=lambda one: one["start"])
@@ -439,9 +434,9 @@ def with_measures(
         used.add(usage_attributes(model["attributes"]))
     whole.add(usage_attributes(top["attributes"]))
     first = number(models[0]["attributes"].get("gen_ai.server.time_to_first_token"))
+    transcript = with_untold_calls(replace(transcript, tool_calls=tuple(calls)), untold)
     return replace(
         with_usage(transcript, whole if used.total == Usage() else used),
-        tool_calls=tuple(calls),
         timing=Timing(
             first_token_ms=None if first is None else first * 1000,
             total_ms=None if base is None or ended is None or ended <= base else ended - base,
@@ -456,20 +451,107 @@ def with_measures(
 def _of_calls(
     calls: Sequence[ToolCall], tools: Sequence[Mapping[str, Any]]
 ) -> list[tuple[ToolCall, Mapping[str, Any] | None]]:
-    """Each call with its tool's span: told by the call's id, else (a span without one) by name, in their order."""
+    """Each call with its tool's span: told by the call's id, else by name and arguments, else (a span without an id or
+    without arguments) by name, in their order."""
+
+    def is_same(call: ToolCall, span: Mapping[str, Any], told_by: str) -> bool:
+        uid = _call_id(span)
+        if told_by == "id":
+            return uid == call.id
+        if name_of_tool(span) != call.name:
+            return False
+        return (told_by == "name" and not (uid and _has_arguments(span))) or _arguments(span) == call.arguments
+
     left = list(tools)
     found: dict[int, Mapping[str, Any]] = {}
-    for by_name in (False, True):
+    for told_by in ("id", "arguments", "name"):
         for index, call in enumerate(calls):
-            if index in found:
-                continue
-            for span in left:
-                uid = plain_text(span["attributes"].get("gen_ai.tool.call.id"))
-                if uid == call.id if not by_name else not uid and name_of_tool(span) == call.name:
+            if index not in found:
+                span = next((one for one in left if is_same(call, one, told_by)), None)
+                if span is not None:
                     found[index] = span
                     left.remove(span)
-                    break
     return [(call, found.get(index)) for index, call in enumerate(calls)]
+
+
+_CALLS_NOT_RECORDED = "a model asked for tools, and the trace has neither its messages nor spans of tools"
+
+
+def _asked_for_tools(models: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether an answer of a model ended with calls of tools, though its messages were not recorded."""
+    return any(
+        reason in ("tool_calls", "tool_call", "tool_use", "function_call")
+        for model in models
+        if not said_in(model["attributes"])
+        for reason in as_list(model["attributes"].get("gen_ai.response.finish_reasons"))
+    )
+
+
+def _untold(
+    tools: Sequence[Mapping[str, Any]],
+    paired: Sequence[Mapping[str, Any] | None],
+    spans: Sequence[Mapping[str, Any]],
+    base: float | None,
+) -> list[UntoldCall]:
+    """The calls that only a tool's span tells. `paired`: the spans of the transcript's calls, in their order."""
+    parents = {span["id"]: span["parent"] for span in spans if span["id"]}
+    of_call = {id(span): number for number, span in enumerate(paired) if span is not None}
+    told: list[Mapping[str, Any]] = [span for span in paired if span is not None]
+    found: list[UntoldCall] = []
+    last = -1
+    for span in tools:
+        if id(span) in of_call:
+            last = max(last, of_call[id(span)])
+        elif not any(_is_same_call(span, one, parents) for one in told):
+            told.append(span)
+            found.append(_untold_call(span, last + 1, base))
+    return found
+
+
+def _is_same_call(span: Mapping[str, Any], other: Mapping[str, Any], parents: Mapping[str, str]) -> bool:
+    """Whether two spans are of one call: one is inside of the other, as where the tool's own library has spans, too."""
+    if name_of_tool(span) != name_of_tool(other):
+        return False
+    if _has_arguments(span) and _has_arguments(other) and _arguments(span) != _arguments(other):
+        return False
+    return _is_inside(span["id"], other["id"], parents) or _is_inside(other["id"], span["id"], parents)
+
+
+def _is_inside(inner: str, outer: str, parents: Mapping[str, str]) -> bool:
+    seen: set[str] = set()
+    while inner and inner not in seen:
+        seen.add(inner)
+        inner = parents.get(inner, "")
+        if inner == outer:
+            return bool(outer)
+    return False
+
+
+def _untold_call(span: Mapping[str, Any], after: int, base: float | None) -> UntoldCall:
+    started, ended = span["start"], span["end"]
+    result = span["attributes"].get("gen_ai.tool.call.result")
+    return UntoldCall(
+        id=_call_id(span) or f"span_{span['id']}",
+        name=name_of_tool(span),
+        arguments=_arguments(span),
+        result=content_text(result) if result is not None else span["said"] if span["failed"] else None,
+        failed=span["failed"],
+        after=after,
+        started_ms=None if started is None or base is None else started - base,
+        duration_ms=None if started is None or ended is None or ended <= started else ended - started,
+    )
+
+
+def _call_id(span: Mapping[str, Any]) -> str:
+    return plain_text(span["attributes"].get("gen_ai.tool.call.id"))
+
+
+def _has_arguments(span: Mapping[str, Any]) -> bool:
+    return span["attributes"].get("gen_ai.tool.call.arguments") is not None
+
+
+def _arguments(span: Mapping[str, Any]) -> Any:
+    return decode_arguments(span["attributes"].get("gen_ai.tool.call.arguments"))[0]
 
 
 def name_of_tool(span: Mapping[str, Any]) -> str:

@@ -1,0 +1,130 @@
+"""OpenTelemetry traces: a span of a tool is a call of the run, whether or not a model's message has the call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from agenteval_tui.grading.compile import compile_criterion
+from agenteval_tui.grading.results import Outcome
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.observed import observes
+
+Import = Callable[..., Any]
+FORBIDDEN = CriterionSpec(
+    "no tool may be called", "ToolResponse", {"metrics": [{"type": "ToolCheck", "tool_call_forbidden": True}]}
+)
+TRACE = "a" * 32
+
+
+def span(number: int, operation: str, *, parent: int = 0, **attributes: Any) -> dict[str, Any]:
+    about = {"gen_ai.operation.name": operation, **{f"gen_ai.{key}": value for key, value in attributes.items()}}
+    return {
+        "name": operation,
+        "context": {"trace_id": TRACE, "span_id": f"{number:016x}"},
+        "parent_id": f"{parent:016x}" if parent else None,
+        "start_time": f"2026-01-01T00:00:{number:02}Z",
+        "end_time": f"2026-01-01T00:00:{number:02}.5Z",
+        "attributes": about,
+    }
+
+
+def text(role: str, said: str) -> dict[str, Any]:
+    return {"role": role, "parts": [{"type": "text", "content": said}]}
+
+
+def call(name: str, arguments: Any, call_id: str | None = "c1") -> dict[str, Any]:
+    return {"role": "assistant", "parts": [{"type": "tool_call", "id": call_id, "name": name, "arguments": arguments}]}
+
+
+def tool(number: int, name: str, arguments: Any, result: Any, *, parent: int = 1, id: str = "") -> dict[str, Any]:
+    more = {"tool.call.id": id} if id else {}
+    about = {"tool.name": name, "tool.call.arguments": arguments, "tool.call.result": result, **more}
+    given = {key: value for key, value in about.items() if value is not None}
+    return span(number, "execute_tool", parent=parent, **given)
+
+
+ASKED = [text("user", "cancel order 1")]
+DONE = [text("assistant", "done")]
+MESSAGES = {"input.messages": ASKED, "output.messages": DONE}
+
+
+def read(imported: Import, *spans: dict[str, Any]) -> Transcript:
+    _, ((_, transcript),) = imported(list(spans))
+    return transcript
+
+
+def calls(transcript: Transcript) -> list[tuple[str, Any, str | None]]:
+    return [(one.name, one.arguments, one.result) for one in transcript.tool_calls]
+
+
+@pytest.mark.parametrize(
+    "spans",
+    [
+        [span(1, "invoke_agent", **MESSAGES)],
+        [span(1, "invoke_agent"), span(2, "chat", parent=1, **MESSAGES)],
+        [span(1, "invoke_agent", **MESSAGES), span(2, "chat", parent=1)],
+        [span(1, "chat", **MESSAGES)],
+        [span(1, "invoke_agent")],
+    ],
+    ids=["of an agent", "of a model", "of an agent, a model without", "without an agent", "without messages"],
+)
+def test_a_tool_that_no_message_calls_is_a_call(imported: Import, spans: list[dict[str, Any]]) -> None:
+    transcript = read(imported, *spans, tool(3, "cancel_order", {"id": 1}, "ok", id="c1"))
+    assert calls(transcript) == [("cancel_order", {"id": 1}, "ok")]
+    assert transcript.tool_calls[0].duration_ms == 500
+    assert compile_criterion(FORBIDDEN).check(transcript).outcome is Outcome.FAILED
+    if len(transcript.messages) > 2:
+        assert [one.role for one in transcript.messages] == ["user", "assistant", "tool", "assistant"]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        tool(3, "cancel_order", {"id": 1}, "ok", id="c1"),
+        tool(3, "cancel_order", {"id": 1}, "ok"),
+        tool(3, "cancel_order", {"id": 1}, "ok", id="of the tool's library"),
+        tool(3, "cancel_order", None, "ok", id="of the tool's library"),
+    ],
+    ids=["by its id", "by its name", "by its arguments", "without arguments"],
+)
+def test_a_tool_that_a_message_calls_is_one_call(imported: Import, told: dict[str, Any]) -> None:
+    said = {"input.messages": [*ASKED, call("cancel_order", {"id": 1})], "output.messages": DONE}
+    transcript = read(imported, span(1, "invoke_agent", **said), told)
+    assert calls(transcript) == [("cancel_order", {"id": 1}, "ok")]
+
+
+def test_another_call_of_the_same_tool_is_a_call_of_its_own(imported: Import) -> None:
+    said = {"input.messages": [*ASKED, call("refund", {"amount": 1}, "c1")], "output.messages": DONE}
+    spans = [tool(3, "refund", {"amount": 1}, "ok", id="c1"), tool(4, "refund", {"amount": 1000}, "ok", id="c2")]
+    transcript = read(imported, span(1, "invoke_agent", **said), *spans)
+    assert calls(transcript) == [("refund", {"amount": 1}, "ok"), ("refund", {"amount": 1000}, "ok")]
+
+
+def test_two_spans_of_one_call_are_one_call(imported: Import) -> None:
+    """As where the client of an MCP server has spans of its own."""
+    spans = [
+        tool(3, "refund", {"amount": 1}, "ok", id="c1"),
+        span(4, "something", parent=3),
+        tool(5, "refund", None, None, parent=4),
+    ]
+    assert calls(read(imported, span(1, "invoke_agent", **MESSAGES), *spans)) == [("refund", {"amount": 1}, "ok")]
+
+
+def test_a_tool_of_an_agent_below_is_a_call_of_the_run(imported: Import) -> None:
+    spans = [
+        span(1, "invoke_agent", **MESSAGES),
+        span(2, "invoke_agent", parent=1, **{"input.messages": [text("user", "sub")], "output.messages": DONE}),
+        tool(3, "cancel_order", {"id": 1}, "ok", parent=2),
+    ]
+    assert calls(read(imported, *spans)) == [("cancel_order", {"id": 1}, "ok")]
+
+
+def test_calls_that_were_made_and_not_recorded_are_not_known(imported: Import) -> None:
+    asked = span(2, "chat", parent=1, **{"response.finish_reasons": ["tool_calls"]})
+    transcript = read(imported, span(1, "invoke_agent", **MESSAGES), asked)
+    assert "tool_calls" not in observes(transcript)
+    assert compile_criterion(FORBIDDEN).check(transcript).outcome is Outcome.ERROR
