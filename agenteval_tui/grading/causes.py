@@ -115,6 +115,7 @@ _NOT_OBSERVED: dict[str, str] = {
     "dumped": "what the agent gives can't be read",
     "format_without_calls": "the imported file has no tool calls",
     "unread_calls": "some tool calls could not be read",
+    "unread": "something that the agent gave could not be read",
     "open_spans": "the trace is not whole",
     "unrecorded": "not everything was recorded",
 }

@@ -30,7 +30,7 @@ from agenteval_tui.transcripts.model import (
     message_place,
 )
 from agenteval_tui.transcripts.model_request import ModelRequests, OfferedTool, RequestReference
-from agenteval_tui.transcripts.observed import KINDS, observes, unseen
+from agenteval_tui.transcripts.observed import KINDS, may_be_call, observes, unseen
 from agenteval_tui.transcripts.possible_figures import LEFT_OUT, shown_figure, with_possible_figures
 from agenteval_tui.transcripts.state import ProbeState, Reading
 from agenteval_tui.transcripts.traceback import Traceback, traceback_data, traceback_from
@@ -607,17 +607,10 @@ def _unread_calls(item: Mapping[str, Any]) -> list[str]:
         given = [str(part.get("type") or "part") for part in parts if is_unread_part(part)] if isinstance(
             parts, list
         ) else []  # fmt: skip
-    kinds = [one_line(str(kind), 40) for kind in given if not str(kind).startswith(_NO_CALLS)]
+    kinds = [one_line(str(kind), 40) for kind in given if may_be_call(str(kind))]
     found = [f"a part of the type {kind}" for kind in dict.fromkeys(kinds)]
     nameless = any(_call_from_openai(one, fallback_id="", message=0) is None for one in calls)
     return [*found, "a call without a name"] if nameless or item.get("nameless_call") else found
-
-
-_NO_CALLS = (
-    "audio", "citation", "compaction", "data-", "document", "file", "image", "input_", "output_", "reasoning",
-    "redacted_thinking", "refusal", "source", "step-", "text", "thinking", "video",
-)  # fmt: skip
-"""How the types of parts begin that are no calls of tools."""
 
 
 def is_unread_part(part: Any) -> bool:

@@ -35,15 +35,34 @@ _UNSEEN: dict[str, frozenset[ObservedKind]] = {
     UNREAD_CALLS: _CALLS,
 }
 """What was not seen, by the code of the note that says so."""
+_NO_CALLS = (
+    "audio", "citation", "compaction", "data-", "document", "file", "image", "input_", "output_", "reasoning",
+    "redacted_thinking", "refusal", "source", "step-", "text", "thinking", "video",
+)  # fmt: skip
+"""How the types of parts begin that are no calls of tools."""
 TOLD_BY_AGENT = frozenset((TEXT_ONLY, NO_CALLS_OPTION, NOTHING_AT_PATH, DUMPED))
 """Codes that are about what an agent itself gives: they don't hold where its requests to models were captured."""
+
+
+def may_be_call(kind: str) -> bool:
+    """Whether a part of this type, which nobody can read, may be a call of a tool."""
+    return not kind.lower().startswith(_NO_CALLS)
+
+
+def _missing(note: Note) -> frozenset[ObservedKind]:
+    """What was not seen, by a note. Of something that an agent gave and nobody can read, the note says the type; of a
+    message's parts (which have a place) another note says whether they may be calls."""
+    if note.code == "unread" and not note.place:
+        kind = note.what.rpartition(": ")[2]
+        return _CALLS if " " not in kind and may_be_call(kind) else frozenset()
+    return _UNSEEN.get(note.code, frozenset())
 
 
 def unseen(transcript: Transcript, kinds: frozenset[ObservedKind]) -> tuple[ObservedKind, Note] | None:
     """Of these kinds, one that whoever made the transcript could not see, and the note that says why; None if all of
     them could be seen."""
     for note in transcript.notes:
-        missing = _UNSEEN.get(note.code, frozenset()) & kinds
+        missing = _missing(note) & kinds
         if missing:
             return next(kind for kind in KINDS if kind in missing), note
     return None
@@ -52,7 +71,7 @@ def unseen(transcript: Transcript, kinds: frozenset[ObservedKind]) -> tuple[Obse
 def observes(transcript: Transcript) -> tuple[ObservedKind, ...]:
     """The kinds that the transcript could contain, in the order of `KINDS`. Usage is measured or not: it is among them
     if any figure is there."""
-    missing = frozenset[ObservedKind]().union(*(_UNSEEN.get(note.code, frozenset()) for note in transcript.notes))
+    missing = frozenset[ObservedKind]().union(*map(_missing, transcript.notes))
     measured = bool(transcript.usage.counted_tokens) or transcript.usage.cost is not None
     return tuple(kind for kind in KINDS if (measured if kind == "usage" else kind not in missing))
 

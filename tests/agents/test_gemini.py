@@ -11,6 +11,7 @@ from scripted import Answer, ScriptedServer, stream_of
 from agenteval_tui.agents.base import Failed, UsageReported
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.transcripts.model import Message, Usage
+from agenteval_tui.transcripts.observed import observes
 
 KEY = "AIza-very-secret-0123"
 CALLING = [
@@ -130,7 +131,7 @@ async def test_why_an_answer_ended(run_agent: Any, reply: dict[str, Any], reason
 
 
 async def test_what_is_not_read_of_an_answer_is_said(run_agent: Any) -> None:
-    code = {"executableCode": {"language": "PYTHON", "code": "1 + 1"}}
+    code = {"toolOfTomorrow": {"name": "refund"}}
     image = {"inlineData": {"mimeType": "image/png", "data": "aGk="}}
     ran, _ = await ask(run_agent, stream_of(chunk(code, image, {"text": "there"}, end="STOP"), done=False))
     last = ran.transcript.messages[-1]
@@ -138,7 +139,8 @@ async def test_what_is_not_read_of_an_answer_is_said(run_agent: Any) -> None:
         "[image]\nthere",
         [("image/png", 2)],
     )
-    assert [(note.code, note.what) for note in ran.transcript.notes] == [("unread", "executableCode")]
+    assert [(note.code, note.what) for note in ran.transcript.notes] == [("unread", "toolOfTomorrow")]
+    assert "tool_calls" not in observes(ran.transcript)
 
 
 def refusal(status: int, code: str, message: str, reason: str = "") -> Answer:

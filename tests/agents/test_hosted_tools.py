@@ -11,6 +11,7 @@ import pytest
 from agenteval_tui.agents.base import ToolArgumentsDelta, ToolCallFinished, ToolCallStarted
 from agenteval_tui.agents.http.sse import ServerEvent
 from agenteval_tui.agents.models.anthropic import MessagesReply
+from agenteval_tui.agents.models.gemini import GeminiReply
 from agenteval_tui.agents.models.openai_chat import ChatReply
 from agenteval_tui.agents.models.openai_responses import ResponsesReply
 from agenteval_tui.agents.models.stream import ModelReply
@@ -114,6 +115,52 @@ def test_a_recorded_answer_and_the_next_request_tell_the_same() -> None:
     assert [one["role"] for one in told] == ["assistant", "tool", "assistant", "tool", "assistant"]
     assert told[3]["is_error"] is True
     assert told[-1]["content"] == "done"
+
+
+CONTENT = {
+    "role": "model",
+    "parts": [
+        {"text": "I count. "},
+        {"executableCode": {"language": "PYTHON", "code": "print(1)"}},
+        {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
+        {"executableCode": {"language": "PYTHON", "code": "no"}},
+        {"codeExecutionResult": {"outcome": "OUTCOME_FAILED", "output": "NameError"}},
+        {"text": "done"},
+    ],
+}
+CODE = '{"language": "PYTHON", "code": "%s"}'
+
+
+def test_code_that_gemini_ran() -> None:
+    reply = GeminiReply()
+    told = [("code_execution", CODE % "print(1)", "1"), ("code_execution", CODE % "no", "NameError")]
+    assert _events(reply, {"candidates": [{"content": CONTENT, "finishReason": "STOP"}]}) == told
+    assert reply.calls == []
+    assert [one.failed for one in reply.hosted] == [False, True]
+    transcript = transcript_of([{"role": "user", "parts": [{"text": "q"}]}, CONTENT])
+    assert [(one.name, one.arguments, one.result) for one in transcript.tool_calls] == [
+        (name, json.loads(arguments), result) for name, arguments, result in told
+    ]
+    assert [one.status for one in transcript.tool_calls] == ["ok", "error"]
+    assert transcript.final_output == "done"
+
+
+def test_code_whose_result_never_came() -> None:
+    parts = CONTENT["parts"][:2]
+    told = {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "MAX_TOKENS"}]}
+    assert _events(GeminiReply(), told) == [("code_execution", CODE % "print(1)", None)]
+
+
+def test_a_recorded_answer_of_gemini_and_the_next_request_tell_the_same() -> None:
+    path = "gemini/v1beta/models/m:generateContent"
+    asked = {"role": "user", "parts": [{"text": "q"}]}
+    answer = Answer(200, "application/json", {"candidates": [{"content": CONTENT, "finishReason": "STOP"}]})
+    reply = read_reply(Question("POST", path, {}, {"contents": [asked]}), answer)
+    assert reply.message is not None
+    request = read_request(Question("POST", path, {}, {"contents": [asked, CONTENT, asked]}))
+    assert request is not None
+    assert list(request.messages[1:-1]) == [*reply.before, reply.message]
+    assert [one["role"] for one in reply.before] == ["assistant", "tool", "assistant", "tool"]
 
 
 def test_a_custom_tool_of_chat_completions() -> None:

@@ -12,7 +12,8 @@ from agenteval_tui.grading.results import Outcome
 from agenteval_tui.grading.sentences import criterion_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.codec import from_json
-from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.model import Note, Transcript
+from agenteval_tui.transcripts.observed import observes
 
 PART = {"type": "hologram", "data": "secret"}
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
@@ -68,3 +69,17 @@ def test_importers_of_parts_say_the_same(content: list[Any]) -> None:
     for key in ("content", "parts"):
         transcript = transcript_of([{"role": "user", "content": "?"}, {"role": "assistant", key: content}])
         assert checked(transcript).outcome is Outcome.ERROR
+
+
+@pytest.mark.parametrize(
+    ("what", "seen"),
+    [("object", False), ("my.agent.Event", False), ("toolOfTomorrow", False), ("a part of a response: tool_v2", False),
+     ("image", True), ("Image", True), ("a part of the content: audio", True),
+     ("which of several calls of a step failed", True)],
+)  # fmt: skip
+def test_a_piece_that_nobody_can_read_may_have_been_a_call(what: str, seen: bool) -> None:
+    transcript = Transcript(notes=(Note("unread", what),))
+    assert ("tool_calls" in observes(transcript)) is seen
+    forbidden = {"metrics": [{"type": "ToolCheck", "tool_call_forbidden": True}]}
+    result = compile_criterion(CriterionSpec("c", "ToolResponse", forbidden)).check(transcript)
+    assert result.outcome is (Outcome.PASSED if seen else Outcome.ERROR)

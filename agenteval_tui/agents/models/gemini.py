@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from agenteval_tui.agents.base import AgentEvent, Noted, ReasoningDelta, ToolCallFinished, ToolSpec
 from agenteval_tui.agents.http.errors import error_in, is_error, words_in
 from agenteval_tui.agents.http.sse import ServerEvent
 from agenteval_tui.agents.models.attachments import SentFile, parts_of, received, refuse
 from agenteval_tui.agents.models.gemini_options import GeminiOptions
+from agenteval_tui.agents.models.hosted_calls import HostedCall, code_result, executed_code
 from agenteval_tui.agents.models.loop import ModelAgent
 from agenteval_tui.agents.models.message_mapping import ProviderMessage, arguments_object
 from agenteval_tui.agents.models.stream import (
@@ -31,8 +34,10 @@ _INVALID = "INVALID_JSON"
 # (MALFORMED_FUNCTION_CALL, LANGUAGE, OTHER, ...) stay as they are.
 _BLOCKED = ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY")
 _REASONS = {"STOP": "stop", "MAX_TOKENS": "length", **dict.fromkeys(_BLOCKED, "content_filter")}
-# What is read of a part, or is only sent back; of another (an image, code that the server ran) the run says so.
-_READ = frozenset(("text", "thought", "thoughtSignature", "functionCall", "partMetadata"))
+# What is read of a part, or is only sent back; of another (an image, say) the run says so.
+_READ = frozenset((
+    "text", "thought", "thoughtSignature", "functionCall", "partMetadata", "executableCode", "codeExecutionResult",
+))  # fmt: skip
 
 
 class GeminiAgent(ModelAgent[GeminiOptions]):
@@ -142,6 +147,7 @@ class GeminiReply(ModelReply):
     def __init__(self, first_key: int = 0) -> None:
         super().__init__(first_key)
         self.parts: list[dict[str, Any]] = []
+        self._code: HostedCall | None = None  # that the server runs, without a result by now
 
     def take(self, sent: ServerEvent) -> Iterator[AgentEvent]:
         yield from self._take(decoded_object(sent.data))
@@ -155,9 +161,18 @@ class GeminiReply(ModelReply):
         yield from self._take(value)
 
     def rest(self) -> Iterator[AgentEvent]:
+        yield from self._ran(None)
         # An answer may be empty when the server says why it ended.
         self.usable = self.usable or bool(self.parts) or bool(self.finish_reason)
-        return super().rest()
+        yield from super().rest()
+
+    def _ran(self, result: tuple[str, bool] | None) -> Iterator[AgentEvent]:
+        """The server ran the code that came last; None: it did not tell what the code gave."""
+        code, self._code = self._code, None
+        if code is not None and result is None:
+            yield from self.add_hosted(code)
+        elif code is not None and result is not None:
+            yield from self.add_hosted(replace(code, result=result[0], failed=result[1]))
 
     def _take(self, chunk: Mapping[str, Any]) -> Iterator[AgentEvent]:
         if chunk.get("error"):
@@ -186,6 +201,11 @@ class GeminiReply(ModelReply):
             self.parts.append(part)
             yield from self._call(called)
             return
+        if (code := executed_code(part)) is not None:
+            yield from self._ran(None)
+            self._code = code
+        elif (given := code_result(part)) is not None:
+            yield from self._ran(given)
         text = text_at(part, "text")
         if text or set(part) - {"text", "thought"}:
             self.parts.append(part)

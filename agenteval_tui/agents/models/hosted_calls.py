@@ -1,4 +1,5 @@
-"""Tools that a server runs itself, as the Responses API tells them: items whose type ends in `_call`."""
+"""Tools that a server runs itself, as the Responses API tells them (items whose type ends in `_call`), and Gemini: parts
+with the code that it ran, and with what the code gave."""
 
 from __future__ import annotations
 
@@ -46,6 +47,31 @@ def hosted_call(item: Mapping[str, Any]) -> HostedCall | None:
         result=_text(error) if error else None if kind in _BY_CLIENT else _result(item),
         failed=bool(error) or item.get("status") == "failed",
     )
+
+
+CODE_EXECUTION = "code_execution"
+"""How Gemini calls its tool that runs code."""
+
+
+def executed_code(part: Mapping[str, Any]) -> HostedCall | None:
+    """The call that a part with code that Gemini ran is; None for any other part. The next part tells the result."""
+    code = _inner(part, "executableCode", "executable_code")
+    if code is None:
+        return None
+    given = {key: code[key] for key in ("language", "code") if key in code}
+    return HostedCall(_text(code.get("id")), CODE_EXECUTION, json.dumps(given, ensure_ascii=False), None)
+
+
+def code_result(part: Mapping[str, Any]) -> tuple[str, bool] | None:
+    """(what code gave that Gemini ran, whether it failed); None for any other part."""
+    result = _inner(part, "codeExecutionResult", "code_execution_result")
+    if result is None:
+        return None
+    return _text(result.get("output")), result.get("outcome") not in (None, "OUTCOME_OK", "OUTCOME_UNSPECIFIED")
+
+
+def _inner(part: Mapping[str, Any], *keys: str) -> Mapping[str, Any] | None:
+    return next((inner for key in keys if isinstance(inner := part.get(key), Mapping)), None)
 
 
 def _given(item: Mapping[str, Any]) -> Any:

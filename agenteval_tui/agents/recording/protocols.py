@@ -18,7 +18,7 @@ from agenteval_tui.agents.http.errors import words_in
 from agenteval_tui.agents.http.sse import ServerEvent, SseReader
 from agenteval_tui.agents.models.anthropic import MessagesReply
 from agenteval_tui.agents.models.gemini import GeminiReply
-from agenteval_tui.agents.models.hosted_calls import HostedCall, hosted_call
+from agenteval_tui.agents.models.hosted_calls import HostedCall, code_result, executed_code, hosted_call
 from agenteval_tui.agents.models.openai_chat import ChatReply
 from agenteval_tui.agents.models.openai_responses import ResponsesReply
 from agenteval_tui.agents.models.stream import EmptyResponseError, ModelReply, ProviderError
@@ -170,7 +170,9 @@ def read_reply(question: Question, answer: Answer) -> Reply:
 
 def _hosted(call: HostedCall, text: str) -> list[dict[str, Any]]:
     """A call that the server made and answered, as messages; `text`: what the model said before it."""
-    answer: dict[str, Any] = {"role": "tool", "content": call.result or "", "tool_call_id": call.id}
+    answer: dict[str, Any] = {"role": "tool", "content": call.result or ""}
+    if call.id:
+        answer["tool_call_id"] = call.id
     if call.failed:
         answer["is_error"] = True
     made = [_call(call.id, call.name, call.arguments)]
@@ -317,6 +319,11 @@ def _gemini(body: Mapping[str, Any], path: str) -> Request:
             elif isinstance(answered, Mapping):
                 said, failed = _function_response(answered.get("response"))
                 found.result(answered.get("id"), said, name=answered.get("name"), failed=failed)
+            elif (code := executed_code(part)) is not None:
+                _flush(found, role, texts)
+                found.call(code.id, code.name, code.arguments, fresh=len(found.made) == began)
+            elif (result := code_result(part)) is not None:
+                found.result("", result[0], failed=result[1])
             elif part.get("thought") is True:
                 found.think(str(part.get("text") or ""))
             else:

@@ -17,7 +17,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agenteval_tui.agents.models.hosted_calls import hosted_call
+from agenteval_tui.agents.models.hosted_calls import CODE_EXECUTION, code_result, executed_code, hosted_call
 from agenteval_tui.agents.think_tags import split_thinking
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
@@ -501,7 +501,11 @@ class _Parts:
         if not isinstance(part, Mapping):
             return
         kind = _part_kind(part)
-        if kind in PART_CALLS:
+        if (code := executed_code(part)) is not None:
+            self._call({"id": code.id or None, "name": code.name, "arguments": code.arguments})
+        elif (ran := code_result(part)) is not None:
+            self._answer({"name": CODE_EXECUTION, "result": ran[0]}, failed=ran[1])
+        elif kind in PART_CALLS:
             given = part.get(kind)
             about = {**part, **given} if isinstance(given, Mapping) else part
             self._call(about)
@@ -627,10 +631,6 @@ def _text(part: Mapping[str, Any]) -> str | None:
     for key in ("text", "content", "reasoning", "thinking", "refusal"):
         if isinstance(part.get(key), str):
             return str(part[key])
-    for key, inner in (("executableCode", "code"), ("codeExecutionResult", "output")):
-        about = part.get(key)
-        if isinstance(about, Mapping) and isinstance(about.get(inner), str):
-            return str(about[inner])
     return None
 
 
