@@ -260,6 +260,8 @@ class _Tally:
                 number += 1
                 part = replace(part, transcript=with_possible_figures(part.transcript))
                 codes = [note.code for note in part.transcript.notes]
+                for note in part.notes:
+                    self._note(note, f"run {number} ({part.test_name or part.test_id})")
                 for unseen in part.transcript.notes:
                     if unseen.code in (FORMAT_WITHOUT_CALLS, UNREAD_CALLS):
                         self._note(replace(unseen, place="").said, f"run {number} ({part.test_name or part.test_id})")
@@ -271,8 +273,6 @@ class _Tally:
                 messages = part.transcript.messages
                 if any(one.sha256 for message in messages for one in message.attachments):
                     self._note(_NO_BYTES, f"run {number} ({part.test_name or part.test_id})")
-                for note in part.notes:
-                    self._note(note, f"run {number} ({part.test_name or part.test_id})")
                 if derive and (unchecked := DerivedGrader.left_out(part.expected)):
                     self._note(unchecked, f"run {number} ({part.test_name or part.test_id})")
                 self._unread.look(part)

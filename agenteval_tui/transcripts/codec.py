@@ -556,6 +556,8 @@ def from_openai_messages(raw: Iterable[Any]) -> Transcript:
         notes.extend(Note("unread", kind, message_place(number)) for kind in _unread_kinds(item, content))
         if role == "assistant":
             notes.extend(Note("unread_calls", what, message_place(number)) for what in _unread_calls(item))
+        elif isinstance(unknown := item.get("unread_role"), str):  # of an importer
+            notes.append(Note("unread_calls", f"a message of the role {one_line(unknown, 40)}", message_place(number)))
         made: list[int] = []
         for position, one in enumerate(_calls_of(item)):
             call = _call_from_openai(one, fallback_id=f"call_{number}_{position}", message=number)

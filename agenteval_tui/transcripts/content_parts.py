@@ -22,7 +22,7 @@ _FILES = frozenset((
 ))  # fmt: skip
 _URLS = ("url", "fileUri", "file_uri", "file_url", "image_url", "uri", "image")
 _DATA = ("data", "file_data", "bytes", "image", "base64", "content")
-_TYPES = ("media_type", "mediaType", "mime_type", "mimeType")
+_TYPES = ("media_type", "mediaType", "mime_type", "mimeType", "image_mimetype", "document_mimetype")
 _NAMES = ("filename", "file_name", "name", "title", "displayName")
 _INNER = ("image_url", "source", "inlineData", "inline_data", "fileData", "file_data", "file", "input_audio", "audio")
 _GEMINI = ("inlineData", "inline_data", "fileData", "file_data")

@@ -49,12 +49,15 @@ def may_be_call(kind: str) -> bool:
     return not kind.lower().startswith(_NO_CALLS)
 
 
+def _is_type(name: str) -> bool:
+    return " " not in name
+
+
 def _missing(note: Note) -> frozenset[ObservedKind]:
     """What was not seen, by a note. Of something that an agent gave and nobody can read, the note says the type; of a
     message's parts (which have a place) another note says whether they may be calls."""
     if note.code == "unread" and not note.place:
-        kind = note.what.rpartition(": ")[2]
-        return _CALLS if " " not in kind and may_be_call(kind) else frozenset()
+        return _CALLS if _is_type(note.what) and may_be_call(note.what) else frozenset()
     return _UNSEEN.get(note.code, frozenset())
 
 

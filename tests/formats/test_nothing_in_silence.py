@@ -395,7 +395,7 @@ def tool(uid: str, start: int, end: int, attributes: dict[str, Any], name: str =
         ([tool("1", 1100, 1150, {}), tool("2", 1200, 1300, {})], [50, 100]),
         ([tool("1", 1100, 1150, {"gen_ai.tool.call.id": "c1"}), tool("2", 1200, 1300, {})], [100, 50]),
         ([tool("1", 1100, 1150, {"tool.name": "f", "openinference.span.kind": "TOOL"}, "f")], [50, None]),
-        ([tool("1", 1100, 1150, {"gen_ai.tool.name": "g"})], [None, None]),
+        ([tool("1", 1100, 1150, {"gen_ai.tool.name": "g"})], [50, None, None]),  # a call that no message has
     ],
 )
 def test_tools_of_a_trace_have_the_times_of_their_spans(imported, tools: Any, durations: list[Any]) -> None:

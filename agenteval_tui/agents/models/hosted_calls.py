@@ -1,5 +1,5 @@
-"""Tools that a server runs itself, as the Responses API tells them (items whose type ends in `_call`), and Gemini: parts
-with the code that it ran, and with what the code gave."""
+"""Tools that a server runs itself, as APIs tell them: items of the Responses API whose type ends in `_call`, and parts
+of Gemini with the code that it ran and with what the code gave."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ _ABOUT = frozenset((
 _BY_CLIENT = ("computer_call", "local_shell_call", "shell_call", "apply_patch_call")
 """Calls that the caller of the API is to run."""
 
+_OF_OTHERS = ("function_call", "custom_tool_call", "tool_call", "server_tool_call")
+"""Calls that the caller runs, and parts of messages in other forms."""
+
 
 class HostedCall(Struct, frozen=True):
     """A call of a tool that the server ran. `arguments` is JSON text. `result` None: it is not told."""
@@ -30,10 +33,9 @@ class HostedCall(Struct, frozen=True):
 
 
 def hosted_call(item: Mapping[str, Any]) -> HostedCall | None:
-    """The call that an item of a response is; None for everything else, also for calls of functions and custom tools,
-    which the caller runs."""
+    """The call that an item of a response is; None for everything else."""
     kind = item.get("type")
-    if not isinstance(kind, str) or not kind.endswith("_call") or kind in ("function_call", "custom_tool_call"):
+    if not isinstance(kind, str) or not kind.endswith("_call") or kind in _OF_OTHERS:
         return None
     name = item.get("name")
     given = item.get("arguments")

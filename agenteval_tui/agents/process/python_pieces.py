@@ -218,7 +218,7 @@ def content_of(content: Any, note: Any) -> Any:
         elif isinstance(text, str):
             texts.append(text)
         elif kind not in ("tool_use", "tool_call", "tool_call_chunk", "input_json_delta", "function_call", "reasoning"):
-            note("unread", "a part of the content: " + str(kind or type_of(part)))
+            note("unread", str(kind or type_of(part)))
     return "".join(texts), "".join(thoughts)
 
 
@@ -349,7 +349,7 @@ def from_pydantic(message: Any, note: Any) -> Any:
         elif kind in ("builtin-tool-return", "native-tool-return"):
             results.extend(pydantic_request_part(part, note))
         else:
-            note("unread", "a part of a response: " + str(kind))
+            note("unread", str(kind))
     return [made, *results]
 
 

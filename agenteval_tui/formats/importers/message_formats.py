@@ -3,16 +3,19 @@
 Each message is recognized by itself: OpenAI chat messages and Responses items (OpenAI Agents), Anthropic's content
 blocks, LangChain's messages (`dumpd`, `messages_to_dict`), pydantic-ai's requests and responses.
 
+Roles that only hold calls or results (smolagents' `tool-call` and `tool-response`, `observation`) are read as those.
+
 A message may consist of parts. Each part is recognized by itself, too: OpenTelemetry's GenAI conventions (`text`,
 `tool_call`, `tool_call_response`), Vercel's AI SDK (its UIMessage, where calls hold their results: `tool-NAME`,
-`dynamic-tool`, `tool-invocation`; its ModelMessage: `tool-call`, `tool-result`), and Gemini (`functionCall`,
-`functionResponse`).
+`dynamic-tool`, `tool-invocation`; its ModelMessage: `tool-call`, `tool-result`), Gemini (`functionCall`,
+`functionResponse`, `executableCode`), Bedrock (`toolUse`, `toolResult`), and LlamaIndex (`blocks`).
 """
 
 from __future__ import annotations
 
+import ast
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -23,7 +26,7 @@ from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.usage_import import with_usage
 from agenteval_tui.formats.unread_texts import has_words
-from agenteval_tui.transcripts.codec import content_text, from_openai_messages
+from agenteval_tui.transcripts.codec import content_text, from_openai_messages, is_unread_part
 from agenteval_tui.transcripts.content_parts import attachment_of, attachments_in
 from agenteval_tui.transcripts.model import Attachment, Transcript
 
@@ -47,7 +50,14 @@ ANSWERS = frozenset({
 _THOUGHT_PARTS = frozenset({"reasoning", "thinking"})
 _NAMELESS = "[unreadable]"
 _STEPS = frozenset({"step-start", "step-finish"})
-_ROLES = {"model": "assistant", "ai": "assistant", "human": "user"}
+_ROLES = {"model": "assistant", "ai": "assistant", "chatbot": "assistant", "human": "user"}
+_CALL_ROLES = frozenset({"tool-call", "tool-calls", "tool_call", "tool_calls", "function_call"})
+_RESULT_ROLES = frozenset({
+    "tool-response", "tool_response", "tool-result", "tool_result", "function_response", "observation", "ipython",
+})  # fmt: skip
+_KNOWN_ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
+_OBSERVATION = "Observation:\n"
+"""What smolagents writes before a result."""
 
 
 def is_message(value: Any) -> bool:
@@ -118,7 +128,8 @@ class _Conversation:
         before = len(self.messages)
         self._take(one, dialect, number)
         made = self.messages[before:]
-        if dialect in ("openai", "anthropic", "parts", "langchain") and not any(map(_says, made)):
+        read = ("openai", "anthropic", "parts", "langchain")
+        if dialect in read and one.get("role") not in _CALL_ROLES and not any(map(_says, made)):
             # An empty message is one whose content is empty, and that says nothing elsewhere.
             rest = {key: value for key, value in one.items() if key not in _BESIDE}
             nowhere = not one.keys() & {"content", "parts"} and dialect != "langchain"
@@ -126,14 +137,20 @@ class _Conversation:
                 del self.messages[before:]
                 keys = ", ".join(f"`{str(key)[:40]}`" for key in list(one)[:20])
                 self.notes.append(f"message {number + 1} has nothing that can be read (its keys: {keys})")
-                self.say(str(one.get("role") or "user"), f"[nothing readable; keys: {keys.replace('`', '')}]")
+                said = f"[nothing readable; keys: {keys.replace('`', '')}]"
+                self.say(str(one.get("role") or "user"), said, unread=["message"], unread_parts=["message"])
 
     def _take(self, one: Any, dialect: str, number: int) -> None:
         if dialect in ("openai", "anthropic", "parts") and one["role"] == "assistant":
             # As in answers of servers and in their logs: the message holds the usage of its turn.
             self.usage.add(one.get("usage"))
             self._of_model(one.get("model"), one.get("finish_reason") or one.get("stop_reason"))
-        if dialect == "openai":
+        if dialect == "openai" and one["role"] in _CALL_ROLES:
+            if one.get("tool_calls"):
+                self._openai({**one, "role": "assistant"})
+            else:
+                self._told_calls(one, number)
+        elif dialect == "openai":
             self._openai(one)
         elif dialect == "anthropic":
             self._anthropic(one)
@@ -151,7 +168,25 @@ class _Conversation:
                 f"message {number + 1} has no role", mend="a message is an object with `role` and `content`"
             )
 
+    def _told_calls(self, one: Mapping[str, Any], number: int) -> None:
+        """A message that is nothing but calls, as text."""
+        calls = _calls_in(content_text(one.get("content")))
+        if not calls:
+            self.notes.append(f"message {number + 1} has calls of tools that can't be read")
+            self.say("assistant", content_text(one.get("content")), unread_parts=[one["role"]])
+        for position, call in enumerate(calls):
+            function = self._readable(call)
+            inner = function["function"] if isinstance(function.get("function"), Mapping) else function
+            arguments = inner.get("arguments", inner.get("parameters"))
+            self._call(function.get("id") or f"call_{number}_{position}", inner["name"], arguments)
+
     def _openai(self, one: Mapping[str, Any]) -> None:
+        one = _with_calls_beside(one)
+        if one["role"] in _RESULT_ROLES:
+            given = content_text(one.get("content")).removeprefix(_OBSERVATION)
+            one = {**one, "role": "tool", "content": given}
+        elif one["role"] not in _KNOWN_ROLES and _says(one):
+            one = {**one, "unread_role": one["role"]}
         content = one.get("content")
         if isinstance(content, list):
             thoughts = [_thought(block) for block in _maps(content) if _block_kind(block) in _THOUGHT_BLOCKS]
@@ -287,20 +322,23 @@ class _Conversation:
         fields = _langchain_fields(one)
         assert fields is not None
         role = LANGCHAIN_ROLES.get(str(fields.get("type")), str(fields.get("role") or "user"))
-        content = fields.get("content")
-        if isinstance(content, list):
-            thoughts = _joined(
-                *(_thought(block) for block in _blocks(content) if _block_kind(block) in _THOUGHT_BLOCKS)
-            )
-            content = [block for block in content if not _typed(block, CALLS | _THOUGHT_BLOCKS)]
-        else:
-            thoughts = ""
+        content, thoughts = fields.get("content"), ""
         calls = [
             _function(call.get("id"), call.get("name"), call.get("args"))
             for key in ("tool_calls", "invalid_tool_calls")
             for call in _maps(fields.get(key))
-        ]
+        ] or [self._readable(call) for call in as_list(_with_calls_beside(fields).get("tool_calls"))]
+        results: list[dict[str, Any]] = []
         more: dict[str, Any] = {}
+        if isinstance(content, list):
+            # The calls of the program's tools are beside the content, too; those of the server's tools only in it.
+            inside, content = _sorted_out(content, {call.get("id") for call in calls})
+            thoughts = _joined(*(_thought(block) for block in _maps(content) if _typed(block, _THOUGHT_BLOCKS)))
+            content = [block for block in content if not _typed(block, _THOUGHT_BLOCKS)]
+            calls += [call for one in inside for call in one.get("tool_calls") or ()]
+            results = [one for one in inside if one["role"] == "tool"]
+            if unread := [str(block.get("type") or "part") for block in content if is_unread_part(block)]:
+                more["unread_parts"] = unread
         if calls:
             more["tool_calls"] = calls
         if thoughts:
@@ -312,6 +350,8 @@ class _Conversation:
         if attached := attachments_in(content):
             more["attachments"] = list(attached)
         self.say(role, content_text(content), **more)
+        for result in results:
+            self.say(**result)
         if role == "assistant":
             about = fields["response_metadata"] if isinstance(fields.get("response_metadata"), Mapping) else {}
             self.usage.add(fields.get("usage_metadata") or about.get("token_usage") or about.get("usage"))
@@ -352,6 +392,8 @@ class _Conversation:
                 message.setdefault("tool_calls", []).append(call)
             elif kind.endswith("tool-return"):
                 self.say("tool", content_text(part.get("content")), tool_call_id=part.get("tool_call_id"))
+            else:
+                message.setdefault("unread_parts", []).append(kind)
         message["content"] = "".join(texts)
 
     def _of_model(self, model: Any, finish_reason: Any) -> None:
@@ -362,6 +404,57 @@ class _Conversation:
 def _is_nameless(call: Any) -> bool:
     function = call.get("function") if isinstance(call, Mapping) else None
     return isinstance(function, Mapping) and function.get("name") == _NAMELESS
+
+
+def _with_calls_beside(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The message with what LangChain and LlamaIndex keep beside it: calls, and the id of the call that it answers."""
+    beside = message.get("additional_kwargs")
+    if not isinstance(beside, Mapping):
+        return message
+    found = dict(message)
+    legacy = beside.get("function_call")
+    calls = beside.get("tool_calls") or ([{"function": legacy}] if isinstance(legacy, Mapping) else None)
+    if calls and not message.get("tool_calls"):
+        found["tool_calls"] = calls
+    if beside.get("tool_call_id") and not message.get("tool_call_id"):
+        found["tool_call_id"] = beside["tool_call_id"]
+    return found
+
+
+def _sorted_out(blocks: Sequence[Any], known: set[Any]) -> tuple[list[dict[str, Any]], list[Any]]:
+    """(the calls and the results among the blocks of a message, as messages; the other blocks). `known`: ids of calls
+    that are told elsewhere, too."""
+    found: list[dict[str, Any]] = []
+    rest: list[Any] = []
+    for block in blocks:
+        kind = _part_kind(block)
+        if (hosted := hosted_call(block) if kind else None) is not None:
+            found.append({"role": "assistant", "tool_calls": [_function(hosted.id, hosted.name, hosted.arguments)]})
+            if hosted.result is not None:
+                answer = {"tool_call_id": hosted.id, "content": hosted.result, "is_error": hosted.failed}
+                found.append({"role": "tool", **answer})
+        elif kind in CALLS | PART_CALLS:
+            if _first(block, *_ID_KEYS) not in known:
+                found += messages_of({"role": "assistant", "parts": [{**block, "type": "tool_call"}]})
+        elif kind in ANSWERS or kind.endswith("tool_result"):
+            found += messages_of({"role": "tool", "parts": [{**block, "type": "tool_call_response"}]})
+        else:
+            rest.append(block)
+    return found, rest
+
+
+def _calls_in(text: str) -> list[Any]:
+    """The calls that a text lists, as JSON or as Python writes it, behind a heading or not; [] for any other text."""
+    begin = min((at for at in (text.find("["), text.find("{")) if at >= 0), default=None)
+    if begin is None:
+        return []
+    for read in (json.loads, ast.literal_eval):
+        try:
+            value = read(text[begin:].strip())
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+        return value if isinstance(value, list) else [value]
+    return []
 
 
 def _says(message: Mapping[str, Any]) -> bool:
@@ -452,7 +545,7 @@ def plain_text(value: Any) -> str:
 
 def has_parts(message: Mapping[str, Any]) -> bool:
     """Whether a message with a role is made of such parts, in `parts` or in its content."""
-    if isinstance(message.get("parts"), list) or isinstance(message.get("toolInvocations"), list):
+    if any(isinstance(message.get(key), list) for key in ("parts", "blocks", "toolInvocations")):
         return True
     content = message.get("content")
     return isinstance(content, list) and any(
@@ -464,7 +557,7 @@ def messages_of(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The messages that one of parts is: what tools answered are messages of their own, where they stand."""
     role = str(message.get("role") or "user")
     found = _Parts(_ROLES.get(role, role))
-    parts = message.get("parts")
+    parts = message.get("parts") or message.get("blocks")
     content = message.get("content")
     if not isinstance(parts, list) or not parts:
         parts = content if isinstance(content, list) else [content] if content else []
@@ -474,10 +567,22 @@ def messages_of(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     for one in invocations if isinstance(invocations, list) else ():
         if isinstance(one, Mapping) and str(one.get("toolCallId")) not in found.called:
             found.take({"type": "tool-invocation", "toolInvocation": one})
+    beside = _with_calls_beside(message)
+    for call in as_list(beside.get("tool_calls")) if not found.called else ():
+        if isinstance(call, Mapping):
+            function = call.get("function")
+            found.take(
+                {"type": "tool_call", "id": call.get("id"), **(function if isinstance(function, Mapping) else call)}
+            )
     said = found.ended()
+    if said[0]["role"] == "tool" and beside.get("tool_call_id"):
+        said[0] = {"tool_call_id": beside["tool_call_id"], **said[0]}
     if isinstance(message.get("name"), str):
         said = [{"name": message["name"], **one} for one in said]
     return said
+
+
+_ID_KEYS = ("call_id", "id", "toolCallId", "tool_call_id", "toolUseId")
 
 
 class _Parts:
@@ -500,6 +605,8 @@ class _Parts:
             return
         if not isinstance(part, Mapping):
             return
+        if "type" not in part and isinstance(part.get("block_type"), str):
+            part = {"type": part["block_type"], **part}
         kind = _part_kind(part)
         if (code := executed_code(part)) is not None:
             self._call({"id": code.id or None, "name": code.name, "arguments": code.arguments})
@@ -540,8 +647,8 @@ class _Parts:
     def _call(self, part: Mapping[str, Any]) -> None:
         if self._answers:
             self._flush()
-        call_id = _first(part, "id", "toolCallId", "tool_call_id", "toolUseId")
-        arguments = _first(part, "arguments", "input", "args", "parameters")
+        call_id = _first(part, *_ID_KEYS)
+        arguments = _first(part, "arguments", "input", "args", "parameters", "tool_kwargs")
         name = _first(part, "name", "toolName", "tool_name")
         self.called.add(str(call_id))
         self._calls.append({"id": call_id, "function": {"name": _name(name), "arguments": arguments}})
@@ -555,7 +662,7 @@ class _Parts:
             failed = True
         made = {"role": "tool", "content": _result_text(given), "is_error": failed}
         call_id, name = (
-            _first(part, "id", "toolCallId", "tool_call_id", "toolUseId"),
+            _first(part, *_ID_KEYS, "tool_use_id"),
             _first(part, "name", "toolName", "tool_name"),
         )
         if call_id is not None:

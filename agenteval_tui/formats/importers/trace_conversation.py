@@ -216,16 +216,14 @@ def _as_messages(transcript: Transcript) -> list[dict[str, Any]]:
 
 
 def _readable(messages: Sequence[Any]) -> Iterator[Any]:
-    """Without the definitions of tools that some instrumentations put between the messages; calls where they belong."""
+    """Without the definitions of tools that some instrumentations put between the messages."""
     for message in messages:
         if not isinstance(message, Mapping):
             continue
         content = decoded(message.get("content"))
         if message.get("role") == "tool" and isinstance(content, Mapping) and "function" in content:
             continue
-        more = message.get("additional_kwargs")
-        calls = more.get("tool_calls") if isinstance(more, Mapping) else None
-        yield {**message, "tool_calls": calls} if calls and not message.get("tool_calls") else message
+        yield message
 
 
 def _key(message: Mapping[str, Any]) -> str:
