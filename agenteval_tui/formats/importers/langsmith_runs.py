@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +13,6 @@ from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import as_list, is_message, plain_text, transcript_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
-from agenteval_tui.formats.importers.trace_conversation import decoded
 from agenteval_tui.formats.importers.untold_calls import UntoldCall, with_untold_calls
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
 from agenteval_tui.formats.stream.json_stream import BrokenElement
@@ -212,25 +210,13 @@ def _untold(call_id: str, name: str, step: Step | None, run: Mapping[str, Any], 
     return UntoldCall(
         call_id or f"run_{plain_text(run['id'])}",
         name,
-        _arguments(run.get("inputs")),
+        run.get("inputs"),
         error or (None if outputs is None else _text(outputs)),
         bool(error),
         after,
         None if step is None else step.started_ms,
         None if step is None else step.duration_ms,
     )
-
-
-def _arguments(inputs: Any) -> Any:
-    """What a tool was called with: LangChain writes it as the text of a Python object."""
-    given = inputs["input"] if isinstance(inputs, Mapping) and inputs.keys() == {"input"} else inputs
-    value = decoded(given)
-    if isinstance(value, str) and value.startswith("{"):
-        try:
-            value = ast.literal_eval(value)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            return value
-    return value if isinstance(value, Mapping | list) or given is not inputs else inputs
 
 
 def _call_of(run: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.message_formats import as_list, is_message, plain_text, transcript_of
 from agenteval_tui.formats.importers.openai_responses import answer_messages
-from agenteval_tui.formats.importers.untold_calls import UntoldCall, with_untold_calls
+from agenteval_tui.formats.importers.untold_calls import UntoldCall, called_with, with_results, with_untold_calls
 from agenteval_tui.formats.importers.usage_import import with_usage
 from agenteval_tui.transcripts.codec import to_openai_messages
 from agenteval_tui.transcripts.model import RunError, Step, ToolCall, Transcript
@@ -68,7 +68,7 @@ def conversation_of(spans: Sequence[Span], source: str, notes: list[str], *, roo
         raise AgentevalError("nothing was said in this trace")
     transcript = transcript_of(found.messages, notes=notes)
     is_told = bool(tools) or any(_tells_calls(span.answered) for span in (*models, *_without_models(models, top)))
-    transcript = _with_results(transcript, ran)
+    transcript = _with_spans(transcript, ran)
     if not is_told:
         transcript = without_calls(transcript, source)
     began = min((span.started for span in spans if span.started is not None), default=None)
@@ -336,7 +336,7 @@ def _text(value: Any) -> str:
     return plain_text(value)
 
 
-def _with_results(transcript: Transcript, tools: Sequence[Span]) -> Transcript:
+def _with_spans(transcript: Transcript, tools: Sequence[Span]) -> Transcript:
     """With what tools gave, where no request says it, and when they ran: by the call's id, else by name and arguments,
     else by name, in their order."""
     left = list(tools)
@@ -345,7 +345,7 @@ def _with_results(transcript: Transcript, tools: Sequence[Span]) -> Transcript:
     for call in transcript.tool_calls:
         span = next((one for one in left if one.call_id and one.call_id == call.id), None)
         alike = [one for one in left if one.name.endswith(call.name) and (not one.call_id or one.call_id != call.id)]
-        span = span or next((one for one in alike if decoded(one.asked) == call.arguments), None)
+        span = span or next((one for one in alike if called_with(one.asked) == call.arguments), None)
         span = span or next((one for one in alike if not one.call_id), None)
         if span is not None:
             ran_for[next(number for number, one in enumerate(tools) if one is span)] = len(calls)
@@ -362,15 +362,14 @@ def _with_results(transcript: Transcript, tools: Sequence[Span]) -> Transcript:
         for number, span in enumerate(tools)
         if span.kind == "tool" and number not in ran_for and not _repeats(span, tools, ran_for)
     ]
-    return with_untold_calls(_answered_in_place(transcript, calls), untold)
+    return with_untold_calls(with_results(transcript, calls), untold)
 
 
 def _untold(span: Span, after: int) -> UntoldCall:
     took = None if span.started is None or span.ended is None else max(0.0, span.ended - span.started)
-    arguments = decoded(span.asked)
     result = _result(span) or None
     return UntoldCall(
-        span.call_id or f"span_{span.id}", span.name, arguments, result, bool(span.error), after, None, took
+        span.call_id or f"span_{span.id}", span.name, span.asked, result, bool(span.error), after, None, took
     )
 
 
@@ -390,33 +389,6 @@ def _result(span: Span) -> str:
         if texts and all(isinstance(one, str) for one in texts):
             return "\n".join(map(str, texts))
     return span.error if given is None else plain_text(given)
-
-
-def _answered_in_place(transcript: Transcript, calls: Sequence[ToolCall]) -> Transcript:
-    """The conversation with a message for each result that it had none of: read again, so that all places are right."""
-    had = {message.tool_call for message in transcript.messages if message.tool_call is not None}
-    fresh = {index for index, call in enumerate(calls) if call.result is not None and index not in had}
-    if not fresh:
-        return replace(transcript, tool_calls=tuple(calls))
-    messages: list[dict[str, Any]] = []
-    raw = _as_messages(transcript)
-    for message, made in zip(transcript.messages, raw, strict=True):
-        if message.reasoning:
-            made["reasoning"] = message.reasoning
-        if message.tool_call is not None and transcript.tool_calls[message.tool_call].status == "error":
-            made["is_error"] = True
-        messages.append(made)
-        for index in message.tool_calls:
-            if index in fresh:
-                call = calls[index]
-                answer = {"role": "tool", "tool_call_id": call.id, "content": call.result, "name": call.name}
-                messages.append({**answer, "is_error": call.status == "error"})
-    again = transcript_of(messages)
-    timed = [
-        replace(one, duration_ms=calls[index].duration_ms) if index < len(calls) else one
-        for index, one in enumerate(again.tool_calls)
-    ]
-    return replace(again, tool_calls=tuple(timed), model=transcript.model, finish_reason=transcript.finish_reason)
 
 
 def _step(span: Span, began: float | None) -> Step | None:

@@ -1,11 +1,13 @@
-"""Calls of tools that a trace has spans of, and no message of a model: the program made them itself, or what the model
-said was not recorded as messages. They are calls of the run like all others.
+"""What only the spans of a trace tell of tools: results, and whole calls that no message of a model has (the program
+made them itself, or what the model said was not recorded as messages). They are calls of the run like all others.
 """
 
 from __future__ import annotations
 
+import ast
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -17,9 +19,9 @@ _PLACE = re.compile(r"messages\[(\d{1,9})\]")
 
 
 class UntoldCall(Struct, frozen=True):
-    """A call of a tool as its span tells it. `arguments` as they are decoded; `result` None: none is known. `after`:
-    how many of the transcript's calls are known to have started before it. `started_ms`, `duration_ms` as in
-    `ToolCall`."""
+    """A call of a tool as its span tells it. `arguments` in any form that `called_with` reads; `result` None: none is
+    known. `after`: how many of the transcript's calls are known to have started before it. `started_ms`, `duration_ms`
+    as in `ToolCall`."""
 
     id: str
     name: str
@@ -39,6 +41,61 @@ def with_untold_calls(transcript: Transcript, untold: Sequence[UntoldCall]) -> T
     return transcript
 
 
+def with_results(transcript: Transcript, calls: Sequence[ToolCall]) -> Transcript:
+    """The transcript with these calls in place of its own: the same ones, some with a result that no message has. Each
+    of these becomes a message behind the one that made the call."""
+    told = {message.tool_call for message in transcript.messages}
+    fresh = {index for index, call in enumerate(calls) if call.result is not None and index not in told}
+    if not any(index in fresh for message in transcript.messages for index in message.tool_calls):
+        return replace(transcript, tool_calls=tuple(calls))
+    messages: list[Message] = []
+    places: list[int] = []
+    for message in transcript.messages:
+        places.append(len(messages))
+        messages.append(message)
+        for index in message.tool_calls:
+            if index in fresh:
+                call = calls[index]
+                messages.append(
+                    Message("tool", call.result or "", tool_call=index, tool_call_id=call.id, name=call.name)
+                )
+    return replace(
+        transcript,
+        messages=tuple(messages),
+        tool_calls=tuple(
+            [call if call.message is None else replace(call, message=places[call.message]) for call in calls]
+        ),
+        notes=tuple([_note_at(note, places) for note in transcript.notes]),
+    )
+
+
+def _note_at(note: Note, places: Sequence[int]) -> Note:
+    place = _PLACE.fullmatch(note.place)
+    at = int(place.group(1)) if place is not None else len(places)
+    return replace(note, place=message_place(places[at])) if at < len(places) else note
+
+
+def called_with(given: Any) -> Any:
+    """What a tool was called with, as its span tells it: JSON, or (LangChain) the text of a Python object, also as the
+    only input; {} where nothing is told."""
+    inner = given["input"] if isinstance(given, Mapping) and given.keys() == {"input"} else given
+    value = _decoded(inner)
+    if value is None or value == "":
+        return {}
+    return value if isinstance(value, Mapping | list) or inner is given else given
+
+
+def _decoded(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    for read in (json.loads, ast.literal_eval) if value[:1] in ("{", "[", '"') else ():
+        try:
+            return read(value)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+    return value
+
+
 def _from_the_end(untold: Sequence[UntoldCall]) -> list[UntoldCall]:
     """The last place first, and at one place the last call first, so that no place moves."""
     return sorted(untold, key=lambda one: one.after)[::-1]
@@ -51,7 +108,7 @@ def _with_call(transcript: Transcript, call: UntoldCall) -> Transcript:
     made = ToolCall(
         id=call.id,
         name=call.name,
-        arguments=call.arguments if isinstance(call.arguments, dict) else _wrapped(call.arguments),
+        arguments=called_with(call.arguments),
         result=call.result,
         status="error" if call.failed else "ok",
         started_ms=call.started_ms,
@@ -62,6 +119,7 @@ def _with_call(transcript: Transcript, call: UntoldCall) -> Transcript:
     if call.result is not None:
         added.append(Message("tool", call.result, tool_call=index, tool_call_id=call.id, name=call.name))
     shift = len(added)
+    places = [*range(at), *range(at + shift, len(messages) + shift)]
 
     def moved(message: Message) -> Message:
         calls = tuple([one + (one >= index) for one in message.tool_calls])
@@ -78,12 +136,8 @@ def _with_call(transcript: Transcript, call: UntoldCall) -> Transcript:
         transcript,
         messages=(*map(moved, messages[:at]), *added, *map(moved, messages[at:])),
         tool_calls=(*kept[:index], made, *kept[index:]),
-        notes=tuple([_moved_note(note, at, shift) for note in transcript.notes]),
+        notes=tuple([_note_at(note, places) for note in transcript.notes]),
     )
-
-
-def _wrapped(arguments: Any) -> Any:
-    return {} if arguments is None or arguments == "" else arguments
 
 
 def _place_of(transcript: Transcript, after: int) -> int:
@@ -101,10 +155,3 @@ def _place_of(transcript: Transcript, after: int) -> int:
         return calling
     is_answered = bool(messages) and messages[-1].role == "assistant"
     return len(messages) - is_answered
-
-
-def _moved_note(note: Note, at: int, shift: int) -> Note:
-    place = _PLACE.fullmatch(note.place)
-    if place is None or int(place.group(1)) < at:
-        return note
-    return replace(note, place=message_place(int(place.group(1)) + shift))
