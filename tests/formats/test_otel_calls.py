@@ -128,3 +128,55 @@ def test_calls_that_were_made_and_not_recorded_are_not_known(imported: Import) -
     transcript = read(imported, span(1, "invoke_agent", **MESSAGES), asked)
     assert "tool_calls" not in observes(transcript)
     assert compile_criterion(FORBIDDEN).check(transcript).outcome is Outcome.ERROR
+
+
+def test_agents_one_after_another_have_a_conversation_each(imported: Import) -> None:
+    """A workflow of agents: none of them called the others, and the span around them is not in the file."""
+
+    def line(number: int, name: str, asked: list[Any], answer: str) -> dict[str, Any]:
+        said = {
+            "input.messages": [text("system", f"You are {name}."), *asked],
+            "output.messages": [text("assistant", answer)],
+        }
+        return span(number, "invoke_agent", parent=9, **{"agent.name": name, **said})
+
+    looked_up = [text("user", "go"), call("search", {"q": 1}, "c2"), text("tool", "found")]
+    first = line(1, "Supervisor", [text("user", "go"), call("search", {"q": 1})], "Sent on.")
+    transcript = read(imported, first, line(2, "Preparer", looked_up, "Three points."))
+    assert [(one.role, one.content, one.name) for one in transcript.messages] == [
+        ("system", "You are Supervisor.", None),
+        ("user", "go", None),
+        ("assistant", "", None),
+        ("assistant", "Sent on.", None),
+        ("system", "You are Preparer.", "Preparer"),
+        ("user", "go", "Preparer"),
+        ("assistant", "", "Preparer"),
+        ("tool", "found", None),
+        ("assistant", "Three points.", "Preparer"),
+    ]
+    assert calls(transcript) == [("search", {"q": 1}, None), ("search", {"q": 1}, "found")]
+    assert transcript.final_output == "Three points."
+
+
+def test_an_agent_that_goes_on_with_what_was_said_repeats_nothing(imported: Import) -> None:
+    handed = [text("user", "go"), text("assistant", "You talk to B now.")]
+    spans = [
+        span(1, "invoke_workflow"),
+        span(2, "invoke_agent", parent=1, **{"input.messages": handed[:1], "output.messages": handed[1:]}),
+        span(3, "invoke_agent", parent=1, **{"agent.name": "B", "input.messages": handed, "output.messages": DONE}),
+    ]
+    transcript = read(imported, *spans)
+    assert [(one.content, one.name) for one in transcript.messages] == [
+        ("go", None), ("You talk to B now.", None), ("done", "B"),
+    ]  # fmt: skip
+
+
+def test_what_a_called_agent_said_is_not_in_the_conversation(imported: Import) -> None:
+    inner = {"input.messages": [text("user", "sub")], "output.messages": [text("assistant", "sub done")]}
+    spans = [
+        span(1, "invoke_agent", **MESSAGES),
+        span(2, "something", parent=1),
+        span(3, "invoke_agent", parent=2, **inner),
+        span(4, "chat", parent=3, **inner),
+    ]
+    assert [one.content for one in read(imported, *spans).messages] == ["cancel order 1", "done"]

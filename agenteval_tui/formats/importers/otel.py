@@ -23,11 +23,13 @@ from agenteval_tui.agents.process.python_usage import is_usage_attribute
 from agenteval_tui.agents.usage import UsageReader, usage_attributes
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.agenteval_run import is_ours, restore_or_note
+from agenteval_tui.formats.importers import openinference
 from agenteval_tui.formats.importers.agenteval_results import results_of
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import as_list, messages_of, plain_text
+from agenteval_tui.formats.importers.openinference import PREFIXES
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
-from agenteval_tui.formats.importers.untold_calls import UntoldCall, with_untold_calls
+from agenteval_tui.formats.importers.untold_calls import UntoldCall, called_with, with_results, with_untold_calls
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
 from agenteval_tui.formats.stream.json_reader import skipped_by
 from agenteval_tui.formats.stream.json_stream import BrokenElement, UnreadableFile
@@ -37,13 +39,15 @@ from agenteval_tui.formats.stream.spool import Spool
 from agenteval_tui.formats.unread_texts import texts_of
 from agenteval_tui.grading.grade import foreign_result, unreadable_result
 from agenteval_tui.grading.results import CriterionResult
-from agenteval_tui.transcripts.codec import content_text, decode_arguments, from_openai_messages
+from agenteval_tui.transcripts.codec import content_text, from_openai_messages
 from agenteval_tui.transcripts.model import Note, RunError, Step, Timing, ToolCall, Transcript, Usage
-from agenteval_tui.transcripts.observed import UNREAD_CALLS
+from agenteval_tui.transcripts.observed import UNREAD_CALLS, without_calls
 
 _TIMES = ("startTimeUnixNano", "endTimeUnixNano", "start_time_unix_nano", "end_time_unix_nano")
-_READ = ("context", "status", "attributes", "events", "name", "kind", "traceState", "flags", *_TIMES)
-PREFIXES = ("llm.", "openinference.span.kind", "tool.", "tool_call.", "agent.name")
+_READ = (
+    "context", "status", "attributes", "events", "name", "kind", "traceState", "flags", "span_kind", "status_code",
+    "status_message", *_TIMES,
+)  # fmt: skip
 _KEPT = (
     "gen_ai.",
     "agenteval.",
@@ -60,20 +64,13 @@ _INDEXED = re.compile(r"gen_ai\.(prompt|completion)\.(\d+)\.(.+)")
 _INDEXED_CALL = re.compile(r"tool_calls\.(\d+)\.(id|name|arguments)")
 _OURS = "agenteval.evaluation."
 _TWICE = ("agenteval.run", "agenteval.not_kept", "error.type")
+_DEEPEST = 50  # spans between two of one call
 _MOST = 10_000  # messages of the older, indexed form
 Span = Mapping[str, Any]
 """As `span_of` gives it."""
 OF_EVENTS = "gen_ai.messages_of_events"
 """The attribute under which the messages of a span's events are kept, as OpenAI chat messages."""
 _MESSAGE = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message")
-_OPENINFERENCE = re.compile(r"llm\.(input|output)_messages\.(\d{1,5})\.message\.(.+)")
-_CALL = re.compile(r"tool_calls\.(\d{1,5})\.tool_call\.(?:function\.)?(id|name|arguments)")
-_NAMES = {
-    "llm.model_name": "gen_ai.response.model", "tool.name": "gen_ai.tool.name",
-    "tool_call.id": "gen_ai.tool.call.id", "tool.id": "gen_ai.tool.call.id",
-    "agent.name": "gen_ai.agent.name",
-}  # fmt: skip
-_KINDS = {"LLM": "chat", "TOOL": "execute_tool", "AGENT": "invoke_agent"}
 
 
 def can_read(value: Any) -> bool:
@@ -82,8 +79,7 @@ def can_read(value: Any) -> bool:
         return False
     if "resourceSpans" in value or "resource_spans" in value:
         return True
-    context = value.get("context")
-    return isinstance(value.get("attributes"), Mapping) and isinstance(context, Mapping) and "trace_id" in context
+    return any("trace_id" in one["context"] for one in openinference.spans_in(value))
 
 
 def recordings(source: Source) -> Iterator[Recording | Skipped]:
@@ -112,12 +108,12 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
 
 def _spans(source: Source) -> Iterator[dict[str, Any] | Skipped]:
     first = next(iter(sniff(source).values), None)
-    if isinstance(first, Mapping) and "attributes" in first:
+    if openinference.spans_in(first):
         for one in source.values():
             if isinstance(one, BrokenElement):
                 yield Skipped(one.reason, one.line, one.cut_off, counts=not one.note)
-            elif isinstance(one.value, Mapping):
-                yield span_of(one.value)
+            else:
+                yield from map(span_of, openinference.spans_in(one.value))
         return
     reader = source.reader()
     try:
@@ -155,20 +151,22 @@ def span_of(given: Mapping[str, Any]) -> dict[str, Any]:
     """A span of either form, without what is not about a model, an agent or a tool."""
     context = given["context"] if isinstance(given.get("context"), Mapping) else {}
     status = given["status"] if isinstance(given.get("status"), Mapping) else {}
-    code = status.get("code", status.get("status_code"))
-    whole = _attributes(given.get("attributes"), all_of_them=True)
-    kept = {key: value for key, value in whole.items() if key.startswith(_KEPT)}
+    code = status.get("code", status.get("status_code", given.get("status_code")))
+    parent = plain_text(given.get("parentSpanId") or given.get("parent_span_id") or given.get("parent_id"))
+    whole = openinference.with_kind(given, _attributes(given.get("attributes"), all_of_them=True))
+    is_openinference = isinstance(whole.get(openinference.KIND), str)
+    also = ("input.value", "output.value") if is_openinference else ()
+    kept = {key: value for key, value in whole.items() if key.startswith(_KEPT) or key in also}
     if any(key.startswith("gen_ai.") for key in kept):  # the AI SDK has the tokens of the cache in names of its own
         kept.update((key, value) for key, value in whole.items() if key.startswith("ai.usage."))
-    attributes = genai_attributes(kept)
+    attributes = _genai_attributes(kept, is_root=not parent)
     rest = {key: value for key, value in given.items() if key not in _READ}
     passed_over = Counter(path for path, _ in texts_of(rest))
-    openinference = isinstance(whole.get("openinference.span.kind"), str)
     others = {
         key: value
         for key, value in whole.items()
         if not key.startswith(_KEPT)
-        or (not openinference and key.startswith(PREFIXES) and key not in attributes and key != "agent.name")
+        or (not is_openinference and key.startswith(PREFIXES) and key not in attributes and key != "agent.name")
     }
     evaluations, messages = [], []
     events = given.get("events")
@@ -188,12 +186,12 @@ def span_of(given: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "trace": plain_text(given.get("traceId") or given.get("trace_id") or context.get("trace_id")),
         "id": plain_text(given.get("spanId") or given.get("span_id") or context.get("span_id")),
-        "parent": plain_text(given.get("parentSpanId") or given.get("parent_span_id") or given.get("parent_id")),
+        "parent": parent,
         "name": plain_text(given.get("name")),
         "start": _moment(given, "startTimeUnixNano", "start_time_unix_nano", "start_time"),
         "end": _moment(given, "endTimeUnixNano", "end_time_unix_nano", "end_time"),
         "failed": code in (2, "STATUS_CODE_ERROR", "ERROR"),
-        "said": plain_text(status.get("message") or status.get("description")),
+        "said": plain_text(status.get("message") or status.get("description") or given.get("status_message")),
         "attributes": attributes,
         "evaluations": evaluations,
         "others": others,
@@ -267,7 +265,7 @@ def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | 
     spans, tools, agents, models = sorted_out(spans)
     top = agents[0] if agents else spans[0]
     try:
-        transcript = longest_conversation(turns_of_agent(models, agents, top), [top, *models], tools)
+        transcript, tellers = conversation_in(spans, tools, agents, models)
     except AgentevalError as error:
         return Skipped(error.what, place=f"trace {trace[:32]}")
     about = top["attributes"]
@@ -283,7 +281,9 @@ def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | 
     named_agents = [one["attributes"].get("gen_ai.agent.name") or one["attributes"].get("agent_name") for one in
                     (top, *agents, *models)]  # fmt: skip
     agent = plain_text(next(filter(None, named_agents), None))
-    measured = with_measures(transcript, spans, models or [top], tools, top)
+    measured = with_measures(transcript, spans, models or tellers or [top], tools, tellers[-1] if tellers else top)
+    if not tools and not any(map(_has_messages, (*agents, *models))):
+        measured = without_calls(measured, SOURCE)
     found = Recording(
         test_id=as_id(name),
         test_name=plain_text(about.get("agenteval.test.name")) or name,
@@ -335,25 +335,118 @@ def _operation(span: Mapping[str, Any]) -> str:
     return _TOOL if "gen_ai.tool.name" in span["attributes"] else ""
 
 
-def turns_of_agent(
-    models: list[Mapping[str, Any]], agents: list[Mapping[str, Any]], top: Mapping[str, Any]
-) -> list[Mapping[str, Any]]:
-    """The model's turns of the outermost agent: those of agents that it called are other conversations."""
-    inner = {agent["id"] for agent in agents if agent is not top}
-    return [model for model in models if model["parent"] not in inner] or models
+def conversation_in(
+    spans: Sequence[Span], tools: Sequence[Span], agents: Sequence[Span], models: Sequence[Span]
+) -> tuple[Transcript | None, list[Span]]:
+    """What the spans of a trace say, as `sorted_out` gives them, and the agents that said it, if there are any.
+
+    The conversation is that of the outermost agent; those of agents that it called are other conversations. If several
+    agents are outermost (a workflow of agents), their conversations follow one another, and the messages of the second
+    and further ones have their agent's name. Without messages it is empty if there are calls of tools, which
+    `with_measures` adds; else None."""
+    owners = _agents_around([*agents, *models], spans, agents)
+    below: dict[str, list[Span]] = {}
+    for one in (*agents, *models):
+        below.setdefault(owners[one["id"]], []).append(one)
+    outermost = [one for one in agents if not owners[one["id"]]]
+    free = [one for one in below.get("", ()) if one not in outermost]
+    lines: list[tuple[Span, list[dict[str, Any]]]] = []
+    waiting = outermost[::-1]
+    while waiting:
+        agent = waiting.pop()
+        inside = below.get(agent["id"], [])
+        beside = free if agent is outermost[0] else []
+        line = _line(agent, [one for one in (*beside, *inside) if one not in agents])
+        if line:
+            lines.append((agent, line))
+        else:
+            waiting += [one for one in inside if one in agents][::-1]
+    if not lines:
+        line = _line(spans[0], models)
+        return from_openai_messages(line) if line or tools else None, []
+    return from_openai_messages(_one_after_another(lines)), [agent for agent, _ in lines]
 
 
-def longest_conversation(
-    models: Sequence[Mapping[str, Any]], carriers: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
-) -> Transcript | None:
-    """The longest conversation that a span tells: each turn's input holds all that came before. Without messages it is
-    empty if there are calls of tools, which `with_measures` adds; else None."""
-    best: list[dict[str, Any]] = []
-    for span in (*[one for one in carriers if one not in models][:1], *models):
+def _agents_around(inner: Sequence[Span], spans: Sequence[Span], agents: Sequence[Span]) -> dict[str, str]:
+    """The id of the innermost agent that each span is inside of, by the span's id; "" for none."""
+    parents = {span["id"]: span["parent"] for span in spans}
+    ids = {agent["id"] for agent in agents}
+    found: dict[str, str] = {}
+    for span in inner:
+        way = [span["id"]]
+        around = parents.get(span["id"], "")
+        while around and around not in ids and around not in found and around not in way:
+            way.append(around)
+            around = parents.get(around, "")
+        owner = around if around in ids else found.get(around, "")
+        found.update(dict.fromkeys((one for one in way if one not in ids or one == span["id"]), owner))
+    return found
+
+
+def _line(carrier: Span, models: Sequence[Span]) -> list[dict[str, Any]]:
+    """The longest conversation that a span tells: each turn's input holds all that came before. Behind it the answer
+    that only `carrier` tells, where the last turn ended with calls."""
+    own = said_in(carrier["attributes"])
+    best = own
+    for span in models:
         said = said_in(span["attributes"])
         if len(said) >= len(best):
             best = said
-    return from_openai_messages(best) if best or tools else None
+    own = own or [
+        one for message in as_list(carrier["attributes"].get(openinference.OF_TEXT)) for one in messages_of(message)
+    ]
+    if not best:
+        return own
+    return [*best, own[-1]] if own and _is_answer(own[-1]) and not _is_answer(best[-1]) else best
+
+
+def _is_answer(message: Mapping[str, Any]) -> bool:
+    return message["role"] == "assistant" and bool(message.get("content")) and not message.get("tool_calls")
+
+
+def _one_after_another(lines: Sequence[tuple[Span, list[dict[str, Any]]]]) -> list[dict[str, Any]]:
+    """The conversations of several agents. One that begins with all that was said before only goes on with it."""
+    found: list[dict[str, Any]] = []
+    spoken = 0
+    for agent, line in lines:
+        line = _with_ids(line)
+        if not found:
+            found, spoken = line, 1
+            continue
+        spoken += 1
+        name = plain_text(agent["attributes"].get("gen_ai.agent.name")) or f"agent {spoken}"
+        before = [_key(one) for one in found if one["role"] not in ("system", "developer")]
+        rest = [one for one in line if one["role"] not in ("system", "developer")]
+        if before and [_key(one) for one in rest[: len(before)]] == before:
+            line = rest[len(before) :]
+        found += [one if one["role"] == "tool" else {**one, "name": name} for one in line]
+    return found
+
+
+def _with_ids(line: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The messages of a conversation. A result without an id is that of the first call that is open in it."""
+    open_calls: list[Any] = []
+    found = []
+    for message in line:
+        open_calls += [call.get("id") for call in message.get("tool_calls") or ()]
+        if message["role"] == "tool":
+            answered = message.get("tool_call_id")
+            if answered in open_calls:
+                open_calls.remove(answered)
+            elif answered is None and open_calls:
+                message = {**message, "tool_call_id": open_calls.pop(0)}
+        found.append(message)
+    return found
+
+
+def _key(message: Mapping[str, Any]) -> str:
+    calls = [one.get("function") for one in message.get("tool_calls") or ()]
+    return json.dumps([message["role"], message.get("content"), calls], sort_keys=True, default=str)
+
+
+def _has_messages(span: Span) -> bool:
+    """Whether it tells what was said in a form that has a place for calls."""
+    return bool(said_in(span["attributes"])) and span["attributes"].get(openinference.TEXT_ONLY) is not True
 
 
 def said_in(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -434,7 +527,7 @@ def with_measures(
         used.add(usage_attributes(model["attributes"]))
     whole.add(usage_attributes(top["attributes"]))
     first = number(models[0]["attributes"].get("gen_ai.server.time_to_first_token"))
-    transcript = with_untold_calls(replace(transcript, tool_calls=tuple(calls)), untold)
+    transcript = with_untold_calls(with_results(transcript, calls), untold)
     return replace(
         with_usage(transcript, whole if used.total == Usage() else used),
         timing=Timing(
@@ -494,37 +587,42 @@ def _untold(
     base: float | None,
 ) -> list[UntoldCall]:
     """The calls that only a tool's span tells. `paired`: the spans of the transcript's calls, in their order."""
-    parents = {span["id"]: span["parent"] for span in spans if span["id"]}
+    outer = _same_call_around(tools, spans)
     of_call = {id(span): number for number, span in enumerate(paired) if span is not None}
-    told: list[Mapping[str, Any]] = [span for span in paired if span is not None]
+    told = {span["id"] for span in paired if span is not None}
+    told |= {one for span in tools if id(span) in of_call for one in outer[span["id"]]}
     found: list[UntoldCall] = []
     last = -1
     for span in tools:
         if id(span) in of_call:
             last = max(last, of_call[id(span)])
-        elif not any(_is_same_call(span, one, parents) for one in told):
-            told.append(span)
+        elif span["id"] not in told and not told.intersection(outer[span["id"]]):
+            told.add(span["id"])
             found.append(_untold_call(span, last + 1, base))
     return found
 
 
-def _is_same_call(span: Mapping[str, Any], other: Mapping[str, Any], parents: Mapping[str, str]) -> bool:
-    """Whether two spans are of one call: one is inside of the other, as where the tool's own library has spans, too."""
+def _same_call_around(tools: Sequence[Mapping[str, Any]], spans: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """The ids of the spans that are of the same call and around a tool's span, as where the library of the tool has
+    spans, too."""
+    parents = {span["id"]: span["parent"] for span in spans if span["id"]}
+    by_id = {span["id"]: span for span in tools}
+    found: dict[str, list[str]] = {}
+    for span in tools:
+        same: list[str] = []
+        around, steps = span["parent"], 0
+        while around in parents and steps < _DEEPEST:
+            if around in by_id and _is_same_call(span, by_id[around]):
+                same.append(around)
+            around, steps = parents[around], steps + 1
+        found[span["id"]] = same
+    return found
+
+
+def _is_same_call(span: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     if name_of_tool(span) != name_of_tool(other):
         return False
-    if _has_arguments(span) and _has_arguments(other) and _arguments(span) != _arguments(other):
-        return False
-    return _is_inside(span["id"], other["id"], parents) or _is_inside(other["id"], span["id"], parents)
-
-
-def _is_inside(inner: str, outer: str, parents: Mapping[str, str]) -> bool:
-    seen: set[str] = set()
-    while inner and inner not in seen:
-        seen.add(inner)
-        inner = parents.get(inner, "")
-        if inner == outer:
-            return bool(outer)
-    return False
+    return not (_has_arguments(span) and _has_arguments(other)) or _arguments(span) == _arguments(other)
 
 
 def _untold_call(span: Mapping[str, Any], after: int, base: float | None) -> UntoldCall:
@@ -551,7 +649,7 @@ def _has_arguments(span: Mapping[str, Any]) -> bool:
 
 
 def _arguments(span: Mapping[str, Any]) -> Any:
-    return decode_arguments(span["attributes"].get("gen_ai.tool.call.arguments"))[0]
+    return called_with(span["attributes"].get("gen_ai.tool.call.arguments"))
 
 
 def name_of_tool(span: Mapping[str, Any]) -> str:
@@ -617,32 +715,12 @@ def _told_evaluation(given: Mapping[str, Any]) -> CriterionResult:
 # What instrumentations other than today's GenAI conventions write, in the words of those
 
 
-def genai_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """A span's attributes with OpenInference's in the words of the GenAI conventions; others as they are."""
-    kind = attributes.get("openinference.span.kind")
-    if not isinstance(kind, str):
-        found = {
-            key: value for key, value in attributes.items() if not key.startswith(PREFIXES) or is_usage_attribute(key)
-        }
-        if "agent.name" in attributes:
-            found.setdefault("gen_ai.agent.name", attributes["agent.name"])
-        return found
-    found = {}
-    for key, value in attributes.items():
-        match = _OPENINFERENCE.fullmatch(key)
-        if match is not None:
-            side, index, rest = match.groups()
-            call = _CALL.fullmatch(rest)
-            rest = f"tool_calls.{call.group(1)}.{call.group(2)}" if call is not None else rest
-            if rest.startswith("contents.") and rest.endswith(".message_content.text"):
-                rest = "content"  # of several parts the last text
-            found[f"gen_ai.{'prompt' if side == 'input' else 'completion'}.{index}.{rest}"] = value
-        elif key in _NAMES:
-            found[_NAMES[key]] = value
-        elif not key.startswith(PREFIXES) or is_usage_attribute(key):
-            found[key] = value
-    if (operation := _KINDS.get(kind.upper())) is not None:
-        found.setdefault("gen_ai.operation.name", operation)
+def _genai_attributes(attributes: Mapping[str, Any], *, is_root: bool) -> dict[str, Any]:
+    if isinstance(attributes.get(openinference.KIND), str):
+        return openinference.genai_attributes(attributes, is_root=is_root)
+    found = {key: value for key, value in attributes.items() if not key.startswith(PREFIXES) or is_usage_attribute(key)}
+    if "agent.name" in attributes:
+        found.setdefault("gen_ai.agent.name", attributes["agent.name"])
     return found
 
 

@@ -67,7 +67,7 @@ def conversation_of(spans: Sequence[Span], source: str, notes: list[str], *, roo
     if not found.messages and not tools:
         raise AgentevalError("nothing was said in this trace")
     transcript = transcript_of(found.messages, notes=notes)
-    is_told = bool(tools) or any(_tells_calls(span.answered) for span in (*models, *_without_models(models, top)))
+    is_told = bool(tools) or any(tells_calls(span.answered) for span in (*models, *_without_models(models, top)))
     transcript = _with_spans(transcript, ran)
     if not is_told:
         transcript = without_calls(transcript, source)
@@ -94,12 +94,12 @@ def _without_models(models: Sequence[Span], top: Span | None) -> tuple[Span, ...
     return () if models or top is None else (top,)
 
 
-def _tells_calls(answered: Any) -> bool:
+def tells_calls(answered: Any) -> bool:
     """Whether what came out is recorded in a form that has its tool calls in it: messages, and not a text."""
     value = decoded(answered)
     if isinstance(value, Mapping) and (answer_messages(value) is not None or _is_candidate(value)):
         return True
-    said = [one for one in _answered(value) if isinstance(one, Mapping)]
+    said = [one for one in answered_messages(value) if isinstance(one, Mapping)]
     return bool(said) and all(any(one is given for given in _inside(value)) or "parts" in one for one in said)
 
 
@@ -109,7 +109,7 @@ def _is_candidate(value: Mapping[str, Any]) -> bool:
 
 
 def _inside(value: Any, depth: int = 0) -> Iterator[Any]:
-    """A value, and the values that `_answered` may take out of it."""
+    """A value, and the values that `answered_messages` may take out of it."""
     yield value
     if depth < 4 and isinstance(value, list):
         for one in value:
@@ -159,12 +159,12 @@ class _Conversation:
         self._notes = notes
 
     def take(self, span: Span) -> None:
-        asked, answered = request_messages(span.asked), _answered(span.answered)
+        asked, answered = request_messages(span.asked), answered_messages(span.answered)
         given = decoded(span.answered)
         told = given.get("instructions") if isinstance(given, Mapping) else None
         if asked and not self.messages and isinstance(told, str) and told and asked[0].get("role") != "system":
             asked = [{"role": "system", "content": told}, *asked]  # as the Responses API repeats them
-        if not asked and not self.messages and (text := _text(span.asked)):
+        if not asked and not self.messages and (text := text_of(span.asked)):
             asked = [{"role": "user", "content": text}]
         here: Counter[str] = Counter()
         for message in self._normal(asked):
@@ -177,8 +177,11 @@ class _Conversation:
 
     def plain(self, root: Span) -> None:
         """Add the input and the output of a trace without a model."""
-        for role, value, read in (("user", root.asked, request_messages), ("assistant", root.answered, _answered)):
-            made = read(value) or ([{"role": role, "content": text}] if (text := _text(value)) else [])
+        for role, value, read in (
+            ("user", root.asked, request_messages),
+            ("assistant", root.answered, answered_messages),
+        ):
+            made = read(value) or ([{"role": role, "content": text}] if (text := text_of(value)) else [])
             for message in self._normal(made):
                 if not self._known[_key(message)]:
                     self._add(message, _key(message))
@@ -276,7 +279,7 @@ def _system(value: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{"role": "system", "content": told}] if isinstance(told, str) and told else []
 
 
-def _answered(value: Any) -> list[Any]:
+def answered_messages(value: Any) -> list[Any]:
     """The messages of a reply; a text is the assistant's."""
     value = decoded(value)
     if value is None or value == "":
@@ -290,7 +293,7 @@ def _answered(value: Any) -> list[Any]:
             return [value[0]["message"]]  # the choices of a chat completion
         if value and all(isinstance(one, Mapping) and ("toolName" in one or "tool_name" in one) for one in value):
             return [{"role": "assistant", "parts": [{**one, "type": "tool-call"} for one in value]}]
-        return [{"role": "assistant", "content": _text(value)}]
+        return [{"role": "assistant", "content": text_of(value)}]
     if not isinstance(value, Mapping):
         return [{"role": "assistant", "content": plain_text(value)}]
     reply = answer_messages(value)
@@ -309,7 +312,7 @@ def _answered(value: Any) -> list[Any]:
             return found
     if is_message(value):
         return [value]
-    return [{"role": "assistant", "content": _text(value)}]
+    return [{"role": "assistant", "content": text_of(value)}]
 
 
 def decoded(value: Any) -> Any:
@@ -322,7 +325,7 @@ def decoded(value: Any) -> Any:
     return value
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
     """What an object says: its only value, or that of a telling name; else all of it as JSON."""
     value = decoded(value)
     if isinstance(value, Mapping):
@@ -330,7 +333,7 @@ def _text(value: Any) -> str:
             if isinstance(value.get(key), str):
                 return str(value[key])
         if len(value) == 1:
-            return _text(next(iter(value.values())))
+            return text_of(next(iter(value.values())))
         if not value:
             return ""
     return plain_text(value)

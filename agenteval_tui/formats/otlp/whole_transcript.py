@@ -14,11 +14,10 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.message_formats import plain_text
 from agenteval_tui.formats.importers.otel import (
     Span,
-    longest_conversation,
+    conversation_in,
     name_of_tool,
     said_in,
     sorted_out,
-    turns_of_agent,
     with_measures,
 )
 from agenteval_tui.formats.importers.usage_import import number
@@ -36,7 +35,7 @@ def whole_transcript(spans: Sequence[Span]) -> tuple[Transcript, float] | None:
     top, base = agents[0] if agents else spans[0], spans[0]["start"] or 0.0
     asked = [one for span in models if (one := _asked(span, base)) is not None]
     try:
-        longest = longest_conversation(turns_of_agent(models, agents, top), [top, *models], tools)
+        longest, _ = conversation_in(spans, tools, agents, models)
         bare = longest is None or all(one.role == "assistant" for one in longest.messages)
         found = transcript_of_asked(asked, _untold(tools, asked, base)) if asked or (bare and tools) else longest
     except AgentevalError:
