@@ -1,23 +1,42 @@
-"""Claude Code's sessions (`~/.claude/projects/*/SESSION.jsonl`): a line an event, messages as Anthropic's API has them.
+"""Claude Code's sessions (`~/.claude/projects/*/SESSION.jsonl`), and what `claude -p` prints with `--output-format
+stream-json` or `json`: an object an event, messages as Anthropic's API has them.
 
-An answer that came in pieces is several lines with the same message id; each piece repeats the usage so far.
+A session is a tree (`parentUuid`): where the user went back, the conversation is the way to the last event, and each
+branch that was left is a run of its own. An answer that came in pieces is several events with the same message id; each
+piece repeats the usage so far.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import plain_text
-from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element
+from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, skipped_element
 from agenteval_tui.formats.importers.session_log import Session, session_recording
+from agenteval_tui.formats.importers.usage_import import number
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
+from agenteval_tui.transcripts.codec import content_text
+from agenteval_tui.transcripts.observed import without_calls
 
 NAME = "claude-code"
 _SAID = ("user", "assistant")
 _ABOUT = ("summary", "system", "file-history-snapshot", "queue-operation", "progress", "custom-title", "ai-title")
+_PRINTED = (*_SAID, "system", "result", "stream_event", "rate_limit_event")
+_SYNTHETIC = "<synthetic>"
+"""The model of messages that Claude Code itself wrote in place of an answer."""
+_LOCAL = ("<local-command-stdout>", "<local-command-stderr>", "<local-command-caveat>")
+_COMPACTED = ("compact_boundary", "microcompact_boundary")
+_MOST_BRANCHES = 100
+
+Event = Mapping[str, Any]
 
 
 def can_read(value: Any) -> bool:
@@ -25,15 +44,26 @@ def can_read(value: Any) -> bool:
     if not isinstance(value, Mapping):
         return False
     kind = value.get("type")
+    if "session_id" in value and kind in _PRINTED:
+        return isinstance(value.get("message"), Mapping) or kind not in _SAID
     if kind in _SAID:
         return "sessionId" in value and isinstance(value.get("message"), Mapping)
     return kind in _ABOUT and bool(value.keys() & {"sessionId", "leafUuid", "messageId"})
 
 
+class _Log(Struct):
+    """The events of a session in the order of the file, with those that belong to no session yet before it."""
+
+    name: str
+    events: list[Event] = field(default_factory=list)
+    before: list[Event] = field(default_factory=list)
+
+
 def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Recording | Skipped]:
     """A run for each session of the file; what an agent gave to an agent below it is a run of its own."""
-    sessions: dict[str, Session] = {}
-    before: list[Mapping[str, Any]] = []  # what stands before the first event that names its session
+    logs: dict[str, _Log] = {}
+    before: list[Event] = []  # what stands before the first event that names its session
+    below: dict[str, str] = {}  # an event of an agent below that has no name: its conversation
     for element in elements:
         if isinstance(element, BrokenElement):
             yield skipped_element(element)
@@ -42,40 +72,179 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
         if not isinstance(event, Mapping):
             yield Skipped("not an event: it is not an object", element.line)
             continue
-        name = plain_text(event.get("sessionId")) or next(iter(sessions), "")
+        name = plain_text(event.get("sessionId") or event.get("session_id")) or next(iter(logs), "")
         if not name:
             before.append(event)
             continue
-        if event.get("isSidechain") is True:
-            name = f"{name} {plain_text(event.get('agentId')) or 'sidechain'}"
-        session = sessions.setdefault(name, Session(name, agent=NAME))
-        session.source += [(plain_text(one.get("type")), one) for one in before]
+        log = logs.setdefault(named := _conversation_of(event, name, below), _Log(named))
+        log.before += before
         before.clear()
-        session.source.append((plain_text(event.get("type")), event))
-        session.saw(event.get("timestamp"))
-        if event.get("type") in _SAID and isinstance(event.get("message"), Mapping):
-            _take(session, event)
-    for session in sessions.values():
-        try:
-            yield session_recording(session)
-        except AgentevalError as error:
-            yield Skipped(error.what, place=f"session {session.id[:60]}")
+        log.events.append(event)
+    for log in logs.values():
+        yield from _runs(log)
 
 
-def _take(session: Session, event: Mapping[str, Any]) -> None:
-    message = dict(event["message"])
-    before = session.messages[-1] if session.messages else None
-    if event.get("isMeta") is True or event.get("isCompactSummary") is True:
-        message["name"] = "claude-code"
-    together = before is not None and message.get("id") is not None and before.get("id") == message["id"]
-    if together and before is not None:
-        blocks = [*_blocks(before.get("content")), *_blocks(message.get("content"))]
-        kept = {key: one for key, one in message.items() if one is not None}
-        session.messages[-1] = {**before, **kept, "content": blocks}  # the usage is that of the whole answer so far
-    else:
-        session.messages.append(message)
-    if event.get("isApiErrorMessage") is True:
-        session.error = plain_text(event.get("error")) or "the request failed"
+def _conversation_of(event: Event, name: str, below: dict[str, str]) -> str:
+    """The session that an event is of: of an agent below, by its name or by the call that asked it; of older sessions,
+    which have neither, by the event that it began with."""
+    asked_by = plain_text(event.get("parent_tool_use_id"))
+    if event.get("isSidechain") is not True and not asked_by:
+        return name
+    if agent := plain_text(event.get("agentId")) or asked_by:
+        return f"{name} {agent}"
+    begun = below.get(plain_text(event.get("parentUuid")))
+    if begun is None:
+        several = len({one for one in below.values() if one.startswith(f"{name} sidechain")})
+        begun = f"{name} sidechain {several + 1}" if several else f"{name} sidechain"
+    below[plain_text(event.get("uuid"))] = begun
+    return begun
+
+
+def _runs(log: _Log) -> Iterator[Recording | Skipped]:
+    """The run that a session is, and those of the branches that the user left."""
+    kept, branches, taken_back, left_out = _branches(log.events)
+    own = {id(event) for branch in branches for event in branch.own}
+    rest = [event for event in log.events if id(event) not in own]
+    notes = []
+    if taken_back:
+        notes.append(f"taken back by the user before they were answered: {count(taken_back, 'message')}")
+    if left_out:
+        notes.append(f"left out: {count(left_out, 'answer')} in further branches that the user left")
+    names = [f"{log.name} rewound {number}" for number in range(1, len(branches) + 1)]
+    if names:
+        shown = ", ".join(map(as_id, names[:3])) + (" and more" if len(names) > 3 else "")
+        notes.append(f"the user went back: what was said before that is a run of its own ({shown})")
+    yield _run(log.name, kept, [*log.before, *rest], notes)
+    for name, branch in zip(names, branches, strict=True):
+        run = _run(name, branch.way, branch.own, [], fresh=branch.own)
+        yield replace(run, test_name=f"{run.test_name} (rewound)") if isinstance(run, Recording) else run
+
+
+class _Branch(Struct):
+    """A branch that the user left: the whole way to its end, and the events on it that no other run has."""
+
+    way: list[Event]
+    own: list[Event]
+
+
+def _branches(events: Sequence[Event]) -> tuple[list[Event], list[_Branch], int, int]:
+    """(the events of the conversation, the branches that were left, how many messages without an answer and how many
+    answers are in neither)."""
+    if not any("parentUuid" in event for event in events):
+        return list(events), [], 0, 0
+    tree = _Tree(events)
+    said = [at for at, event in enumerate(events) if _is_said(event)]
+    taken = tree.way(said[-1]) if said else set()
+    kept = [events[at] for at in sorted(taken)]
+    branches: list[_Branch] = []
+    left = [at for at in said if at not in taken and _is_answer(events[at])]
+    while left and len(branches) < _MOST_BRANCHES:
+        way = tree.way(left[-1])
+        own = way - taken
+        branches.insert(0, _Branch([events[at] for at in sorted(way)], [events[at] for at in sorted(own)]))
+        taken |= own
+        left = [at for at in left if at not in own]
+    taken_back = sum(1 for at in said if at not in taken and _is_prompt(events[at]))
+    return kept, branches, taken_back, len(left)
+
+
+class _Tree:
+    """The events of a session by the ways that lead to them."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self._events = events
+        self._at = {plain_text(event["uuid"]): at for at, event in enumerate(events) if event.get("uuid")}
+        self._answers: dict[str, list[int]] = {}  # message id -> its pieces
+        self._results: dict[str, list[int]] = {}  # id of a call -> what answered it
+        for at, event in enumerate(events):
+            message = event.get("message")
+            if not isinstance(message, Mapping):
+                continue
+            if event.get("type") == "assistant" and message.get("id"):
+                self._answers.setdefault(plain_text(message["id"]), []).append(at)
+            for call in _answered_in(message):
+                self._results.setdefault(call, []).append(at)
+
+    def way(self, end: int) -> set[int]:
+        """The places of the events that lead to one, with all pieces of their answers and all results of their
+        calls: of several calls at once each piece and each result may be a branch."""
+        found: set[int] = set()
+        at: int | None = end
+        while at is not None and at not in found:
+            found.add(at)
+            at = self._before(at)
+        waiting = list(found)
+        while waiting:
+            message = self._events[waiting.pop()].get("message")
+            if not isinstance(message, Mapping):
+                continue
+            more = list(self._answers.get(plain_text(message.get("id")), ()))
+            more += [place for call in _called_in(message) for place in self._results.get(call, ())]
+            fresh = [place for place in more if place not in found]
+            found.update(fresh)
+            waiting += fresh
+        return found
+
+    def _before(self, at: int) -> int | None:
+        event = self._events[at]
+        parent = event.get("parentUuid")
+        if parent is None and (event.get("isCompactSummary") is True or _is_compaction(event)):
+            parent = event.get("logicalParentUuid") or ""
+        if parent is None:
+            return None
+        found = self._at.get(plain_text(parent))
+        if found is not None and found != at:
+            return found
+        # It is in another file, or was not kept: the conversation went on from what came before.
+        return next(
+            (one for one in range(at - 1, -1, -1) if _is_said(self._events[one]) or _is_compaction(self._events[one])),
+            None,
+        )
+
+
+def _is_said(event: Event) -> bool:
+    return event.get("type") in _SAID and isinstance(event.get("message"), Mapping)
+
+
+def _is_compaction(event: Event) -> bool:
+    return event.get("type") == "system" and event.get("subtype") in _COMPACTED
+
+
+def _is_synthetic(event: Event) -> bool:
+    return event.get("isApiErrorMessage") is True or event["message"].get("model") == _SYNTHETIC
+
+
+def _is_failure(event: Event) -> bool:
+    """Whether it says that a request failed."""
+    told = event.get("isApiErrorMessage") is True or bool(event.get("error"))
+    return told and _is_said(event) and _is_synthetic(event)
+
+
+def _is_answer(event: Event) -> bool:
+    return event.get("type") == "assistant" and not _is_synthetic(event)
+
+
+def _is_prompt(event: Event) -> bool:
+    """Whether a person said it."""
+    return event.get("type") == "user" and event.get("isMeta") is not True and not _answered_in(event["message"])
+
+
+def _is_local(event: Event) -> bool:
+    """Whether it is what a command of the user's printed, which no model is to answer."""
+    return event.get("type") == "user" and content_text(event["message"].get("content")).lstrip().startswith(_LOCAL)
+
+
+def _called_in(message: Mapping[str, Any]) -> list[str]:
+    return [plain_text(one.get("id")) for one in _blocks(message.get("content")) if _kind(one).endswith("tool_use")]
+
+
+def _answered_in(message: Mapping[str, Any]) -> list[str]:
+    blocks = _blocks(message.get("content"))
+    return [plain_text(one.get("tool_use_id")) for one in blocks if _kind(one).endswith("tool_result")]
+
+
+def _kind(block: Any) -> str:
+    return plain_text(block.get("type")) if isinstance(block, Mapping) else ""
 
 
 def _blocks(content: Any) -> list[Any]:
@@ -84,9 +253,133 @@ def _blocks(content: Any) -> list[Any]:
     return [{"type": "text", "text": content}] if content else []
 
 
+# A run of the events on one way
+
+
+def _run(
+    name: str, events: Sequence[Event], source: Sequence[Event], notes: Sequence[str], fresh: Sequence[Event] = ()
+) -> Recording | Skipped:
+    """`fresh`: the events whose usage counts, where it is not that of all."""
+    session = Session(name, agent=NAME, notes=list(notes))
+    session.source = [(plain_text(event.get("type")), event) for event in source]
+    conversation = _Conversation(session, {id(event) for event in fresh or events})
+    on_way = {id(event) for event in events}
+    conversation.failures = sum(1 for event in source if _is_failure(event) and id(event) not in on_way)
+    for event in events:
+        conversation.take(event)
+    conversation.end()
+    try:
+        found = session_recording(session)
+    except AgentevalError as error:
+        return Skipped(error.what, place=f"session {session.id[:60]}")
+    if conversation.is_text_only:
+        return replace(found, transcript=without_calls(found.transcript, NAME))
+    return found
+
+
+class _Conversation:
+    def __init__(self, session: Session, counted: set[int]) -> None:
+        self.is_text_only = False
+        """Whether only the last answer is known, and not how it came about."""
+        self._session = session
+        self._counted = counted
+        self._places: dict[str, int] = {}  # message id -> its place in the messages
+        self._failed = ""  # why the last request failed
+        self.failures = 0
+        """How many requests failed, also those that the conversation went on beside."""
+        self._outputs = 0
+        self._compacted = ""
+
+    def take(self, event: Event) -> None:
+        session = self._session
+        session.saw(event.get("timestamp"))
+        kind = event.get("type")
+        if _is_said(event):
+            self._said(event)
+        elif kind == "result":
+            self._result(event)
+        elif kind == "system" and event.get("subtype") == "init":
+            session.model = plain_text(event.get("model")) or session.model
+        elif _is_compaction(event):
+            self._compacted = _compaction(event)
+
+    def _said(self, event: Event) -> None:
+        message = dict(event["message"])
+        if _is_synthetic(event):
+            if _is_failure(event):
+                self._failed = content_text(message.get("content")) or plain_text(event.get("error"))
+                self.failures += 1
+            return
+        if _is_local(event):
+            self._outputs += 1
+            return
+        if _is_answer(event):
+            self._failed = ""
+        if id(event) not in self._counted:
+            message.pop("usage", None)
+        if event.get("isMeta") is True or event.get("isCompactSummary") is True:
+            message["name"] = NAME
+        self._mark()
+        messages = self._session.messages
+        place = self._places.get(plain_text(message.get("id"))) if message.get("id") else None
+        if place is None:
+            if message.get("id"):
+                self._places[plain_text(message["id"])] = len(messages)
+            messages.append(message)
+            return
+        before = messages[place]
+        blocks = [*_blocks(before.get("content")), *_blocks(message.get("content"))]
+        kept = {key: one for key, one in message.items() if one is not None}
+        messages[place] = {**before, **kept, "content": blocks}  # the usage is that of the whole answer so far
+
+    def _result(self, event: Event) -> None:
+        """How a session ended that was printed."""
+        session = self._session
+        said = plain_text(event.get("result"))
+        subtype = plain_text(event.get("subtype"))
+        if event.get("is_error") is True or subtype.startswith("error"):
+            told = "; ".join(plain_text(one) for one in event.get("errors") or ())
+            self._failed = said or told or subtype
+        elif said and not any(one.get("role") == "assistant" for one in session.messages):
+            self.is_text_only = True
+            session.messages.append({"role": "assistant", "content": said})
+        if isinstance(event.get("usage"), Mapping):
+            session.usage = UsageReader()
+            session.usage.add({**event["usage"], "cost": event.get("total_cost_usd")})
+        session.took_ms = number(event.get("duration_ms"))
+
+    def end(self) -> None:
+        session = self._session
+        session.error = self._failed
+        between = self.failures - bool(self._failed and self.failures)
+        if between:
+            session.notes.append(f"{count(between, 'request')} of it failed, and it went on")
+        if self._outputs:
+            session.notes.append(
+                f"what commands of the user printed is not in the conversation ({self._outputs:,} times)"
+            )
+        self._mark()
+
+    def _mark(self) -> None:
+        """Where the conversation was compacted, a message says so."""
+        if self._compacted:
+            self._session.messages.append({"role": "user", "name": NAME, "content": self._compacted})
+            self._compacted = ""
+
+
+def _compaction(event: Event) -> str:
+    about = event.get("compactMetadata") or event.get("compact_metadata") or event.get("microcompactMetadata")
+    about = about if isinstance(about, Mapping) else {}
+    why = plain_text(about.get("trigger"))
+    before = number(about.get("preTokens", about.get("pre_tokens")))
+    details = ", ".join(filter(None, (why, f"{before:,.0f} tokens before" if before is not None else "")))
+    behind = f" ({details})" if details else ""
+    return f"[compacted{behind}: the model sees a summary instead of the messages above]"
+
+
 FORMAT = Format(
     name=NAME,
-    looks_like="Claude Code sessions: lines with `type`, `sessionId` and `message`",
+    looks_like="Claude Code sessions: lines with `type`, `sessionId` and `message`, or what `claude -p` prints as JSON",
     can_read=can_read,
     recordings=by_value(recordings),
     rank=64,

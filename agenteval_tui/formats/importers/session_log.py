@@ -31,6 +31,8 @@ class Session(Struct):
     error: str = ""
     began: float | None = None
     ended: float | None = None
+    took_ms: float | None = None
+    """How long it took, where the log says it."""
     source: list[tuple[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -49,7 +51,9 @@ def session_recording(session: Session, source: Sequence[tuple[str, Any]] = (), 
     transcript = transcript_of(session.messages, system=session.system, notes=notes)
     if not ours and not session.error and not any(message.role == "assistant" for message in transcript.messages):
         raise AgentevalError("the agent says nothing in this session")
-    total = None if session.began is None or session.ended is None else session.ended - session.began
+    total = session.took_ms
+    if total is None and session.began is not None and session.ended is not None:
+        total = session.ended - session.began
     transcript = replace(
         transcript,
         model=transcript.model or session.model,
@@ -58,7 +62,8 @@ def session_recording(session: Session, source: Sequence[tuple[str, Any]] = (), 
     )
     if session.usage is not None:
         transcript = with_usage(transcript, session.usage)
-    asked = first_user_text(transcript)
+    asked = next((one.content for one in transcript.messages if one.role == "user" and one.name is None), "")
+    asked = asked or first_user_text(transcript)
     return Recording(
         test_id=as_id(session.id or "session"),
         test_name=" ".join(asked.split())[:_TITLE] or session.id or "session",
