@@ -35,7 +35,9 @@ _KINDS = frozenset({
     "role", "type", "kind", "part_kind", "message_kind", "object", "event", "run_type", "requestor", "lc",
     "source.type",
 })  # fmt: skip
-_IDS = re.compile(r"(^|[_.\- ])(id|ids|uid|uuid|guid|hash|sha|digest|signature|fingerprint|checksum|etag)$|[a-z](Ids?|Uuid)$")
+_IDS = re.compile(
+    r"(^|[_.\- ])(id|ids|uid|uuid|guid|hash|sha|digest|signature|fingerprint|checksum|etag)$|[a-z](Ids?|Uuid)$"
+)
 _TIMES = re.compile(
     r"time|date|stamp|created|started|ended|completed|finished|updated|modified|processed|(_at|At|_on|On)$",
     re.IGNORECASE,

@@ -265,7 +265,7 @@ def _responses(body: Mapping[str, Any], _: str) -> Request:
             found.think(content_text(item.get("summary") or item.get("content") or ()))
         elif kind in ("function_call", "custom_tool_call"):
             found.call(item.get("call_id"), item.get("name"), item.get("arguments", item.get("input")))
-        elif kind in ("function_call_output", "custom_tool_call_output"):
+        elif kind.endswith("_call_output"):
             found.result(item.get("call_id"), content_text(item.get("output")))
         elif (hosted := hosted_call(item)) is not None:
             found.call(hosted.id, hosted.name, hosted.arguments)

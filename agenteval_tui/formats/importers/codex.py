@@ -1,11 +1,13 @@
-"""Codex' sessions (`~/.codex/sessions/.../rollout-*.jsonl`): items as the Responses API has them, and events."""
+"""Codex' sessions (`~/.codex/sessions/.../rollout-*.jsonl`): items as the Responses API has them, and events; and what
+`codex exec --json` prints, where an item is a message, or a call with its result.
+"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from agenteval_tui.agents.models.hosted_calls import hosted_call
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.format import Format, by_value
@@ -13,25 +15,37 @@ from agenteval_tui.formats.importers.message_formats import plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element
 from agenteval_tui.formats.importers.session_log import Session, session_recording
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
+from agenteval_tui.transcripts.codec import content_text
 
 NAME = "codex"
 _KINDS = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
-_BUILT_IN = {"local_shell_call": "local_shell", "web_search_call": "web_search"}
+_BEGINS = ("thread.started", "session.created")
+_PRINTED = (*_BEGINS, "turn.started", "turn.completed", "turn.failed", "item.started", "item.updated", "item.completed")
 
 
 def can_read(value: Any) -> bool:
     """Whether a file's first value is a line of a session."""
-    return isinstance(value, Mapping) and value.get("type") in _KINDS and isinstance(value.get("payload"), Mapping)
+    if not isinstance(value, Mapping):
+        return False
+    return value.get("type") in _PRINTED or (value.get("type") in _KINDS and isinstance(value.get("payload"), Mapping))
 
 
 def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Recording | Skipped]:
     """A run for each session of the file."""
     session = Session("", agent=NAME)
+    printed: _Printed | None = None
     for element in elements:
         if isinstance(element, BrokenElement):
             yield skipped_element(element)
             continue
         line = element.value
+        if isinstance(line, Mapping) and (line.get("type") in _PRINTED or (printed and line.get("type") == "error")):
+            if printed is not None and line.get("type") in _BEGINS:
+                yield from _ended(printed.whole())
+                printed = None
+            printed = printed or _Printed()
+            printed.take(line)
+            continue
         if not isinstance(line, Mapping) or not isinstance(line.get("payload"), Mapping):
             yield Skipped("not a line of a session: it has no `payload`", element.line)
             continue
@@ -43,6 +57,8 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
         session.saw(line.get("timestamp"))
         _take(session, plain_text(line.get("type")), payload)
     yield from _ended(session)
+    if printed is not None:
+        yield from _ended(printed.whole())
 
 
 def _ended(session: Session) -> Iterator[Recording | Skipped]:
@@ -79,22 +95,104 @@ def _event(session: Session, payload: Mapping[str, Any]) -> None:
 
 
 def _items(payload: Mapping[str, Any], number: int) -> list[dict[str, Any]]:
-    """The items that `message_formats` reads. Codex' own kinds of call become calls of a tool of that name."""
+    """The items that `message_formats` reads."""
     kind = plain_text(payload.get("type"))
-    if kind in _BUILT_IN:
-        call_id = plain_text(payload.get("call_id") or payload.get("id")) or f"{kind}_{number}"
-        arguments = json.dumps(payload.get("action") or {})
-        return [{"type": "function_call", "call_id": call_id, "name": _BUILT_IN[kind], "arguments": arguments}]
+    if (hosted := hosted_call(payload)) is not None and not hosted.result:  # what came back is told later, or never
+        call_id = hosted.id or f"{hosted.name}_{number}"
+        return [{"type": "function_call", "call_id": call_id, "name": hosted.name, "arguments": hosted.arguments}]
     if kind == "message":
         return [{key: one for key, one in payload.items() if key != "type"}]
-    if kind in ("function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output", "reasoning"):
+    if kind.endswith(("_call", "_call_output")) or kind == "reasoning":
         return [dict(payload)]
     return []
 
 
+class _Printed:
+    """What `codex exec --json` prints of a session. An item is told when it starts and when it ends: the last telling
+    counts, in the place of the first."""
+
+    def __init__(self) -> None:
+        self._session = Session("", agent=NAME)
+        self._items: dict[tuple[int, str], Mapping[str, Any]] = {}
+        self._turn = 0
+
+    def take(self, line: Mapping[str, Any]) -> None:
+        """One line of it."""
+        session, kind = self._session, plain_text(line.get("type"))
+        session.source.append(("", line))
+        session.saw(line.get("timestamp"))
+        if kind in _BEGINS:
+            session.id = plain_text(line.get("thread_id") or line.get("session_id"))
+        elif kind == "turn.started":
+            self._turn += 1
+        elif kind == "turn.completed":
+            session.error = ""  # what broke before was tried again
+            session.usage = UsageReader()
+            session.usage.add(line.get("usage"))
+        elif kind in ("turn.failed", "error"):
+            error = line.get("error")
+            told = error.get("message") if isinstance(error, Mapping) else line.get("message")
+            session.error = plain_text(told) or "an error"
+        elif isinstance(item := line.get("item"), Mapping):
+            self._items[self._turn, plain_text(item.get("id")) or f"item {len(self._items)}"] = item
+
+    def whole(self) -> Session:
+        """The session."""
+        for (turn, name), item in self._items.items():
+            self._session.messages += _printed_item(item, f"{name}_{turn}", self._session.notes)
+        return self._session
+
+
+def _printed_item(item: Mapping[str, Any], call_id: str, notes: list[str]) -> list[dict[str, Any]]:
+    """The messages that an item is. The tool of a call that names none is called as the item's type is."""
+    kind = plain_text(item.get("type") or item.get("item_type"))
+    if kind in ("agent_message", "assistant_message", "plan"):
+        return [{"role": "assistant", "content": plain_text(item.get("text"))}]
+    if kind == "reasoning":
+        return [{"type": "reasoning", "summary": [plain_text(item.get("text"))]}]
+    if kind == "error":
+        notes.append(f"Codex told an error and went on: {plain_text(item.get('message'))}")
+        return []
+    if kind not in _GIVEN:
+        return [{"role": "assistant", "content": [{"type": kind or "item", **item}]}]
+    given = (
+        item.get("arguments") if kind == "mcp_tool_call" else {key: item[key] for key in _GIVEN[kind] if key in item}
+    )
+    name = plain_text(item.get("tool")) or kind
+    call = {"id": call_id, "function": {"name": name, "arguments": given}}
+    made: list[dict[str, Any]] = [{"role": "assistant", "content": "", "tool_calls": [call]}]
+    status, error = item.get("status"), item.get("error")
+    if status != "in_progress":
+        failed = bool(error) or status in ("failed", "declined") or item.get("exit_code") not in (None, 0)
+        said = error.get("message") if isinstance(error, Mapping) else _gave(item, kind)
+        made.append({"role": "tool", "tool_call_id": call_id, "content": plain_text(said), "is_error": failed})
+    return made
+
+
+_GIVEN = {
+    "command_execution": ("command",),
+    "file_change": ("changes",),
+    "mcp_tool_call": ("arguments",),
+    "collab_tool_call": ("prompt", "receiver_thread_ids"),
+    "web_search": ("query", "action"),
+    "todo_list": ("items",),
+}
+"""What the call was made with, by the type of its item."""
+
+
+def _gave(item: Mapping[str, Any], kind: str) -> Any:
+    """What came back of a call."""
+    if kind == "command_execution":
+        return item.get("aggregated_output")
+    result = item.get("result")
+    if isinstance(result, Mapping):
+        return content_text(result.get("content")) or result.get("structured_content")
+    return item.get("agents_states") if kind == "collab_tool_call" else result if result is not None else ""
+
+
 FORMAT = Format(
     name=NAME,
-    looks_like="Codex sessions: lines with `type`, `timestamp` and `payload`",
+    looks_like="Codex sessions: lines with `type`, `timestamp` and `payload`, or what `codex exec --json` prints",
     can_read=can_read,
     recordings=by_value(recordings),
     rank=65,

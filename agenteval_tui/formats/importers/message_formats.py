@@ -34,7 +34,7 @@ LANGCHAIN_ROLES = {
     "human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "system": "system", "developer": "system",
     "tool": "tool", "function": "tool",
 }  # fmt: skip
-ITEMS = frozenset({"function_call", "function_call_output", "reasoning", "custom_tool_call", "custom_tool_call_output"})
+ITEMS = frozenset({"function_call", "reasoning", "custom_tool_call"})
 CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 _THOUGHT_BLOCKS = frozenset({"thinking", "reasoning", "redacted_thinking"})
 _BESIDE = frozenset({
@@ -78,7 +78,8 @@ def dialect_of(value: Any) -> str:
             return "openai"
         return "anthropic" if any(_is_anthropic(block) for block in _blocks(value.get("content"))) else "openai"
     kind = _block_kind(value)
-    if (kind in ITEMS and ("call_id" in value or kind == "reasoning")) or hosted_call(value) is not None:
+    is_item = kind in ITEMS or kind.endswith("_call_output")
+    if (is_item and ("call_id" in value or kind == "reasoning")) or hosted_call(value) is not None:
         return "responses"
     if _langchain_fields(value) is not None:
         return "langchain"
