@@ -8,17 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agenteval_tui.formats.detect import detect, formats
 from agenteval_tui.formats.import_file import open_source
 from agenteval_tui.formats.importers.message_formats import transcript_of
 from agenteval_tui.formats.importers.recording import Recording
-from agenteval_tui.formats.importers.untold_calls import UntoldCall, with_untold_calls
+from agenteval_tui.formats.importers.untold_calls import UntoldCall, with_results, with_untold_calls
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Note, Transcript, message_place
+from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests
 from agenteval_tui.transcripts.observed import observes
 
 Import = Callable[..., Any]
@@ -229,3 +231,20 @@ def test_calls_of_spans_have_their_place_in_the_conversation() -> None:
     for index, message in enumerate(found.messages):
         assert all(found.tool_calls[call].message == index for call in message.tool_calls)
         assert message.tool_call is None or found.tool_calls[message.tool_call].result == message.content
+
+
+def test_requests_keep_the_answers_that_they_led_to() -> None:
+    asked = ModelRequests.of([ModelRequest(1, 1, answer=1), ModelRequest(2, 1, answer=3), ModelRequest(3, 1)])
+    told = transcript_of([ASKED, CALLED, {"role": "tool", "tool_call_id": "c", "content": "r"}, SAID])
+    told = Transcript(told.messages, told.tool_calls, requests=asked)
+    found = with_untold_calls(told, [UntoldCall("1", "first", {}, "1")])
+    assert found.requests is not None
+    assert [one.answer for one in found.requests.references] == [3, 5, None]
+    open_call = transcript_of([ASKED, CALLED, SAID])
+    answered = with_results(
+        Transcript(open_call.messages, open_call.tool_calls, requests=ModelRequests.of([ModelRequest(1, 1, answer=2)])),
+        [replace(one, result="r") for one in open_call.tool_calls],
+    )
+    assert [one.content for one in answered.messages] == ["q", "", "r", "a"]
+    assert answered.requests is not None
+    assert [one.answer for one in answered.requests.references] == [3]

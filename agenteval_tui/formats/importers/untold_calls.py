@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.transcripts.model import Message, Note, ToolCall, Transcript, message_place
+from agenteval_tui.transcripts.model_request import ModelRequests
 
 _PLACE = re.compile(r"messages\[(\d{1,9})\]")
 
@@ -66,6 +67,22 @@ def with_results(transcript: Transcript, calls: Sequence[ToolCall]) -> Transcrip
             [call if call.message is None else replace(call, message=places[call.message]) for call in calls]
         ),
         notes=tuple([_note_at(note, places) for note in transcript.notes]),
+        requests=_requests_at(transcript.requests, places),
+    )
+
+
+def _requests_at(requests: ModelRequests | None, places: Sequence[int]) -> ModelRequests | None:
+    """The requests with the new places of the answers that they led to."""
+    if requests is None:
+        return None
+    return replace(
+        requests,
+        references=tuple(
+            [
+                one if one.answer is None or one.answer >= len(places) else replace(one, answer=places[one.answer])
+                for one in requests.references
+            ]
+        ),
     )
 
 
@@ -137,6 +154,7 @@ def _with_call(transcript: Transcript, call: UntoldCall) -> Transcript:
         messages=(*map(moved, messages[:at]), *added, *map(moved, messages[at:])),
         tool_calls=(*kept[:index], made, *kept[index:]),
         notes=tuple([_note_at(note, places) for note in transcript.notes]),
+        requests=_requests_at(transcript.requests, places),
     )
 
 
