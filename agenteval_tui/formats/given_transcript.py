@@ -1,73 +1,226 @@
-"""One transcript given for grading: read in a known format, or refused with what was found.
+"""Transcripts given for grading, in any format that an import reads, and by the same readers.
 
-What is not understood must not become an empty transcript: every check that something is absent would pass on it.
+What is not understood must not become an empty transcript: every check that something is absent would pass on it. So
+chat messages are taken strictly: one that can't be read refuses them all, where an import would say so and go on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec import Struct, field
 
-from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.agenteval_run import coded_error
-from agenteval_tui.formats.importers.message_formats import dialect_of, is_message, transcript_of
-from agenteval_tui.formats.importers.openai_responses import answer_messages
-from agenteval_tui.formats.importers.usage_import import with_usage
-from agenteval_tui.transcripts.codec import VERSION, describe_json, from_json
-from agenteval_tui.transcripts.model import RunError, Transcript
+from agenteval_tui.core.numbers import count
+from agenteval_tui.formats.detect import detect
+from agenteval_tui.formats.importers import openai_messages
+from agenteval_tui.formats.importers.conversations import as_conversation, transcript_in
+from agenteval_tui.formats.importers.format import Format
+from agenteval_tui.formats.importers.message_formats import dialect_of, is_message
+from agenteval_tui.formats.importers.recording import Skipped
+from agenteval_tui.formats.stream.source import Source
+from agenteval_tui.suites.files import decode_utf8
+from agenteval_tui.transcripts.codec import VERSION, describe_json
+from agenteval_tui.transcripts.model import Transcript
 
 SHAPES = (
     "give this project's JSON (`agenteval show RUN --transcript --json`), a list of chat messages, an object with "
-    "`messages`, or a server's whole reply (Chat Completions, Responses, Anthropic Messages)"
+    "`messages`, a server's whole reply (Chat Completions, Responses, Anthropic Messages), or a file that `agenteval "
+    "import` reads"
 )
 
 
+class GivenRun(Struct, frozen=True):
+    """A transcript of a file. `label` says which of several it is. `notes`: what of it could not be read."""
+
+    label: str
+    transcript: Transcript
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def given_runs(source: Source, name: str, *, by_line: bool = False) -> Iterator[GivenRun]:
+    """The transcripts of a file; `name`: how messages call it. `by_line`: of chat messages each line is a transcript.
+
+    Raises `AgentevalError` for a file in no format that is known, and for chat messages that can't be read.
+    """
+    known = _format_of(source)
+    is_chat = known is None or known is openai_messages.FORMAT
+    if is_chat and by_line:
+        yield from _lines(source, name)
+        return
+    if is_chat:
+        value, error = _decoded(source, name)
+        if error is None or known is None:
+            if error is not None:
+                raise error
+            if known is None or not _holds_conversations(value):
+                yield GivenRun("", _placed(value, name))
+                return
+    assert known is not None
+    yield from _recorded(source, known, name)
+
+
 def read_given(value: Any) -> Transcript:
-    """The transcript in decoded JSON. Raises `AgentevalError` for a shape that is not known, saying what was found."""
+    """The transcript in decoded JSON. Raises `AgentevalError` for a shape that is not known, saying what was found, and
+    where there are several."""
+    if not _is_chat(value):
+        runs = _of_another_format(value)
+        if len(runs) == 1:
+            return runs[0].transcript
+        if runs:
+            raise AgentevalError(f"there are {count(len(runs), 'run')} in it", mend="give them one by one")
+    return _conversation(value)
+
+
+def _is_chat(value: Any) -> bool:
+    """Whether it is meant as one conversation."""
     if isinstance(value, list):
-        return _conversation(value, {})
+        return not value or is_message(value[0])
     if not isinstance(value, Mapping):
-        raise _unknown(value)
-    if "version" in value:
-        return _own(value)
-    if isinstance(value.get("messages"), list):
-        return _conversation(value["messages"], value)
-    if "messages" in value:
-        raise AgentevalError(
-            f"this is not a transcript: `messages` is {describe_json(value['messages'])}, not a list", mend=SHAPES
-        )
-    reply = answer_messages(value)
-    if reply is not None:
-        return _conversation(reply["messages"], {**reply, "error": value.get("error")})
-    if is_message(value):  # such as the reply of Anthropic's Messages API
-        return _conversation([value], value)
-    raise _unknown(value)
+        return True
+    is_told = bool(value.keys() & {"messages", "contents"}) or is_message(value)
+    return is_told or isinstance(as_conversation(value).get("messages"), list)
 
 
-def _own(value: Mapping[str, Any]) -> Transcript:
-    """This project's JSON: a transcript, or the document of a run with its transcript in it."""
-    inner = value.get("transcript")
-    if isinstance(inner, Mapping) and "messages" not in value:
-        return _own(inner)
-    if value["version"] != VERSION or isinstance(value["version"], bool):
+def _of_another_format(value: Any) -> list[GivenRun]:
+    with tempfile.TemporaryDirectory(prefix="agenteval-") as folder:
+        path = Path(folder, "given.json")
+        path.write_text(json.dumps(value), "utf-8")
+        with Source(path) as source:
+            known = _format_of(source)
+            return [] if known is None or known.recordings is None else list(_recorded(source, known, ""))
+
+
+def _format_of(source: Source) -> Format | None:
+    try:
+        return detect(source)
+    except AgentevalError:
+        return None
+
+
+def _holds_conversations(value: Any) -> bool:
+    """Whether it is a list of conversations, and not of messages."""
+    return isinstance(value, list) and bool(value) and not is_message(value[0])
+
+
+def _recorded(source: Source, known: Format, name: str) -> Iterator[GivenRun]:
+    """The runs that the reader of a format finds."""
+    if known.recordings is None:
+        raise AgentevalError(f"there are tests in this file ({known.name}) and no runs", where=name)
+    found = 0
+    reasons: list[str] = []
+    for part in known.recordings(source):
+        if isinstance(part, Skipped):
+            if not part.counts:
+                continue
+            where = f"{name}:{part.line}" if part.line else name
+            if known is openai_messages.FORMAT:
+                raise AgentevalError(part.reason, where=where, mend=SHAPES)
+            reasons.append(f"{part.place or where}: {part.reason}")
+            continue
+        if known is openai_messages.FORMAT and part.notes:
+            raise AgentevalError(part.notes[0], where=name, mend=SHAPES)
+        found += 1
+        yield GivenRun(f"run {found} ({part.test_id})", part.transcript, part.variables, (*part.notes, *reasons))
+        reasons.clear()
+    if not found:
+        said = f": {reasons[0]}" if reasons else ""
+        raise AgentevalError(f"there are no runs in this file ({known.name}){said}", where=name)
+
+
+def _lines(source: Source, name: str) -> Iterator[GivenRun]:
+    """A transcript a line."""
+    for number, line in enumerate(source.open(), 1):
+        if line.strip():
+            where = f"{name}:{number}"
+            try:
+                value = json.loads(line.decode("utf-8-sig"))
+            except (ValueError, RecursionError) as error:
+                raise AgentevalError(f"this line is not valid JSON: {error}", where=where) from None
+            yield GivenRun(f"line {number}", _placed(value, where))
+
+
+def _decoded(source: Source, name: str) -> tuple[Any, AgentevalError | None]:
+    """The file as one JSON value, or why it is none."""
+    with source.open() as file:
+        text = decode_utf8(file.read(), Path(name))
+    try:
+        return json.loads(text), None
+    except json.JSONDecodeError as error:
+        where = f"{name}:{error.lineno}:{error.colno}"
+        mend = "give a JSON Lines file with --transcripts" if "\n" in text.strip() else "give JSON"
+        return None, AgentevalError(f"this is not valid JSON: {error.msg}", where=where, mend=mend)
+    except (RecursionError, ValueError) as error:  # too deep, or a whole number of thousands of digits
+        return None, AgentevalError(f"this JSON can't be read: {error}", where=name)
+
+
+def _placed(value: Any, where: str) -> Transcript:
+    try:
+        return read_given(value)
+    except AgentevalError as error:
+        raise AgentevalError(error.what, where=where, mend=error.mend) from None
+
+
+# One conversation, strictly
+
+
+def _conversation(value: Any) -> Transcript:
+    if isinstance(value, Mapping) and "version" in value:
+        _check_own(value)
+    told = as_conversation(value)
+    if isinstance(told, Mapping) and "version" not in told and "messages" in told:
+        _check_list(told["messages"])
+    messages = told if isinstance(told, list) else told.get("messages") if isinstance(told, Mapping) else None
+    if messages is None and is_message(value):  # such as the reply of Anthropic's Messages API
+        told = {**value, "messages": [value]}
+        messages = [value]
+    if not isinstance(messages, list):
+        raise AgentevalError(f"this is not a transcript: it is {describe_json(value)}", mend=SHAPES)
+    is_own = isinstance(told, Mapping) and "version" in told
+    if not is_own:
+        _check(messages)
+    notes: list[str] = []
+    transcript = transcript_in(told, notes)
+    if notes:
+        raise AgentevalError(notes[0], mend=SHAPES)
+    if is_own:
+        if not (transcript.messages or transcript.tool_calls or transcript.final_output or transcript.error):
+            raise AgentevalError("there is nothing in this transcript: its `messages` are empty", mend=SHAPES)
+        return transcript
+    if transcript.error is None and not any(message.role == "assistant" for message in transcript.messages):
+        roles = ", ".join(dict.fromkeys(message.role for message in transcript.messages))
         raise AgentevalError(
-            f"this transcript has version {describe_json(value['version'])}; version {VERSION} is known",
+            f"the agent says nothing in this transcript: it has no message with the role `assistant` (roles: {roles})",
             mend=SHAPES,
         )
-    if not isinstance(value.get("messages"), list):
-        raise _unknown(value)
-    transcript = from_json(value)
-    did = transcript.messages or transcript.tool_calls or transcript.final_output
-    if not did and transcript.error is None:
-        raise AgentevalError("there is nothing in this transcript: its `messages` are empty", mend=SHAPES)
     return transcript
 
 
-def _conversation(messages: list[Any], about: Mapping[str, Any]) -> Transcript:
-    """Chat messages with the fields beside them: the system prompt, model, usage, answer, error."""
+def _check_own(value: Mapping[str, Any]) -> None:
+    """This project's JSON: a transcript, or the document of a run with its transcript in it."""
+    inner = value.get("transcript")
+    if isinstance(inner, Mapping) and "messages" not in value:
+        _check_own({"version": None, **inner})
+    elif value["version"] != VERSION or isinstance(value["version"], bool):
+        raise AgentevalError(
+            f"this transcript has version {describe_json(value['version'])}; version {VERSION} is known", mend=SHAPES
+        )
+
+
+def _check_list(messages: Any) -> None:
+    if not isinstance(messages, list):
+        raise AgentevalError(
+            f"this is not a transcript: `messages` is {describe_json(messages)}, not a list", mend=SHAPES
+        )
+
+
+def _check(messages: list[Any]) -> None:
+    """Raises `AgentevalError` for chat messages of which one can't be read."""
     if not messages:
         raise AgentevalError("there is nothing in this transcript: it has no messages", mend=SHAPES)
     for number, one in enumerate(messages, 1):
@@ -79,28 +232,11 @@ def _conversation(messages: list[Any], about: Mapping[str, Any]) -> Transcript:
                 f"message {number} has nothing that can be read: {describe_json(one)}",
                 mend="a message has `content` (text or a list of parts) or `tool_calls`",
             )
-    transcript = transcript_of(messages, system=about.get("system"))
-    error = _error(about.get("error"))
-    if error is None and not any(message.role == "assistant" for message in transcript.messages):
-        roles = ", ".join(dict.fromkeys(message.role for message in transcript.messages))
-        raise AgentevalError(
-            f"the agent says nothing in this transcript: it has no message with the role `assistant` (roles: {roles})",
-            mend=SHAPES,
-        )
-    final, model, finish = about.get("final_output"), about.get("model"), about.get("finish_reason")
-    used = UsageReader()
-    used.add(about.get("usage"))
-    return replace(
-        with_usage(transcript, used),
-        final_output=final if isinstance(final, str) else transcript.final_output,
-        model=model if isinstance(model, str) and model else transcript.model,
-        finish_reason=finish if isinstance(finish, str) and finish else transcript.finish_reason,
-        error=error,
-    )
 
 
 def _says_something(one: Mapping[str, Any]) -> bool:
     content = one.get("content")
+    beside = one.get("additional_kwargs")
     calls = one.get("tool_calls") or one.get("function_call")
     if isinstance(calls, list):
         readable = all(_is_call(call) for call in calls)
@@ -110,26 +246,12 @@ def _says_something(one: Mapping[str, Any]) -> bool:
         return False
     if isinstance(content, list) and not all(isinstance(part, str | Mapping) for part in content):
         return False
-    return "content" in one or bool(calls)
+    return "content" in one or bool(calls) or (isinstance(beside, Mapping) and bool(beside.get("tool_calls")))
 
 
 def _is_call(call: Any) -> bool:
     function = call.get("function") or call.get("custom") or call if isinstance(call, Mapping) else None
-    return isinstance(function, Mapping) and isinstance(function.get("name"), str)
-
-
-def _error(given: Any) -> RunError | None:
-    """Why the agent did not finish, where that is said beside its messages."""
-    said = given.get("message") if isinstance(given, Mapping) else given
-    if not isinstance(said, str) or not said.strip():
-        return None
-    kind = (
-        next((given[key] for key in ("kind", "code", "type") if isinstance(given.get(key), str)), "")
-        if isinstance(given, Mapping)
-        else ""
-    )
-    return coded_error(kind or "recorded", said.strip()[:2000], given)
-
-
-def _unknown(value: Any) -> AgentevalError:
-    return AgentevalError(f"this is not a transcript: it is {describe_json(value)}", mend=SHAPES)
+    names = ("name", "toolName", "tool_name")
+    if isinstance(call, Mapping) and isinstance(call.get("function"), str):
+        return True
+    return isinstance(function, Mapping) and any(isinstance(function.get(name), str) for name in names)

@@ -25,6 +25,7 @@ OURS = {"version": 1, "messages": [USER, SAYS], "tool_calls": [], "final_output"
 
 READ: dict[str, Any] = {
     "chat messages": [USER, SAYS],
+    "a list of conversations": [[USER, SAYS]],
     "an object with messages": {"messages": [USER, SAYS], "anything": 1},
     "a call": [USER, {"role": "assistant", "content": None, "tool_calls": [CALL]}],
     "a call without content": [USER, {"role": "assistant", "tool_calls": [CALL]}],
@@ -78,7 +79,6 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "null": (None, "null"),
     "a list of numbers": ([1, 2], "item 1 is not a message: the number 1"),
     "a list of texts": (["never"], "item 1 is not a message: a text"),
-    "a list of lists": ([[USER, SAYS]], "item 1 is not a message: a list"),
     "a message without a role": ([USER, {"content": "x"}], "item 2 is not a message: an object with the keys content"),
     "a role that is no text": ([{"role": 1, "content": "x"}], "item 1"),
     "a message without content": ([USER, {"role": "assistant"}], "message 2 has nothing that can be read"),
@@ -87,7 +87,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "content of numbers": ([USER, {"role": "assistant", "content": [1]}], "message 2"),
     "calls without a name": ([{"role": "assistant", "content": "", "tool_calls": [{"id": "x"}]}], "message 1"),
     "no answer": ([USER], "the agent says nothing"),
-    "roles that nobody has": ([{"role": "bot", "content": "never"}], "roles: bot"),
+    "roles without an answer": ([{"role": "tool", "content": "never"}], "roles: tool"),
     "no messages": ({"messages": []}, "no messages"),
     "messages that are an object": ({"messages": {"0": SAYS}}, "`messages` is an object with the keys 0, not a list"),
     "messages that are a text": ({"messages": "never"}, "not a list"),
@@ -146,12 +146,11 @@ def test_everything_else_is_refused_with_what_was_found(
         b"",
         b"<!doctype html><p>never</p>",
         b'{"messages": [',
-        json.dumps(USER).encode() + b"\n" + json.dumps(SAYS).encode(),
         b"\xff\xfe\x00",
         b"[" * 100_000,
         b"1" * 10_000,
     ],
-    ids=["empty", "a page", "cut off", "lines", "no text", "deep", "a long number"],
+    ids=["empty", "a page", "cut off", "no text", "deep", "a long number"],
 )
 def test_what_is_no_json_is_refused(cli, criteria: Path, tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "t.json"
@@ -160,6 +159,122 @@ def test_what_is_no_json_is_refused(cli, criteria: Path, tmp_path: Path, data: b
         result = cli("grade", "--criteria", criteria, option, path)
         assert (result.code, result.out) == (2, "")
         assert "Traceback" not in result.err
+
+
+def test_messages_a_line_are_one_conversation(cli, criteria: Path, tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text(f"{json.dumps(USER)}\n{json.dumps(SAYS)}\n", "utf-8")
+    result = cli("grade", "--criteria", criteria, "--transcript", path)
+    assert (result.code, result.out.splitlines()[-1][:6]) == (1, "failed")
+    refused = cli("grade", "--criteria", criteria, "--transcripts", path)  # a transcript a line
+    assert refused.code == 2
+    assert "t.jsonl:1" in refused.err
+
+
+def _span(kind: str, **attributes: Any) -> dict[str, Any]:
+    about = {f"gen_ai.{key}": value for key, value in attributes.items()}
+    context = {"trace_id": "t", "span_id": kind}
+    return {"name": kind, "context": context, "attributes": {"gen_ai.operation.name": kind, **about}}
+
+
+CALLED = {"role": "assistant", "content": "never", "tool_calls": [CALL]}
+FOREIGN: dict[str, Any] = {
+    "a trace of OpenTelemetry": [
+        _span("chat", **{"input.messages": [USER], "output.messages": [CALLED]}),
+    ],
+    "a trace of Langfuse": {
+        "trace": {"id": "t", "input": "Ever?", "output": "never"},
+        "observations": [{"id": "g", "type": "GENERATION", "input": [USER], "output": CALLED}],
+    },
+    "a session of Claude Code": [
+        {"type": "user", "sessionId": "s", "message": USER},
+        {"type": "assistant", "sessionId": "s", "message": {"role": "assistant", "content": [
+            {"type": "text", "text": "never"}, {"type": "tool_use", "id": "a", "name": "look", "input": {}}]}},
+    ],
+    "a trajectory": {
+        "schema_version": "ATIF-v1.4", "session_id": "s", "agent": {"name": "a", "version": "1"}, "steps": [
+            {"step_id": 1, "source": "user", "message": "Ever?"},
+            {"step_id": 2, "source": "agent", "message": "never", "tool_calls": [
+                {"tool_call_id": "c", "function_name": "look", "arguments": {}}]}],
+    },
+    "a reply of Gemini": {
+        "candidates": [{"content": {"role": "model", "parts": [
+            {"text": "never"}, {"functionCall": {"name": "look", "args": {}}}]}, "finishReason": "STOP"}],
+    },
+    "a reply of Bedrock": {
+        "output": {"message": {"role": "assistant", "content": [
+            {"text": "never"}, {"toolUse": {"toolUseId": "a", "name": "look", "input": {}}}]}},
+        "stopReason": "tool_use",
+    },
+    "a result of a batch": {"custom_id": "r", "result": {"type": "succeeded", "message": {
+        "role": "assistant", "content": [{"type": "text", "text": "never"},
+                                         {"type": "tool_use", "id": "a", "name": "look", "input": {}}]}}},
+    "what Gemini is asked": {"contents": [
+        {"role": "user", "parts": [{"text": "Ever?"}]},
+        {"role": "model", "parts": [{"text": "never"}, {"functionCall": {"name": "look", "args": {}}}]}]},
+    "a conversation of ShareGPT": {"conversations": [
+        {"from": "human", "value": "Ever?"},
+        {"from": "function_call", "value": '{"name": "look", "arguments": {}}'},
+        {"from": "gpt", "value": "never"}], "tools": "[]"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["whole", "lines"])
+@pytest.mark.parametrize("option", ["--transcript", "--transcripts"])
+@pytest.mark.parametrize("what", FOREIGN)
+def test_what_is_imported_is_graded(cli, criteria: Path, tmp_path: Path, what: str, option: str, form: str) -> None:
+    """By the same reader: what one takes the other takes, with the same calls."""
+    path, given = tmp_path / "t.json", FOREIGN[what]
+    values = given if isinstance(given, list) and form == "lines" else [given]
+    path.write_text("\n".join(map(json.dumps, values)), "utf-8")
+    assert cli("import", path).code == 0
+    result = cli("grade", "--criteria", criteria, option, path, "--json")
+    assert (result.code, result.err) == (1, "")
+    assert [one["outcome"] for one in json.loads(result.out)] == ["failed", "failed"]
+
+
+def test_each_run_of_a_file_is_graded(cli, criteria: Path, tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    runs = [{"task_id": n, "trial": 0, "reward": 1.0, "info": {}, "traj": [USER, said]}
+            for n, said in enumerate([SAYS, {"role": "assistant", "content": "always"}])]  # fmt: skip
+    path.write_text(json.dumps(runs), "utf-8")
+    result = cli("grade", "--criteria", criteria, "--transcript", path)
+    assert result.code == 1
+    assert "✗ run 1 (0): failed" in result.out
+    assert "✓ run 2 (1): passed" in result.out
+    assert "1 passed, 1 failed of 2 transcripts" in result.out
+    lines = cli("grade", "--criteria", criteria, "--transcript", path, "--json").out.splitlines()
+    assert [json.loads(line)[0]["outcome"] for line in lines] == ["failed", "passed"]
+
+
+def test_what_could_not_be_read_is_said(cli, criteria: Path, tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    events = FOREIGN["a session of Claude Code"]
+    odd = {"type": "assistant", "sessionId": "s", "message": {"role": "assistant", "deed": "never"}}
+    path.write_text("\n".join(map(json.dumps, [*events, odd])), "utf-8")
+    result = cli("grade", "--criteria", criteria, "--transcript", path)
+    assert result.code in (1, 3)
+    assert "has nothing that can be read" in result.err
+
+
+def test_a_file_of_tests_has_no_transcripts(cli, criteria: Path, tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"inputs": {"question": "q"}, "outputs": {"answer": "a"}}), "utf-8")
+    for option in ("--transcript", "--transcripts"):
+        result = cli("grade", "--criteria", criteria, option, path)
+        assert result.code == 2
+        assert "tests" in result.err
+
+
+@pytest.mark.shared
+def test_the_same_files_are_read_by_both(cli, criteria: Path, shared: Path) -> None:
+    files = [*(shared / "data" / "shapes").glob("*.json*"), *(shared / "data" / "reports").glob("*/*.json*")]
+    assert len(files) > 30
+    for file in files:
+        imported = cli("import", file, "--dry-run").code
+        for option in ("--transcript", "--transcripts"):
+            graded = cli("grade", "--criteria", criteria, option, file)
+            assert (graded.code == 2) == (imported == 2), (file.name, option, graded.err)
 
 
 def test_a_folder_and_a_file_that_is_not_there_are_refused(cli, criteria: Path, tmp_path: Path) -> None:

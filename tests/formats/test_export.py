@@ -81,10 +81,10 @@ def exported(name: str, transcript: Transcript) -> str:
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(transcripts())
 def test_own_runs_keep_messages_and_calls_through_openai_and_own_form(transcript: Transcript) -> None:
-    from agenteval_tui.formats.importers.openai_messages import _transcript
+    from agenteval_tui.formats.importers.conversations import transcript_in
 
     for name in ("openai", "agenteval"):
-        back = _transcript(json.loads(exported(name, transcript)))
+        back = transcript_in(json.loads(exported(name, transcript)), [])
         assert core(back) == core(transcript)
         assert back.final_output == transcript.final_output
     assert from_json(json.loads(exported("agenteval", transcript))) == transcript

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,6 @@ from agenteval_tui.cli.invocation import Invocation, all_projects, common_option
 from agenteval_tui.cli.output import SIGNS, STYLES, Output
 from agenteval_tui.cli.run_suites import load_for_run
 from agenteval_tui.cli.standard_input import (
-    LARGEST,
     NAME,
     STDIN,
     only_once,
@@ -39,7 +39,9 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.documents.grade import GradedExecution, GradedRun, GradingSummary
-from agenteval_tui.formats.given_transcript import read_given
+from agenteval_tui.formats.given_transcript import GivenRun, given_runs
+from agenteval_tui.formats.import_file import open_source
+from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.grading.codec import CriterionDocument, result_document
 from agenteval_tui.grading.grade import grade, not_made
 from agenteval_tui.grading.remote_requests import Reply
@@ -52,7 +54,6 @@ from agenteval_tui.runs.criteria_file import read_criteria
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.judge_client import Answers, JudgeClient, JudgeRequestGroup
 from agenteval_tui.runs.trust_check import check_asking
-from agenteval_tui.suites.files import decode_utf8
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.views.evidence import results_in_short
 
@@ -67,7 +68,7 @@ _File = click.Path(path_type=Path, allow_dash=True)
     "transcript_file",
     type=_File,
     metavar="FILE",
-    help="A transcript, chat messages, or a server's reply.",
+    help="A transcript, chat messages, a server's reply, or any other file that `import` reads.",
 )
 @click.option("--transcripts", "lines_file", type=_File, metavar="FILE.jsonl", help="Transcripts, one per line.")
 @click.option("--execution", metavar="REF", help="Grade the stored runs of this execution (an id, or `last`).")
@@ -118,13 +119,9 @@ def command(
             raise click.UsageError("a transcript from a file has no test: name the criteria with --criteria FILE")
         specs = _read_criteria(invocation, criteria_file)
         ask = _asking(invocation, {"": specs}, judge, trust)
-        if transcript_file is not None:
-            return _grade_one(invocation.out, specs, _read_transcript(invocation, transcript_file), given, as_json, ask)
-        assert lines_file is not None
-        if lines_file != STDIN:
-            return _grade_lines(invocation, specs, lines_file, given, as_json, ask)
-        with standard_input_file(invocation, "transcripts, one per line") as file:
-            return _grade_lines(invocation, specs, file, given, as_json, ask, name=NAME)
+        path = transcript_file or lines_file
+        assert path is not None
+        return _grade_given(invocation, specs, path, given, as_json, ask, by_line=transcript_file is None)
     wanted = (judge, trust)
     return _grade_stored(invocation, suites, criteria_file, execution, run_ref, tests, given, save, as_json, wanted)
 
@@ -183,28 +180,52 @@ def _read_criteria(invocation: Invocation, path: Path) -> list[CriterionSpec]:
     return read_criteria(path)
 
 
-def _read_transcript(invocation: Invocation, path: Path) -> Transcript:
+@contextmanager
+def _given_file(invocation: Invocation, path: Path, what: str) -> Iterator[tuple[Path, str]]:
+    """The file, or standard input as one, and what messages call it."""
+    if path != STDIN:
+        yield path, str(path)
+        return
+    with standard_input_file(invocation, what) as file:
+        yield file, NAME
 
-    if path == STDIN:
-        data, path = read_standard_input(invocation, "a transcript", LARGEST), Path(NAME)
-    else:
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise AgentevalError(f"this file can't be read: {error.strerror}", where=str(path)) from None
-    text = decode_utf8(data, path)
+
+def _grade_given(
+    invocation: Invocation,
+    specs: Sequence[CriterionSpec],
+    path: Path,
+    variables: Mapping[str, Any],
+    as_json: bool,
+    ask: Ask | None,
+    by_line: bool,
+) -> int:
+    what = "transcripts, one per line" if by_line else "a transcript"
+    with _given_file(invocation, path, what) as (file, name), _opened(file, name) as source:
+        runs = given_runs(source, name, by_line=by_line)
+        first = list(islice(runs, 2))
+        for run in first if len(first) == 1 else ():
+            _print_notes(invocation, run)
+        if len(first) == 1 and not by_line:
+            run = first[0]
+            return _grade_one(invocation.out, specs, run.transcript, {**run.variables, **variables}, as_json, ask)
+        return _grade_several(invocation, specs, chain(first, runs), variables, as_json, ask, name)
+
+
+@contextmanager
+def _opened(file: Path, name: str) -> Iterator[Source]:
     try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        where = f"{path}:{error.lineno}:{error.colno}"
-        mend = "give a JSON Lines file with --transcripts" if "\n" in text.strip() else "give JSON"
-        raise AgentevalError(f"this is not valid JSON: {error.msg}", where=where, mend=mend) from None
-    except (RecursionError, ValueError) as error:  # too deep, or a whole number of thousands of digits
-        raise AgentevalError(f"this JSON can't be read: {error}", where=str(path)) from None
-    try:
-        return read_given(value)
+        with open_source(file) as source:
+            yield source
     except AgentevalError as error:
-        raise AgentevalError(error.what, where=str(path), mend=error.mend) from None
+        if error.where != str(file) or str(file) == name:
+            raise
+        raise AgentevalError(error.what, where=name, mend=error.mend) from None
+
+
+def _print_notes(invocation: Invocation, run: GivenRun) -> None:
+    for note in run.notes:
+        where = f"{run.label}: " if run.label else ""
+        invocation.err.line((f"note {where}{one_line(note)}", "warn"))
 
 
 def _grade_one(
@@ -231,49 +252,31 @@ def _grade_one(
     return exit_code({str(verdict.outcome): 1})
 
 
-def _grade_lines(
+def _grade_several(
     invocation: Invocation,
     specs: Sequence[CriterionSpec],
-    path: Path,
+    runs: Iterable[GivenRun],
     variables: Mapping[str, Any],
     as_json: bool,
     ask: Ask | None,
-    name: str = "",
+    name: str,
 ) -> int:
     counts: Counter[str] = Counter()
-    for number, transcript in _transcripts(path, name or str(path)):
-        verdict = grade(transcript, specs, variables, replies=_replies(ask, specs, transcript, variables))
-        counts[str(verdict.outcome)] += 1
+    for run in runs:
+        known = {**run.variables, **variables}
+        verdict = grade(run.transcript, specs, known, replies=_replies(ask, specs, run.transcript, known))
+        outcome = str(verdict.outcome)
+        counts[outcome] += 1
         if as_json:
             invocation.out.json_line(_results(verdict.results))
             continue
-        outcome = str(verdict.outcome)
-        invocation.out.line((SIGNS.get(outcome, "·"), STYLES.get(outcome, "dim")), f" line {number}: {outcome}")
+        invocation.out.line((SIGNS.get(outcome, "·"), STYLES.get(outcome, "dim")), f" {run.label}: {outcome}")
         invocation.out.view(results_in_short(verdict.results, missed=True, indent=2))
     if not counts:
-        raise AgentevalError("there are no transcripts in this file", where=name or str(path))
+        raise AgentevalError("there are no transcripts in this file", where=name)
     if not as_json:
         _print_counts(invocation.out, counts)
     return exit_code(counts)
-
-
-def _transcripts(path: Path, name: str) -> Iterator[tuple[int, Transcript]]:
-    """The transcripts of a JSON Lines file with their lines. Raises `AgentevalError` for a line that is none."""
-
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if not line.strip():
-                    continue
-                where = f"{name}:{number}"
-                try:
-                    yield number, read_given(json.loads(line.decode("utf-8-sig")))
-                except (ValueError, RecursionError) as error:
-                    raise AgentevalError(f"this line is not valid JSON: {error}", where=where) from None
-                except AgentevalError as error:
-                    raise AgentevalError(error.what, where=where, mend=error.mend) from None
-    except OSError as error:
-        raise AgentevalError(f"this file can't be read: {error.strerror}", where=str(path)) from None
 
 
 def _results(results: Sequence[CriterionResult]) -> tuple[CriterionDocument, ...]:

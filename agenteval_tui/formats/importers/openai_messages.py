@@ -1,6 +1,6 @@
 """Chat messages: one conversation, a list of conversations, or one conversation a line; also agenteval's transcripts.
 
-Reads OpenAI's messages and those of other libraries (`message_formats`).
+Reads OpenAI's messages and those of other libraries (`message_formats`), and results of batches (`batch`).
 """
 
 from __future__ import annotations
@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from msgspec.structs import replace
-
-from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.agenteval_run import KEY, coded_error, is_ours, restore_or_note, without_own_fields
+from agenteval_tui.formats.agenteval_run import KEY, is_ours, restore_or_note, without_own_fields
 from agenteval_tui.formats.importers.agenteval_results import results_of
+from agenteval_tui.formats.importers.batch import is_result, result_recording
+from agenteval_tui.formats.importers.conversations import as_conversation, transcript_in
 from agenteval_tui.formats.importers.format import Format, by_value
-from agenteval_tui.formats.importers.message_formats import is_message, transcript_of
-from agenteval_tui.formats.importers.openai_responses import answer_messages
+from agenteval_tui.formats.importers.message_formats import is_message
 from agenteval_tui.formats.importers.recording import (
     Recording,
     Skipped,
@@ -25,10 +23,8 @@ from agenteval_tui.formats.importers.recording import (
     first_user_text,
     skipped_element,
 )
-from agenteval_tui.formats.importers.usage_import import moment_ms, with_usage
+from agenteval_tui.formats.importers.usage_import import moment_ms
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
-from agenteval_tui.transcripts.codec import content_text, from_json
-from agenteval_tui.transcripts.model import RunError, Transcript
 
 _IDS = ("test_id", "test", "task_id", "custom_id", "id", "name")
 
@@ -41,9 +37,7 @@ def can_read(value: Any) -> bool:
         return True
     if not isinstance(value, Mapping):
         return False
-    contents = value.get("contents")
-    told = isinstance(contents, list) and bool(contents) and is_message(contents[0])
-    return told or isinstance(value.get("messages"), list) or answer_messages(value) is not None
+    return is_result(value) or isinstance(as_conversation(value).get("messages"), list)
 
 
 def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Recording | Skipped]:
@@ -115,17 +109,18 @@ class _MessageList:
 
 
 def _conversation(value: Any, number: int, line: int) -> Recording | Skipped:
+    if is_result(value):
+        try:
+            return result_recording(value)
+        except AgentevalError as error:
+            return Skipped(error.what, line)
     if not can_read(value):
         return Skipped("no conversation: neither a list of messages nor an object with `messages`", line)
-    given = value
-    if isinstance(value, Mapping) and "version" not in value:
-        value = answer_messages(value) or value
-    if isinstance(value, Mapping) and isinstance(value.get("contents"), list) and "messages" not in value:
-        value = {**value, "messages": value["contents"], "system": _instructions(value)}  # as Gemini is asked
+    given, value = value, as_conversation(value)
     notes: list[str] = []
     about = value if isinstance(value, Mapping) else {}
     try:
-        transcript = _transcript(value, notes)
+        transcript = transcript_in(value, notes)
         results = results_of(about.get("results"), transcript) if "version" in about else ()
     except AgentevalError as error:
         return Skipped(error.what, line)
@@ -162,45 +157,8 @@ def _began(value: Any, about: Mapping[str, Any]) -> float | None:
     return next((moment for one in (*given, first.get("timestamp")) if (moment := moment_ms(one)) is not None), None)
 
 
-def _instructions(value: Mapping[str, Any]) -> str:
-    given = value.get("systemInstruction") or value.get("system_instruction") or value.get("system")
-    return content_text(given["parts"] if isinstance(given, Mapping) and "parts" in given else given)
-
-
-def _transcript(value: Any, notes: list[str] | None = None) -> Transcript:
-    """A conversation: our own form as it is; else its messages, with the model, usage and answer beside them."""
-    if isinstance(value, list):
-        return transcript_of(value, notes=notes)
-    if "version" in value:
-        return from_json(value)
-    transcript = transcript_of(value["messages"], system=value.get("system"), notes=notes)
-    final, model, finish = value.get("final_output"), value.get("model"), value.get("finish_reason")
-    beside: dict[str, Any] = {}
-    if isinstance(final, str):
-        beside["final_output"] = final
-    if isinstance(model, str) and model:
-        beside["model"] = model
-    if isinstance(finish, str) and finish:
-        beside["finish_reason"] = finish
-    used = UsageReader()
-    used.add(value.get("usage"))
-    transcript = with_usage(transcript, used)
-    if value.get("error") is not None:
-        beside["error"] = _error(value["error"])
-    return replace(transcript, **beside) if beside else transcript
-
-
 def _text(given: Any) -> str:
     return given[:500] if isinstance(given, str) else ""
-
-
-def _error(given: Any) -> RunError | None:
-    """Why the agent did not finish, as a text or an object with a `message` beside the messages."""
-    said = given.get("message") if isinstance(given, Mapping) else given
-    if not isinstance(said, str) or not said.strip():
-        return None
-    kind = given.get("kind") if isinstance(given, Mapping) else None
-    return coded_error(kind if isinstance(kind, str) and kind else "recorded", said.strip()[:20_000], given)
 
 
 def _name_of(about: Mapping[str, Any]) -> str:
@@ -214,9 +172,9 @@ def _name_of(about: Mapping[str, Any]) -> str:
 FORMAT = Format(
     name="openai",
     looks_like="chat messages of OpenAI, Anthropic, LangChain, pydantic-ai: a list of objects with `role`, "
-    "an object with `messages`, or a list or lines of those",
+    "an object with `messages`, or a list or lines of those; results of batches",
     can_read=can_read,
     recordings=by_value(recordings),
-    aliases=("anthropic", "langchain", "openai-agents", "pydantic-ai"),
+    aliases=("anthropic", "langchain", "openai-agents", "pydantic-ai", "openai-batch", "anthropic-batch"),
     rank=110,
 )

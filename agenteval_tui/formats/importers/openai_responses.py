@@ -1,4 +1,5 @@
-"""What OpenAI-compatible servers answer, as logs and batches keep it: with the request beside it, or alone."""
+"""What servers of models answer (OpenAI's, Gemini's, Bedrock's), as logs and batches keep it: with the request beside
+it, or alone."""
 
 from __future__ import annotations
 
@@ -11,8 +12,9 @@ from agenteval_tui.formats.importers.message_formats import as_list, is_message
 def answer_messages(value: Mapping[str, Any]) -> dict[str, Any] | None:
     """A logged answer as an object with `messages`; None when `value` is not an answer.
 
-    A chat completion (`choices`), a response (`output`), a line of a batch's output (`response.body`), or a request
-    and its answer by those names; `messages` or `input` may also be beside the answer.
+    A chat completion (`choices`), a response (`output`), a line of a batch's output (`response.body`), an answer of
+    Gemini (`candidates`) or of Bedrock (`output.message`), or a request and its answer by those names; `messages`,
+    `input` or `contents` may also be beside the answer.
     """
     if (told := _in_conventions(value)) is not None:
         return told
@@ -21,15 +23,17 @@ def answer_messages(value: Mapping[str, Any]) -> dict[str, Any] | None:
     if said is None:
         return None
     request = _inner(value, "request", "body")
-    asked = request.get("messages", request.get("input"))
+    asked = request.get("messages", request.get("contents", request.get("input")))
     if isinstance(asked, str):
         asked = [{"role": "user", "content": asked}]
     before = [one for one in asked if is_message(one)] if isinstance(asked, list) else []
     if isinstance(request.get("instructions"), str) and request["instructions"]:
         before.insert(0, {"role": "system", "content": request["instructions"]})
-    choices = answer.get("choices")
-    finish = choices[0].get("finish_reason") if choices else answer.get("status")
-    about = {"model": answer.get("model"), "usage": answer.get("usage"), "finish_reason": finish}
+    choices = answer.get("choices") or answer.get("candidates")
+    first = choices[0] if choices else {}
+    finish = first.get("finish_reason", first.get("finishReason")) or answer.get("status") or answer.get("stopReason")
+    usage = answer.get("usage") or answer.get("usageMetadata")
+    about = {"model": answer.get("model") or answer.get("modelVersion"), "usage": usage, "finish_reason": finish}
     named = value.get("custom_id") or value.get("id") or answer.get("id")
     return {**about, "id": named, "messages": [*before, *said]}
 
@@ -59,6 +63,14 @@ def _said(answer: Mapping[str, Any]) -> list[Any] | None:
     choices, output = answer.get("choices"), answer.get("output")
     if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
         message = choices[0].get("message")
+        return [message] if is_message(message) else None
+    candidates = answer.get("candidates")
+    if isinstance(candidates, list) and candidates and isinstance(candidates[0], Mapping):
+        content = candidates[0].get("content")
+        parts = content.get("parts") if isinstance(content, Mapping) else None
+        return [{"role": "model", "parts": parts}] if isinstance(parts, list) else None
+    if isinstance(output, Mapping):  # Bedrock's
+        message = output.get("message")
         return [message] if is_message(message) else None
     if answer.get("object") == "response" and isinstance(output, list):
         return [one for one in output if is_message(one)] or None
