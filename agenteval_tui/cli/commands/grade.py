@@ -225,7 +225,7 @@ def _opened(file: Path, name: str) -> Iterator[Source]:
 def _print_notes(invocation: Invocation, run: GivenRun) -> None:
     for note in run.notes:
         where = f"{run.label}: " if run.label else ""
-        invocation.err.line((f"note {where}{one_line(note)}", "warn"))
+        invocation.note(f"{where}{one_line(note)}")
 
 
 def _grade_one(
@@ -263,6 +263,7 @@ def _grade_several(
 ) -> int:
     counts: Counter[str] = Counter()
     for run in runs:
+        _print_notes(invocation, run)
         known = {**run.variables, **variables}
         verdict = grade(run.transcript, specs, known, replies=_replies(ask, specs, run.transcript, known))
         outcome = str(verdict.outcome)

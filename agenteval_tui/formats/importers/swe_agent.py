@@ -1,7 +1,8 @@
 """SWE-agent's trajectories (`*.traj`): `history`, the messages, and `trajectory`, the actions with their observations.
 
 An action that the model wrote as text becomes a call of the tool `bash`, its observation the call's result: so that
-criteria about tools see it. Where the model called tools, the messages have the calls.
+criteria about tools see it. Where the model called tools, the messages have the calls. Trajectories of mini-swe-agent
+are another format (`mini_swe_agent`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.formats.importers.format import Format, run_per_value
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text
+from agenteval_tui.formats.importers.mini_swe_agent import is_trajectory, trajectory_recording
 from agenteval_tui.formats.importers.recording import Recording, first_user_text
 from agenteval_tui.formats.importers.session_log import Session, session_recording
 from agenteval_tui.grading.grade import foreign_result
@@ -26,6 +28,8 @@ _ENDED_WELL = ("submitted",)
 
 def can_read(value: Any) -> bool:
     """Whether a value of the file is a trajectory."""
+    if is_trajectory(value):
+        return True
     if not isinstance(value, Mapping) or not isinstance(value.get("history"), list):
         return False
     if isinstance(value.get("trajectory"), list):
@@ -35,6 +39,8 @@ def can_read(value: Any) -> bool:
 
 
 def _recording(value: Mapping[str, Any]) -> Recording:
+    if is_trajectory(value):
+        return trajectory_recording(value)
     info = value["info"] if isinstance(value.get("info"), Mapping) else {}
     environment = plain_text(value.get("environment"))
     session = Session(environment, agent=NAME, source=[("", value)])
@@ -100,8 +106,9 @@ def _results(info: Mapping[str, Any]) -> Iterator[CriterionResult]:
 
 FORMAT = Format(
     name=NAME,
-    looks_like="SWE-agent trajectories: an object with `history` and `trajectory`",
+    looks_like="SWE-agent trajectories: an object with `history` and `trajectory`; those of mini-swe-agent",
     can_read=can_read,
     recordings=run_per_value(_recording, can_read=can_read, refusal="not a trajectory: it has no `history`"),
+    aliases=("mini-swe-agent",),
     rank=42,
 )
