@@ -34,7 +34,7 @@ from agenteval_tui.agents.recording.keys import keys_of, without_keys
 from agenteval_tui.agents.recording.live_transcript import transcripts
 from agenteval_tui.agents.recording.matching import Volatile, volatile_parts
 from agenteval_tui.agents.recording.mcp_config import shimmed
-from agenteval_tui.agents.recording.mcp_requests import is_mcp, tool_request
+from agenteval_tui.agents.recording.mcp_requests import is_mcp, tool_requests
 from agenteval_tui.agents.recording.playback import Miss, OrderedPlayback, PaidAnswers, Playback
 from agenteval_tui.agents.recording.program import run_program
 from agenteval_tui.agents.recording.protocols import first_words, read_reply, read_request
@@ -177,7 +177,7 @@ class Recording(Struct, frozen=True):
     @property
     def served(self) -> int:
         """The number of calls that reached MCP servers."""
-        return sum(tool_request(one) is not None for one in self.exchanges)
+        return len(tool_requests(self.exchanges))
 
     @property
     def prompt(self) -> str:

@@ -314,3 +314,66 @@ def test_a_call_that_its_server_did_not_answer_has_no_result() -> None:
     talk.served("wait", None)
     (one,) = talk.transcript.tool_calls
     assert (one.result, one.status) == (None, "pending")
+
+
+def _round(talk: Talk, name: str, body: dict[str, Any], result: dict[str, Any]) -> None:
+    start = talk.exchanges[-1].ended_ms + 1 if talk.exchanges else 0.0
+    question = Question("tools/call", f"mcp/shop/{name}", {}, body)
+    answer = Answer(200, "application/json", {"result": result})
+    talk.exchanges.append(Exchange(question, answer, started_ms=start, ended_ms=start + 1))
+
+
+def _asks(state: str | None = None) -> dict[str, Any]:
+    asked = {"resultType": "input_required", "inputRequests": {"q": {"method": "elicitation/create"}}}
+    return {**asked, "requestState": state} if state else asked
+
+
+def _gave(text: str) -> dict[str, Any]:
+    return {"resultType": "complete", "content": [{"type": "text", "text": text}]}
+
+
+RETRY = {"inputResponses": {"q": {"action": "accept"}}}
+
+
+@pytest.mark.parametrize("by_model", [True, False])
+def test_a_call_for_which_its_server_asked_for_input_is_one_call(by_model: bool) -> None:
+    talk = Talk()
+    given = {"arguments": {"id": 1}}
+    said = talk.ask([user("Cancel 1")], made(None, call("c1", "cancel", id=1)) if by_model else made("Sure."))
+    _round(talk, "cancel", given, _asks("s1"))
+    _round(talk, "cancel", {**given, **RETRY, "requestState": "s1"}, _asks("s2"))
+    _round(talk, "cancel", {**given, **RETRY, "requestState": "s2"}, _gave("cancelled"))
+    talk.ask([*said, result("c1", "cancelled")] if by_model else [*said, user("And?")], made("Done."))
+    assert [(one.name, one.arguments, one.result) for one in talk.transcript.tool_calls] == [
+        ("cancel", {"id": 1}, "cancelled")
+    ]
+    (found,) = talk.transcript.tool_calls
+    assert found.duration_ms == 5  # with both rounds
+    steps = [(one.name, one.duration_ms) for one in talk.transcript.timing.steps if one.name.startswith("cancel")]
+    assert sorted(steps) == [("cancel", 5), ("cancel: input required", 1), ("cancel: input required", 1)]
+
+
+def test_calls_that_wait_for_input_at_once_are_told_apart_by_their_state() -> None:
+    talk = Talk()
+    given = {"arguments": {"id": 1}}
+    _round(talk, "cancel", given, _asks("a"))
+    _round(talk, "cancel", given, _asks("b"))
+    _round(talk, "cancel", {**given, **RETRY, "requestState": "a"}, _gave("first"))
+    _round(talk, "cancel", {**given, **RETRY, "requestState": "b"}, _gave("second"))
+    talk.ask([user("Go on")], made("Done."))
+    assert [one.result for one in talk.transcript.tool_calls] == ["first", "second"]
+
+
+def test_a_call_whose_input_never_came_has_no_result() -> None:
+    talk = Talk()
+    _round(talk, "cancel", {"arguments": {"id": 1}}, _asks())
+    talk.ask([user("Go on")], made("Done."))
+    assert [(one.result, one.status) for one in talk.transcript.tool_calls] == [(None, "pending")]
+
+
+def test_the_same_call_made_again_is_another_call() -> None:
+    talk = Talk()
+    for _ in range(2):
+        _round(talk, "cancel", {"arguments": {"id": 1}}, _gave("cancelled"))
+    talk.ask([user("Go on")], made("Done."))
+    assert len(talk.transcript.tool_calls) == 2

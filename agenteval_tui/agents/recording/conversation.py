@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agenteval_tui.agents.recording.exchange import Exchange
-from agenteval_tui.agents.recording.mcp_requests import ToolRequest, tool_request
+from agenteval_tui.agents.recording.mcp_requests import ToolRequest, tool_request, tool_requests
 from agenteval_tui.agents.recording.protocols import Reply, Request, read_reply, read_request
 from agenteval_tui.agents.usage import UsageSum
 from agenteval_tui.core.numbers import count
@@ -73,7 +73,7 @@ class _Talk(Struct):
 def transcript_of(exchanges: Sequence[Exchange]) -> Transcript:
     """The transcript of what one run of a program asked. Times are milliseconds since the run started. A request that
     was made again because it failed counts once; its tokens count each time."""
-    tools = [tool for exchange in exchanges if (tool := tool_request(exchange)) is not None]
+    tools = tool_requests(exchanges)
     asked = [question for exchange in exchanges if (question := asked_of(exchange)) is not None]
     return transcript_of_asked(asked, tools)
 
@@ -162,6 +162,8 @@ class _Assembly:
     def serve(self, tool: ToolRequest) -> None:
         """A call that a tool's server saw. Most often a model made it, and is told its result later."""
         self._served.append(tool)
+        for began, ended in tool.rounds:
+            self._steps.append(Step(f"{tool.name}: input required", began, max(0.0, ended - began)))
 
     def _settle(self) -> None:
         """Which calls of models the servers of tools saw: those of equal arguments, then those of the same name (the

@@ -7,10 +7,11 @@ gets it, and of the answer once it is there; a recorded answer it gives itself.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from msgspec import MsgspecError, Struct, convert, to_builtins
+from msgspec.structs import replace
 
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question, encoded
 from agenteval_tui.transcripts.codec import content_text
@@ -24,7 +25,8 @@ _ERROR = -32001  # of JSON-RPC: the server's own are from -32000 on
 
 class ToolRequest(Struct, frozen=True):
     """A call of an MCP server's tool, as the server saw it. Times are milliseconds since the run started. `result`:
-    None where the server did not answer."""
+    None where the server did not answer. `rounds`: when requests of the call began and ended to which the server asked
+    for input (`input_required`); the client then made the request again."""
 
     server: str
     name: str
@@ -33,6 +35,7 @@ class ToolRequest(Struct, frozen=True):
     failed: bool
     started_ms: float
     ended_ms: float
+    rounds: tuple[tuple[float, float], ...] = ()
 
 
 class ToldRequest(Struct, frozen=True, tag="request"):
@@ -117,14 +120,56 @@ def server_of(question: Question) -> str:
     return question.path.split("/")[1]
 
 
+def tool_requests(exchanges: Iterable[Exchange]) -> list[ToolRequest]:
+    """The calls of tools among exchanges, in their order. A request that is made again with the input that the server
+    asked for belongs to the same call."""
+    found: list[ToolRequest] = []
+    waiting: list[tuple[int, Any]] = []  # calls that wait for input, with the state that the client is to send back
+    for exchange in exchanges:
+        tool = tool_request(exchange)
+        if tool is None:
+            continue
+        body = exchange.question.body if isinstance(exchange.question.body, Mapping) else {}
+        again = None
+        if "inputResponses" in body or "requestState" in body:
+            alike = [one for one in waiting if _is_same_call(found[one[0]], tool)]
+            again = next((one for one in alike if one[1] == body.get("requestState")), alike[-1] if alike else None)
+        if again is None:
+            place = len(found)
+            found.append(tool)
+        else:
+            waiting.remove(again)
+            place, first = again[0], found[again[0]]
+            found[place] = replace(tool, started_ms=first.started_ms, rounds=first.rounds)
+        if (asked := _input_required(exchange)) is not None:
+            rounds = (*found[place].rounds, (tool.started_ms, tool.ended_ms))
+            found[place] = replace(found[place], rounds=rounds)
+            waiting.append((place, asked.get("requestState")))
+    return found
+
+
+def _is_same_call(first: ToolRequest, again: ToolRequest) -> bool:
+    return (first.server, first.name, first.arguments) == (again.server, again.name, again.arguments)
+
+
+def _input_required(exchange: Exchange) -> Mapping[str, Any] | None:
+    """What a server said that asked for input; None for any other answer."""
+    body = exchange.answer.body
+    result = body.get("result") if isinstance(body, Mapping) else None
+    is_asking = isinstance(result, Mapping) and result.get("resultType") == "input_required"
+    return result if is_asking and isinstance(result, Mapping) else None
+
+
 def tool_request(exchange: Exchange) -> ToolRequest | None:
-    """The call of a tool that an exchange is; None for any other, and for one that was refused."""
+    """The call of a tool that an exchange is, or a request of; None for any other, and for one that was refused."""
     question, body = exchange.question, exchange.answer.body
     if question.method != CALL or not is_mcp(question) or exchange.refused:
         return None
     _, server, name = (*question.path.split("/", 2), "", "")[:3]
     given = question.body.get("arguments") if isinstance(question.body, Mapping) else None
     result, failed = _result(body if isinstance(body, Mapping) else {})
+    if _input_required(exchange) is not None:
+        result = None
     arguments = json.dumps({} if given is None else given, ensure_ascii=False)
     return ToolRequest(server, name, arguments, result, failed, exchange.started_ms, exchange.ended_ms)
 
