@@ -64,7 +64,7 @@ _INDEXED = re.compile(r"gen_ai\.(prompt|completion)\.(\d+)\.(.+)")
 _INDEXED_CALL = re.compile(r"tool_calls\.(\d+)\.(id|name|arguments)")
 _OURS = "agenteval.evaluation."
 _TWICE = ("agenteval.run", "agenteval.not_kept", "error.type")
-_DEEPEST = 50  # spans between two of one call
+_DEEPEST = 10  # spans between two of one call
 _MOST = 10_000  # messages of the older, indexed form
 Span = Mapping[str, Any]
 """As `span_of` gives it."""
@@ -305,7 +305,7 @@ def sorted_out(spans: Sequence[Span]) -> tuple[list[Span], list[Span], list[Span
     spans = sorted(spans, key=lambda one: (one["start"] is None, one["start"] or 0))
     tools = [span for span in spans if _operation(span) == _TOOL]
     agents = [span for span in spans if _operation(span) in _AGENTS]
-    return spans, tools, agents, [span for span in spans if span not in tools and span not in agents]
+    return spans, tools, agents, [span for span in spans if _operation(span) not in (_TOOL, *_AGENTS)]
 
 
 def _told(span: Mapping[str, Any], ours: bool) -> dict[str, Any]:
@@ -349,18 +349,18 @@ def conversation_in(
     for one in (*agents, *models):
         below.setdefault(owners[one["id"]], []).append(one)
     outermost = [one for one in agents if not owners[one["id"]]]
-    free = [one for one in below.get("", ()) if one not in outermost]
+    free = [one for one in models if not owners[one["id"]]]
     lines: list[tuple[Span, list[dict[str, Any]]]] = []
     waiting = outermost[::-1]
     while waiting:
         agent = waiting.pop()
         inside = below.get(agent["id"], [])
         beside = free if agent is outermost[0] else []
-        line = _line(agent, [one for one in (*beside, *inside) if one not in agents])
+        line = _line(agent, [one for one in (*beside, *inside) if _operation(one) not in _AGENTS])
         if line:
             lines.append((agent, line))
         else:
-            waiting += [one for one in inside if one in agents][::-1]
+            waiting += [one for one in inside if _operation(one) in _AGENTS][::-1]
     if not lines:
         line = _line(spans[0], models)
         return from_openai_messages(line) if line or tools else None, []
@@ -547,23 +547,26 @@ def _of_calls(
     """Each call with its tool's span: told by the call's id, else by name and arguments, else (a span without an id or
     without arguments) by name, in their order."""
 
-    def is_same(call: ToolCall, span: Mapping[str, Any], told_by: str) -> bool:
-        uid = _call_id(span)
-        if told_by == "id":
-            return uid == call.id
-        if name_of_tool(span) != call.name:
-            return False
-        return (told_by == "name" and not (uid and _has_arguments(span))) or _arguments(span) == call.arguments
-
-    left = list(tools)
     found: dict[int, Mapping[str, Any]] = {}
-    for told_by in ("id", "arguments", "name"):
+    by_id: dict[str, list[Mapping[str, Any]]] = {}
+    for span in reversed(tools):
+        by_id.setdefault(_call_id(span), []).append(span)
+    for index, call in enumerate(calls):
+        if call.id and by_id.get(call.id):
+            found[index] = by_id[call.id].pop()
+    told = {id(span) for span in found.values()}
+    by_name: dict[str, list[Mapping[str, Any]]] = {}
+    for span in tools:
+        if id(span) not in told:
+            by_name.setdefault(name_of_tool(span), []).append(span)
+    for by_arguments in (True, False):
         for index, call in enumerate(calls):
-            if index not in found:
-                span = next((one for one in left if is_same(call, one, told_by)), None)
-                if span is not None:
-                    found[index] = span
-                    left.remove(span)
+            left = by_name.get(call.name, []) if index not in found else []
+            for place, span in enumerate(left):
+                is_vague = not (_call_id(span) and _has_arguments(span))
+                if _arguments(span) == call.arguments if by_arguments else is_vague:
+                    found[index] = left.pop(place)
+                    break
     return [(call, found.get(index)) for index, call in enumerate(calls)]
 
 
@@ -606,23 +609,19 @@ def _same_call_around(tools: Sequence[Mapping[str, Any]], spans: Sequence[Mappin
     """The ids of the spans that are of the same call and around a tool's span, as where the library of the tool has
     spans, too."""
     parents = {span["id"]: span["parent"] for span in spans if span["id"]}
-    by_id = {span["id"]: span for span in tools}
+    called = {span["id"]: (name_of_tool(span), _arguments(span) if _has_arguments(span) else None) for span in tools}
     found: dict[str, list[str]] = {}
     for span in tools:
+        name, given = called[span["id"]]
         same: list[str] = []
         around, steps = span["parent"], 0
         while around in parents and steps < _DEEPEST:
-            if around in by_id and _is_same_call(span, by_id[around]):
+            other, other_given = called.get(around, ("", None))
+            if other == name and (given is None or other_given is None or given == other_given):
                 same.append(around)
             around, steps = parents[around], steps + 1
         found[span["id"]] = same
     return found
-
-
-def _is_same_call(span: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    if name_of_tool(span) != name_of_tool(other):
-        return False
-    return not (_has_arguments(span) and _has_arguments(other)) or _arguments(span) == _arguments(other)
 
 
 def _untold_call(span: Mapping[str, Any], after: int, base: float | None) -> UntoldCall:

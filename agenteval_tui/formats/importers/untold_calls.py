@@ -37,9 +37,80 @@ class UntoldCall(Struct, frozen=True):
 def with_untold_calls(transcript: Transcript, untold: Sequence[UntoldCall]) -> Transcript:
     """The transcript with these calls, each as a message that makes it and one that answers it: behind the calls that
     started before it, at the latest before the final answer."""
-    for call in _from_the_end(untold):
-        transcript = _with_call(transcript, call)
-    return transcript
+    if not untold:
+        return transcript
+    added: dict[int, list[UntoldCall]] = {}  # by the message that they go before
+    for call in sorted(untold, key=lambda one: one.after):
+        added.setdefault(_place_of(transcript, call.after), []).append(call)
+    numbers = _numbers(transcript, added)
+    messages: list[Message] = []
+    places: list[int] = []
+    calls: dict[int, ToolCall] = {}
+    for at in range(len(transcript.messages) + 1):
+        for number, call in zip(numbers.added.get(at, ()), added.get(at, ()), strict=True):
+            calls[number] = _made(call, len(messages))
+            messages.append(Message("assistant", tool_calls=(number,)))
+            if call.result is not None:
+                said = Message("tool", call.result, tool_call=number, tool_call_id=call.id, name=call.name)
+                messages.append(said)
+        if at < len(transcript.messages):
+            message = transcript.messages[at]
+            places.append(len(messages))
+            answered = message.tool_call
+            messages.append(
+                replace(
+                    message,
+                    tool_calls=tuple([numbers.kept[one] for one in message.tool_calls]),
+                    tool_call=None if answered is None else numbers.kept[answered],
+                )
+            )
+    for old, one in enumerate(transcript.tool_calls):
+        calls[numbers.kept[old]] = one if one.message is None else replace(one, message=places[one.message])
+    return replace(
+        transcript,
+        messages=tuple(messages),
+        tool_calls=tuple([calls[number] for number in sorted(calls)]),
+        notes=tuple([_note_at(note, places) for note in transcript.notes]),
+        requests=_requests_at(transcript.requests, places),
+    )
+
+
+class _Numbers(Struct, frozen=True):
+    """The new numbers of calls: of those that are kept, by their old ones; of those that are added, by their place."""
+
+    kept: list[int]
+    added: dict[int, list[int]]
+
+
+def _numbers(transcript: Transcript, added: Mapping[int, Sequence[UntoldCall]]) -> _Numbers:
+    kept: list[int] = []
+    numbers: dict[int, list[int]] = {}
+    number = 0
+    waiting = sorted(added)
+    for call in transcript.tool_calls:
+        while waiting and call.message is not None and call.message >= waiting[0]:
+            at = waiting.pop(0)
+            numbers[at] = list(range(number, number + len(added[at])))
+            number += len(added[at])
+        kept.append(number)
+        number += 1
+    for at in waiting:
+        numbers[at] = list(range(number, number + len(added[at])))
+        number += len(added[at])
+    return _Numbers(kept, numbers)
+
+
+def _made(call: UntoldCall, message: int) -> ToolCall:
+    return ToolCall(
+        id=call.id,
+        name=call.name,
+        arguments=called_with(call.arguments),
+        result=call.result,
+        status="error" if call.failed else "ok",
+        started_ms=call.started_ms,
+        duration_ms=call.duration_ms,
+        message=message,
+    )
 
 
 def with_results(transcript: Transcript, calls: Sequence[ToolCall]) -> Transcript:
@@ -111,51 +182,6 @@ def _decoded(value: Any) -> Any:
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             continue
     return value
-
-
-def _from_the_end(untold: Sequence[UntoldCall]) -> list[UntoldCall]:
-    """The last place first, and at one place the last call first, so that no place moves."""
-    return sorted(untold, key=lambda one: one.after)[::-1]
-
-
-def _with_call(transcript: Transcript, call: UntoldCall) -> Transcript:
-    messages = transcript.messages
-    at = _place_of(transcript, call.after)
-    index = sum(1 for one in transcript.tool_calls if one.message is not None and one.message < at)
-    made = ToolCall(
-        id=call.id,
-        name=call.name,
-        arguments=called_with(call.arguments),
-        result=call.result,
-        status="error" if call.failed else "ok",
-        started_ms=call.started_ms,
-        duration_ms=call.duration_ms,
-        message=at,
-    )
-    added = [Message("assistant", tool_calls=(index,))]
-    if call.result is not None:
-        added.append(Message("tool", call.result, tool_call=index, tool_call_id=call.id, name=call.name))
-    shift = len(added)
-    places = [*range(at), *range(at + shift, len(messages) + shift)]
-
-    def moved(message: Message) -> Message:
-        calls = tuple([one + (one >= index) for one in message.tool_calls])
-        answered = message.tool_call
-        return replace(
-            message, tool_calls=calls, tool_call=None if answered is None else answered + (answered >= index)
-        )
-
-    kept = [
-        one if one.message is None or one.message < at else replace(one, message=one.message + shift)
-        for one in transcript.tool_calls
-    ]
-    return replace(
-        transcript,
-        messages=(*map(moved, messages[:at]), *added, *map(moved, messages[at:])),
-        tool_calls=(*kept[:index], made, *kept[index:]),
-        notes=tuple([_note_at(note, places) for note in transcript.notes]),
-        requests=_requests_at(transcript.requests, places),
-    )
 
 
 def _place_of(transcript: Transcript, after: int) -> int:
