@@ -87,8 +87,8 @@ def run_end(run_id: str, recording: Recording) -> RunEnded:
         status, why = "error", error.message
     elif counted := [result for result in recording.results if not result.derived]:
         verdict = verdict_of(counted)
-        status, score, why = str(verdict.outcome), verdict.score, sentences.verdict_sentence(verdict)
-        warnings = verdict.warnings
+        status, score, warnings = str(verdict.outcome), verdict.score, verdict.warnings
+        why = sentences.verdict_sentence(replace(verdict, results=recording.results))
     return RunEnded(
         run_id=run_id,
         status=status,

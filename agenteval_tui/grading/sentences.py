@@ -103,8 +103,14 @@ def verdict_sentence(verdict: Verdict) -> str:
     ]
     if not hit:
         return ""
-    said = f"{_of_first(hit)}{_more(len(hit))}"
+    told = [*(one for one in hit if not one.source), *_derived(verdict), *hit]
+    said = f"{_of_first(told)}{_more(len(hit))}"
     return f"{said}; {error_sentence(verdict.code, verdict.fields)}" if unknown else said
+
+
+def _derived(verdict: Verdict) -> list[CriterionResult]:
+    """Criteria that were derived from another tool's file and ended as the verdict: they tell more than its words."""
+    return [one for one in verdict.results if one.derived and one.outcome is verdict.outcome]
 
 
 def not_made_sentence(count_: int) -> str:

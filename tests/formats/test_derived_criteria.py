@@ -98,6 +98,13 @@ def test_what_is_derived_decides_nothing(
     assert {(one.severity, one.weight, one.source) for one in results} == {("info", 0.0, "")}
 
 
+def test_the_reason_of_a_run_is_what_tells_most(imported: Callable[..., Any], store: Store) -> None:
+    _, [(row, _)] = imported([tau(call("get_user"), actions=BOOK)])
+    assert row.why.startswith(f"{EXPECTED}: book(")
+    _, [(row, _)] = imported([tau(call("get_user"), actions=[])])
+    assert row.why.startswith("tau-bench reward: ")
+
+
 def test_it_can_be_switched_off(imported: Callable[..., Any], store: Store) -> None:
     _, [(row, _)] = imported([tau(actions=BOOK)], derive=False)
     assert derived(store, row) == {}
