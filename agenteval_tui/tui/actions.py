@@ -81,6 +81,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("suites.pane", "next_pane", "tab", "details", "Switch between the list and the details", "suites"),
     Action("suites.edit_test", "edit_test", "E", "edit test", "Open the selected test in the Editor", "suites"),
     Action("suites.new", "new_test", "a", "new", "Make a new test in the selected suite", "suites", 8),
+    Action("suites.samples", "samples", "alt+v", "samples", "Look at the sample suites", "suites"),
     Action("suites.import", "import_file", "i", "import…", "Import recordings from another tool", "suites"),
     Action("suites.mark", "mark", "space", "mark", "Mark or unmark the test, to run, copy, delete or tag it", "suites"),
     Action(

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from agenteval_tui.tui.workspace import Workspace
 
 
+_SEARCH_S = 2.0  # the samples may be waited for so long
+
+
 class Session:
     """One start of the app: the paths it was given, the history file, and what was read from them.
 
@@ -35,6 +38,9 @@ class Session:
         self._moved = ""  # what happened to the file, until it is said
         self._cannot = ""  # why what is at its place can't be opened, as it was said
         self._looked_in: tuple[Path, ...] | None = None
+        self.wants_samples = False
+        """Whether the sample suites are shown in a folder that has agents, and no suites."""
+        self._has_agents: bool | None = None  # the folder without suites; None: not known
         self._own: dict[Path, tuple[int, int]] = {}
         self._workspace: Workspace | None = None
         self.everything = shows_all()
@@ -88,13 +94,24 @@ class Session:
         return self.store.notices
 
     def suite_paths(self) -> tuple[Path, ...]:
-        """Where suites are looked for: what was given, else the current folder, else the sample suites."""
+        """Where suites are looked for: what was given, else the current folder if it has suites or agents, else the
+        sample suites."""
         if self.paths:
             self._looked_in = self.paths
         else:
             here = self._here = self._here or Path.cwd()
-            self._looked_in = (here,) if discover([here]) else (_samples(),)
+            is_own = bool(discover([here])) or (not self.wants_samples and self._finds_agents(here))
+            self._looked_in = (here,) if is_own else (_samples(),)
         return self._looked_in
+
+    def _finds_agents(self, folder: Path) -> bool:
+        """Whether the folder has an agent that a suite can be written for. Reads its files, once."""
+        if self._has_agents is None:
+            # 40 ms that only a folder without suites needs.
+            from agenteval_tui.agents.finding.search import find_agents
+
+            self._has_agents = bool(find_agents(folder, seconds=_SEARCH_S).agents)
+        return self._has_agents
 
     @property
     def paths_looked_in(self) -> tuple[Path, ...]:

@@ -15,6 +15,7 @@ from textual.command import CommandPalette
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from agenteval_tui.cli.start import AppStart
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history import connections
@@ -375,3 +376,28 @@ async def test_a_folder_with_agents_offers_a_suite_for_each(tmp_path: Path) -> N
         await until(pilot, lambda: "A suite for which agent?" in text_of(app))
         await pilot.press("down", "down", "enter")
         await until(pilot, lambda: "A new suite" in text_of(app))
+
+
+async def test_a_start_without_paths_shows_the_agents_of_the_folder_and_the_samples_by_a_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bot.py").write_text("from strands import Agent\nshop = Agent(system_prompt='You sell pans.')\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AGENTEVAL_DATA_DIR", str(tmp_path / "data"))
+    app = AgentevalApp(AppStart(paths=(), db=tmp_path / "history.db"))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "1 agent found" in text_of(app))
+        assert "Shop support" not in text_of(app)
+        await pilot.press("alt+v")
+        await until(pilot, lambda: "Shop support" in text_of(app))
+        assert "This folder has no suites" in text_of(app)
+
+
+async def test_a_start_without_paths_agents_and_suites_shows_the_samples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AGENTEVAL_DATA_DIR", str(tmp_path / "data"))
+    app = AgentevalApp(AppStart(paths=(), db=tmp_path / "history.db"))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "Shop support" in text_of(app))

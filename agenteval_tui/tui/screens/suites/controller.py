@@ -572,7 +572,7 @@ class SuitesController:
             (("  A suite is a file named *.suite.yaml.", "dim"),),
             (("  {suites.new}", "bold accent"), (f"                {what}", "dim")),
             (("  agenteval init", "bold"), ("   the same on the command line", "dim")),
-            (("  agenteval demo", "bold"), ("   open the samples, with an agent that needs no network", "dim")),
+            (("  {suites.samples}", "bold accent"), ("            look at the samples: no key, no network", "dim")),
         ]
 
     def key_names(self, node: Node | None, *, narrow: bool) -> list[str]:

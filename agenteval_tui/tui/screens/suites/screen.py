@@ -664,6 +664,15 @@ class SuitesScreen(FrameScreen):
         else:
             self.agenteval.new_suite()
 
+    def action_samples(self) -> None:
+        """The sample suites, in a folder that has none."""
+        session = self.agenteval.session
+        if self.controller.tree is None or self.controller.tree.overview.suites:
+            self.agenteval.say("This folder has suites. `agenteval demo` opens the samples.")
+            return
+        session.wants_samples = True
+        self.reload()
+
     def action_import_file(self) -> None:
         """Bring in recordings of another tool, and show them."""
 
