@@ -390,7 +390,7 @@ async def test_a_start_without_paths_shows_the_agents_of_the_folder_and_the_samp
         assert "Shop support" not in text_of(app)
         await pilot.press("alt+v")
         await until(pilot, lambda: "Shop support" in text_of(app))
-        assert "This folder has no suites" in text_of(app)
+        await until(pilot, lambda: "This folder has no suites" in text_of(app))
 
 
 async def test_a_start_without_paths_agents_and_suites_shows_the_samples(
