@@ -55,7 +55,7 @@ class ReplayAgent:
         try:
             transcript = self._choose(await self._recordings(), request)
         except AgentevalError as error:
-            yield Failed(RunError.told("recording", _with_place(error), error.mend))
+            yield Failed(RunError.told("recording", error.problem, error.mend))
             return
         if self._options.pace:
             spoken = sum(message.role != "system" for message in request.messages)
@@ -74,7 +74,7 @@ class ReplayAgent:
         try:
             library = await self._recordings()
         except AgentevalError as error:
-            return CheckReport(False, _with_place(error), mend=error.mend)
+            return CheckReport(False, error.problem, mend=error.mend)
         took = (time.perf_counter() - began) * 1000
         return CheckReport(True, f"{len(library)} recordings of {len(library.tests)} named tests", took)
 
@@ -139,10 +139,6 @@ def _as_events(transcript: Transcript, given: int) -> Iterator[tuple[float, Agen
             if call.result is not None:
                 error = call.status == "error"
                 yield call.duration_ms or 0.0, ToolCallFinished(index, call.result, error, call.duration_ms)
-
-
-def _with_place(error: AgentevalError) -> str:
-    return f"{error.where}: {error.what}" if error.where else error.what
 
 
 # Recorded transcripts, read from a file or a mapping, and which of them belongs to a run

@@ -36,11 +36,15 @@ class AgentevalError(Exception):
         return self.mend.splitlines() if "\n" in self.mend else []
 
     @property
+    def problem(self) -> str:
+        """The place and the problem."""
+        return f"{self.where}: {self.what}" if self.where else self.what
+
+    @property
     def sentence(self) -> str:
         """The place, the problem, and a short remedy."""
-        place = f"{self.where}: " if self.where else ""
         remedy = f" ({self.mend})" if self.mend and not self.remedies else ""
-        return f"{place}{self.what}{remedy}"
+        return f"{self.problem}{remedy}"
 
     def __str__(self) -> str:
         return "\n".join([self.sentence, *self.remedies])

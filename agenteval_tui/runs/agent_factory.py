@@ -166,7 +166,7 @@ async def _checked(one: Configured, permission: Permission, thorough: bool) -> C
         # In a thread: it reads files.
         agent = await asyncio.to_thread(make_configured, one, permission)
     except AgentevalError as error:
-        return CheckReport(False, error.what, mend=error.mend)
+        return CheckReport(False, error.problem, mend=error.mend)
     limit = check_limit(one.kind, thorough)
     try:
         return await asyncio.wait_for(agent.check(thorough), limit)
@@ -175,7 +175,7 @@ async def _checked(one: Configured, permission: Permission, thorough: bool) -> C
             False, f"no answer within {limit:.0f} s", mend=_SILENT.get(one.kind, "is the server running?")
         )
     except AgentevalError as error:
-        return CheckReport(False, error.what, mend=error.mend)
+        return CheckReport(False, error.problem, mend=error.mend)
     except Exception as error:
         return CheckReport(False, f"its check broke: {type(error).__name__}: {error}")
     finally:

@@ -190,7 +190,11 @@ def read_dotenv(path: Path) -> dict[str, str]:
     except OSError as error:
         raise AgentevalError(f"this file can't be read: {error.strerror}", where=str(path)) from None
     if len(data) > _MAX_BYTES:
-        raise AgentevalError("this .env file is too large", where=str(path))
+        raise AgentevalError(
+            f"this .env file is too large: at most {_MAX_BYTES / 1e6:g} MB are read",
+            where=str(path),
+            mend="make it smaller, or name another file: `env_file: PATH`",
+        )
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -158,6 +158,11 @@ async def test_a_check_that_can_not_be_made_or_breaks_is_a_report(
     wrong = await check_configured(Configured("a", {"kind": "demo", "verison": "v1"}, tmp_path / "x", 1), NOTHING)
     assert not wrong.ok
     assert "verison" in wrong.message
+    (tmp_path / ".env").write_text("no variable\n")
+    (tmp_path / "pyproject.toml").touch()
+    place = await check_configured(Configured("a", {"kind": "demo"}, tmp_path / "x", 1), NOTHING)
+    assert place.message.startswith(f"{tmp_path}/.env:1:1: this line does not have the form NAME=VALUE")
+    (tmp_path / ".env").unlink()
     demo = await check_configured(Configured("a", {"kind": "demo"}, tmp_path / "x", 1), NOTHING, thorough=True)
     assert demo.ok
     monkeypatch.setattr(agent_factory, "make_configured", lambda one, permission, **_: Scripted([]))

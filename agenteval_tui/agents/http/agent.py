@@ -95,7 +95,7 @@ class HttpAgent:
             made = make_request(self._options, request, None)
             wire = self._wire(self._options, made)
         except AgentevalError as error:
-            return CheckReport(False, error.what, mend=error.mend)
+            return CheckReport(False, error.problem, mend=error.mend)
         except NoWayError as missing:
             return missing.report
         return await (self._try(request) if thorough else _knock(wire))

@@ -213,7 +213,7 @@ async def read_all(probes: Sequence[Probe], around: ProbeSurroundings) -> tuple[
 
 
 def _said(error: AgentevalError) -> str:
-    return _cut(error.what + (f" ({error.mend})" if error.mend else ""))
+    return _cut(error.problem + (f" ({error.mend})" if error.mend else ""))
 
 
 def _cut(text: str) -> str:

@@ -199,7 +199,7 @@ class CommandAgent:
             options = options_for(request, self._setup, self._options)
             program = await self._start(options, request.workdir)
         except AgentevalError as error:
-            yield Failed(RunError.told("program", error.what, error.mend))
+            yield Failed(RunError.told("program", error.problem, error.mend))
             return
         async with program:
             # What it does then is its own business, unless it says with `ready` that it was still starting.
@@ -222,7 +222,7 @@ class CommandAgent:
         try:
             found = find_program(argv[0], self._folder(options), self._env(options))
         except AgentevalError as error:
-            return unreachable(error.what, error.mend)
+            return unreachable(error.problem, error.mend)
         return await check_answer(self, f"{found} is there and may be executed", began, thorough=thorough)
 
     async def close(self) -> None:

@@ -79,7 +79,7 @@ class PythonAgent:
             reused = self._reused_hosts(options) if options.reuse else None
             host = await (self._host(options) if reused is None else reused.take())
         except AgentevalError as error:
-            yield Failed(RunError.told("program", error.what, error.mend))
+            yield Failed(RunError.told("program", error.problem, error.mend))
             return
         except (HostError, RaisedError) as error:
             yield self._failed(error, getattr(error, "program", None), options)
@@ -107,7 +107,7 @@ class PythonAgent:
             if (raised := _raised(await self._tree(options).told())) is not None:
                 raise raised
         except AgentevalError as error:
-            return unreachable(error.what, error.mend)
+            return unreachable(error.problem, error.mend)
         except (HostError, RaisedError) as error:
             return unreachable(*self._said(error, getattr(error, "program", None), options))
         return await check_answer(self, f"{options.callable} is there", began, thorough=thorough)

@@ -86,7 +86,7 @@ def check_all(
         try:
             may = permission if permission is not None else await asyncio.to_thread(check_agents, [agent])
         except NotTrustedError as error:
-            return CheckReport(False, error.what, mend=error.mend)
+            return CheckReport(False, error.problem, mend=error.mend)
         return await check_configured(agent, may, thorough=thorough)
 
     async def every() -> list[CheckReport]:
