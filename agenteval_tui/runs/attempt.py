@@ -505,10 +505,14 @@ class RunAttempts:
             recorder.apply(Noted(Note("left_out", said)))
         try:
             events = self._agent.run(request)
-            if hasattr(events, "aclose"):
-                async with aclosing(cast(Any, events)):
-                    return await self._consume(events, recorder)
-            return await self._consume(events, recorder)
+            if not hasattr(events, "aclose"):
+                return await self._consume(events, recorder)
+            async with aclosing(cast(Any, events)):
+                failed = await self._consume(events, recorder)
+                answered_at = time.monotonic()
+            # It has answered: how long its processes take to end is not the run's time.
+            self._began += time.monotonic() - answered_at
+            return failed
         except Exception as error:
             said = str(error) or "no message"
             self._error = RunError.told("exception", f"the agent raised {type(error).__name__}: {said}")

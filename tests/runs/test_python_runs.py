@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from agenteval_tui.agents.process.child_process import GRACE_S
+
 SUITE = """
 name: Greetings
 agent: bot
@@ -49,3 +51,25 @@ async def test_the_start_is_said_once(tmp_path: Path, execution: Callable[..., A
         assert "leave threads running" in ended.message
     else:
         assert ended.message == ""
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "threading.Thread(target=threading.Event().wait).start()",
+        "atexit.register(threading.Event().wait)",
+        "multiprocessing.get_context('fork').Process(target=threading.Event().wait).start()",
+    ],
+)
+async def test_how_long_its_process_takes_to_end_is_not_its_time(
+    tmp_path: Path, execution: Callable[..., Any], end: str
+) -> None:
+    module = f"import atexit, multiprocessing, threading\ndef f(prompt):\n    {end}\n    return 'hello'\n"
+    (tmp_path / "mine.py").write_text(module + "def g(value): return True")
+    made = execution(SUITE, trust=True)
+    await made.run()
+    assert set(made.statuses().values()) == {"passed"}
+    (row,) = made.store.executions(limit=1)
+    for run in made.store.runs_of_execution(row.id):
+        assert run.duration_ms is not None
+        assert run.duration_ms < GRACE_S * 1000
