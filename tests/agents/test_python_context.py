@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any
+
+import pytest
 from typing_extensions import TypedDict
 
 from agenteval_tui.agents.process import python_context
+from agenteval_tui.agents.process.python_pieces import WrongTarget
 
 
 class Own(TypedDict):
@@ -14,3 +19,57 @@ class Own(TypedDict):
 def test_a_typed_dict_of_typing_extensions() -> None:
     assert python_context.made(Own, {"_how": {}}, "m:x", "context") is None
     assert python_context.made(Own, {"_how": {"context": {"tone": "kind"}}}, "m:x", "context") == {"tone": "kind"}
+
+
+@dataclasses.dataclass
+class Deps:
+    name: str
+    limit: int = 3
+    rate: float | None = None
+    tags: list[str] = dataclasses.field(default_factory=list)
+    anything: Any = None
+
+
+class Plain:
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+
+
+def made(kind: type, how: dict[str, Any]) -> Any:
+    return python_context.made(kind, {"_how": how}, "m:x", "deps")
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "problem"),
+    [
+        (Deps, {"name": "x", "limit": "many"}, "the deps of m:x is a Deps, which wants an int for limit, not 'many'"),
+        (Deps, {"name": 3}, "wants a str for name, not 3"),
+        (Deps, {"name": "x", "tags": "a"}, "wants a list for tags, not 'a'"),
+        (Deps, {"name": "x", "rate": []}, "wants a float for rate, not []"),
+        (Plain, {"limit": {}}, "wants an int for limit, not {}"),
+        (Own, {"tone": 1}, "wants a str for tone, not 1"),
+    ],
+)
+def test_a_field_of_another_type_is_refused(kind: type, fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(WrongTarget) as raised:
+        made(kind, {"context": fields})
+    assert problem in str(raised.value)
+
+
+def test_what_a_template_makes_of_a_number_is_a_number() -> None:
+    deps = made(Deps, {"context": {"name": "x", "limit": "7", "rate": 1, "anything": {"a": 1}}})
+    assert deps == Deps("x", 7, 1, [], {"a": 1})
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"), [(None, "returns nothing (None)"), (42, "returns an int"), ("x", "returns a str")]
+)
+def test_a_function_that_makes_no_context_is_refused(value: Any, problem: str) -> None:
+    with pytest.raises(WrongTarget, match="the function that `context` names") as raised:
+        made(Deps, {"made_context": value})
+    assert problem in str(raised.value)
+
+
+@pytest.mark.parametrize(("kind", "value"), [(Deps, Deps("x")), (Deps, Plain(1)), (Own, {"tone": "x"}), (int, 3)])
+def test_what_a_function_makes_is_taken(kind: type, value: Any) -> None:
+    assert made(kind, {"made_context": value}) is value

@@ -352,7 +352,10 @@ def _do_agent(asked: Any) -> Any:
 
     how = dict(asked.get("how") or {})
     if how.get("factory"):
-        how["factory"] = _find(how["factory"])
+        try:
+            how["factory"] = _find(how["factory"])
+        except AttributeError as error:
+            raise _sibling("python_target").WrongTarget(f"`context: {how['factory']}`: {error}") from None
     ways = {"tell": tell, "wait": _await, "prepared": prepared, "how": how, "state": state}
     output = _sibling("python_output")
     output.flush()

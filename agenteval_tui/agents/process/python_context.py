@@ -21,6 +21,8 @@ else:
 
     pieces, signature = python_pieces, python_signature
 _PLAIN = (object, type(None), None, Any, inspect.Parameter.empty)
+_JSON = (bool, int, float, str, list, dict)
+_SHOWN = 80
 CONFIG = ("configurable", "tags", "metadata", "recursion_limit", "max_concurrency", "run_name")
 """What of LangChain's config can be given as fields beside those of a context."""
 
@@ -53,12 +55,15 @@ def made(kind: Any, request: Any, target: Any, what: Any) -> Any:
     """The context of this run; None where neither the agent nor the options have one. `kind` is the type that the
     agent declares. Raises WrongTarget where its fields can't be."""
     value, ready = of(request)
-    if ready:
-        return value
     if kind in _PLAIN:
         return value
     origin = typing.get_origin(kind) or kind
     if not isinstance(origin, type):
+        return value
+    if ready:
+        if value is None or (type(value) in _JSON and not _is_typed_dict(origin) and not isinstance(value, origin)):
+            gave = "nothing (None)" if value is None else pieces.article(type(value).__name__)
+            raise _wrong(target, what, origin, "the function that `context` names doesn't make: it returns " + gave)
         return value
     if origin in (int, float, str, bool, dict, list, tuple, set):
         if value is None or isinstance(value, origin) or (origin is float and isinstance(value, int)):
@@ -91,6 +96,7 @@ def _of_fields(kind: Any, value: Any, target: Any, what: Any) -> Any:
     try:
         if hasattr(kind, "model_validate"):
             return kind.model_validate(fields)
+        fields = _typed(kind, fields, target, what)
         if _is_typed_dict(kind) or issubclass(kind, dict):
             return fields
         return kind(**signature.converted(kind, fields))
@@ -98,6 +104,26 @@ def _of_fields(kind: Any, value: Any, target: Any, what: Any) -> Any:
         if not fields:
             raise
         raise _wrong(target, what, kind, "doesn't accept these fields: " + str(error)) from None
+
+
+def _typed(kind: Any, fields: Any, target: Any, what: Any) -> Any:
+    """The fields as their types want them, as far as those are plain. A number may be a text, as templates make it."""
+    hints = signature._hints(kind.__init__ if _made_by_init(kind) and not _is_typed_dict(kind) else kind)
+    typed = dict(fields)
+    for name, value in fields.items():
+        hint = signature._without_none(hints.get(name))
+        hint = typing.get_origin(hint) or hint
+        if value is None or hint not in _JSON or isinstance(value, hint) or (hint is float and isinstance(value, int)):
+            continue
+        if hint in (int, float) and isinstance(value, str):
+            try:
+                typed[name] = hint(value)
+                continue
+            except ValueError:
+                pass
+        problem = "wants " + pieces.article(hint.__name__) + " for " + name + ", not " + repr(value)[:_SHOWN]
+        raise _wrong(target, what, kind, problem)
+    return typed
 
 
 def _made_by_init(kind: Any) -> Any:

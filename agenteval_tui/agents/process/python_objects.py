@@ -59,8 +59,9 @@ def runner(found: Any, target: Any) -> Any:
         way = next((getattr(found, name) for name in WAYS if callable(getattr(found, name, None))), None)
         if way is not None:
             return lambda request: asked(way, request, request.get("_how") or {})
-        said = target + " is " + _article(pieces.type_of(found)) + ", not a function or an agent that agenteval knows"
-        raise pieces.WrongTarget(said + "; " + WANTED)
+        kind = pieces.article(pieces.type_of(found))
+        said = target + " is " + kind + ", not a function or an agent that agenteval knows; "
+        raise pieces.WrongTarget(said + WANTED)
     return None
 
 
@@ -166,10 +167,6 @@ async def _inside(found: Any, request: Any, target: Any) -> Any:
 
 WAYS = ("run", "ainvoke", "invoke", "arun", "chat", "kickoff", "query", "ask")
 SETTINGS = ("settings", "config")
-
-
-def _article(name: Any) -> Any:
-    return ("an " if name[:1].lower() in "aeiou" else "a ") + name
 
 
 def _not_streamed(what: Any) -> Any:

@@ -43,6 +43,11 @@ def type_of(given: Any) -> Any:
     return kind.__qualname__ if kind.__module__ == "builtins" else kind.__module__ + "." + kind.__qualname__
 
 
+def article(name: Any) -> Any:
+    """The name with its indefinite article."""
+    return ("an " if name[:1].lower() in "aeiou" else "a ") + name
+
+
 def foreign_type(given: Any) -> Any:
     """The type of the first object in it that an installed package defined, and that has no form of JSON's own; None
     where there is none. Whoever shows such an object as JSON may show anything but an answer."""
