@@ -187,6 +187,7 @@ async def test_a_database_that_is_locked_missing_or_none(tmp_path: Path, read: R
     assert (await read(sql="select 1", database="no.db")).problem == ReadingProblem.NO_FILE
     assert not (tmp_path / "no.db").exists()
     (tmp_path / "text.db").write_text("no database " * 100)
+    assert (await read(sql="select 1", database="text.db")).problem == ReadingProblem.NOT_A_DATABASE
     assert (await read(sql="select * from x", database="text.db")).problem == ReadingProblem.NOT_A_DATABASE
     (tmp_path / "folder.db").mkdir()
     assert (await read(sql="select 1", database="folder.db")).problem == ReadingProblem.NOT_A_FILE
