@@ -239,7 +239,7 @@ async def test_garbage_is_text(run_agent: Run) -> None:
         (["plain.sh"], "no program 'plain.sh' in PATH", "write ./plain.sh"),
         (["./plain.sh"], "./plain.sh is not executable", "chmod +x"),
         (["./blank"], "no #! line", "#!/bin/sh"),
-        (["./odd"], "what its #! line names is not there", ""),
+        (["./odd"], "its first line names an interpreter that does not exist (#!/no/such/thing)", "correct that line"),
         (["./folder"], "is a folder", ""),
         (["sh", "a\0b"], "null byte", ""),
     ],

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import executable
 
 from agenteval_tui.agents.base import AgentRequest, CheckReport
 from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.process import project_environment as module
-from agenteval_tui.agents.process import python_imports
+from agenteval_tui.agents.process import python_imports, python_tree
 from agenteval_tui.agents.process.project_environment import project_environment
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.registry import make_agent
@@ -305,6 +306,11 @@ def foreign(head: bytes) -> Any:
     return make
 
 
+def not_executable(prefix: Path) -> None:
+    foreign(b"#!/bin/sh\n")(prefix)
+    (prefix / "bin" / "python").chmod(0o644)
+
+
 def old(prefix: Path) -> None:
     environment(prefix, version="3.7.16")
 
@@ -317,6 +323,9 @@ UNUSABLE = {
     "old": (old, r"is Python 3\.7\.16; agenteval runs code with Python 3\.8 or later"),
     "processor": (foreign(OTHER_ELF), r"is a program for Linux \(s390x\), and this is Linux"),
     "macos": (foreign(b"\xcf\xfa\xed\xfe" + bytes(16)), "is a program for macOS, and this is Linux"),
+    "garbage": (foreign(b"no program"), "bin/python is not a program"),
+    "empty": (foreign(b""), "bin/python is not a program"),
+    "not_executable": (not_executable, "bin/python is not executable"),
 }
 
 
@@ -345,6 +354,47 @@ def test_so_is_one_that_the_option_names(name: str, project: Path) -> None:
     for named in ("../other/bin/python", "../other"):
         with pytest.raises(AgentevalError, match=words):
             project_environment(project / "evals", interpreter=named)
+
+
+@pytest.mark.parametrize(
+    ("named", "words"),
+    [
+        ("none/bin/python", "`python` names .*/evals/none/bin/python, which does not exist"),
+        ("/none/bin/python", "`python` names /none/bin/python, which does not exist"),
+        ("folder/here", "`python` names the folder .*/evals/folder/here, which is not a virtual environment"),
+        ("no-such-python-xyz", "there is no program 'no-such-python-xyz' in PATH"),
+    ],
+)
+async def test_an_interpreter_that_does_not_exist_names_the_option(project: Path, named: str, words: str) -> None:
+    (project / "evals" / "folder" / "here").mkdir(parents=True)
+    (project / "evals" / "mine.py").write_text("def f(prompt): return 'never'\n")
+    error = (await run(project / "evals", callable="mine:f", python=named)).error
+    assert error is not None
+    assert re.search(words, error.message), error.message
+    assert error.mend
+    assert not (await checked(project / "evals", callable="mine:f", python=named)).ok
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("exit 0", "doesn't run as a Python: it ended with exit code 0"),
+        ("echo no such library >&2; exit 127", "it ended with exit code 127: no such library"),
+        ("kill -9 $$", "it was ended by the signal SIGKILL"),
+        ("exec sleep 600", "it gave no sign for 0.5 s"),
+    ],
+)
+async def test_a_program_that_is_no_python_is_said(
+    project: Path, monkeypatch: pytest.MonkeyPatch, body: str, words: str
+) -> None:
+    if "sleep" in body:
+        monkeypatch.setattr(python_tree, "START_S", 0.5)
+    executable(project / "evals" / "python", f"#!/bin/sh\n{body}\n")
+    (project / "evals" / "mine.py").write_text("def f(prompt): return 'never'\n")
+    error = (await run(project / "evals", callable="mine:f", python="./python")).error
+    assert error is not None
+    assert words in error.message, error.message
+    assert "`python: PATH`" in error.mend
 
 
 def test_an_active_environment_that_is_gone_is_said(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

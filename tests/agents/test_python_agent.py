@@ -499,6 +499,7 @@ def test_what_is_no_request_is_said_and_ends_nothing(tmp_path: Path) -> None:
         its.close()
         own.sendall("\n".join((*asked, "")).encode())
         with own.makefile("r") as lines:
+            assert json.loads(lines.readline()) == {"id": 0}
             answers = [json.loads(lines.readline()) for _ in range(4)]
         own.shutdown(socket.SHUT_WR)
         assert child.communicate(timeout=250) == (None, b"")

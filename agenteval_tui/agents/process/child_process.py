@@ -287,7 +287,9 @@ async def start(
         raise
     except OSError as error:
         is_over("start", mark)
-        raise AgentevalError(f"{argv[0]} can't be started: {_why(error)}", mend=_mend(error, argv[0])) from None
+        raise AgentevalError(
+            f"{argv[0]} can't be started: {_why(error, program)}", mend=_mend(error, argv[0])
+        ) from None
     except ValueError as error:  # a NUL in an argument
         is_over("start", mark)
         raise AgentevalError(f"{argv[0]} can't be started: {error}") from None
@@ -303,15 +305,26 @@ def _end_unwanted(starting: asyncio.Future[tuple[asyncio.SubprocessTransport, _P
         transport.close()
 
 
-def _why(error: OSError) -> str:
+def _why(error: OSError, program: str) -> str:
     if error.errno == errno.ENOEXEC:
         return "it is not a program, and has no #! line"
     if error.errno == errno.ENOENT:
-        return "what its #! line names is not there"
+        return f"its first line names an interpreter that does not exist{_first_line(program)}"
     return error.strerror or str(error)
 
 
+def _first_line(program: str) -> str:
+    try:
+        with Path(program).open("rb") as stream:
+            line = stream.readline(200).decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+    return f" ({line})" if line.startswith("#!") else ""
+
+
 def _mend(error: OSError, program: str) -> str:
+    if error.errno == errno.ENOENT:
+        return f"correct that line, or name the interpreter first: [sh, {program}]"
     if error.errno == errno.ENOEXEC:
         return f"begin it with a line like #!/bin/sh, or name its interpreter first: [sh, {program}]"
     if error.errno == errno.EMFILE:

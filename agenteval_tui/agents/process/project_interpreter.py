@@ -12,6 +12,7 @@ import hashlib
 import os
 import platform
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -87,15 +88,25 @@ def find_interpreter(folders: Sequence[Path], environ: Mapping[str, str]) -> Int
 def named_interpreter(named: str, folder: Path) -> Interpreter:
     """The Python that an option names: a path from `folder`, or a name that is looked up in PATH when it is started.
     Raises `AgentevalError` where it can't be used."""
-    if os.sep not in named:
-        return Interpreter(named, "option", "`python`")
-    program = folder / Path(named).expanduser()
+    found = shutil.which(named) if os.sep not in named else named
+    if found is None:
+        return Interpreter(named, "option", "`python`")  # perhaps in the PATH of the suite's variables
+    program = folder / Path(found).expanduser()
     if program.is_dir() and _is_environment(program):
         return _of_prefix(program, "option", "`python`", (folder,))
     prefix = program.parent.parent
     version = _version(prefix, program)
-    if (program.is_symlink() or program.exists()) and not program.is_dir():
-        _check(program, prefix, version, "`python`", (folder,))
+    if program.is_dir():
+        raise AgentevalError(
+            f"`python` names the folder {program}, which is not a virtual environment",
+            mend="name the program in it: `python: PATH`",
+        )
+    if not program.is_symlink() and not program.exists():
+        raise AgentevalError(
+            f"`python` names {program}, which does not exist",
+            mend=f"correct the path, which starts at {folder}; without `python`, the project's environment is used",
+        )
+    _check(program, prefix, version, "`python`", (folder,))
     return Interpreter(named, "option", "`python`", version, prefix if _is_environment(prefix) else None)
 
 
@@ -178,7 +189,12 @@ def _check(program: Path, prefix: Path, version: str, place: str, folders: Seque
             f"the Python of {prefix} is gone: {program} leads to {os.path.realpath(program)}, which does not exist",
             mend=_remedy(folders),
         )
-    theirs = _system_of(program)
+    if not os.access(program, os.X_OK):
+        raise AgentevalError(f"{program} is not executable", mend=f"chmod +x {program}, or {_remedy(folders)}")
+    head = _head(program)
+    if head is not None and not head.startswith(_PROGRAMS):
+        raise AgentevalError(f"{program} is not a program", mend=_remedy(folders))
+    theirs = None if head is None else _system_of(head)
     if theirs is not None:
         ours = f"{os.uname().sysname} ({platform.machine()})"
         raise AgentevalError(f"{program} is a program for {theirs}, and this is {ours}", mend=_remedy(folders))
@@ -222,13 +238,20 @@ _SAME_MACHINE = {"amd64": "x86_64", "arm64": "aarch64", "i386": "x86", "i686": "
 _MACH = (b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa\xcf")
 
 
-def _system_of(program: Path) -> str | None:
-    """The system that a program is for, if it is not this one."""
+_PROGRAMS = (b"#!", b"\x7fELF", b"MZ", *_MACH)
+
+
+def _head(program: Path) -> bytes | None:
+    """Its first bytes; None: it can't be read."""
     try:
         with program.open("rb") as stream:
-            head = stream.read(20)
+            return stream.read(20)
     except OSError:
         return None
+
+
+def _system_of(head: bytes) -> str | None:
+    """The system that a program is for, if it is not this one. `head`: its first bytes."""
     if head.startswith(b"\x7fELF") and len(head) == 20:
         if sys.platform == "darwin":
             return "Linux"

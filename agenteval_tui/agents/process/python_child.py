@@ -82,6 +82,7 @@ def main() -> Any:
     sys.path[:0] = places
     sys.path += last
     _requests = _sibling("python_fork").Requests(requests)
+    _requests.send('{"id": 0}')  # this is a Python that can serve
     asked: Any = None
     while True:
         asked = asked or _requests.next()

@@ -226,6 +226,10 @@ class PythonHost:
         self._asked: dict[int, _Asked] = {}
         self._forks: dict[int, Fork] = {}
         self._dead = False
+        self.spoke = False
+        """Whether it ever said anything: what is no Python does not."""
+        self.printed = ""
+        """What the imports printed that it goes on from."""
         self.release = release
         self._begin = begin
         self._channel = _Channel(sock, self._said, self._ended)
@@ -342,6 +346,7 @@ class PythonHost:
         with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
             answer = json.loads(line)
             number = answer["id"]
+            self.spoke = True
             waiting = self._asked.get(number)
             if waiting is not None:
                 waiting.give(line, answer)

@@ -27,8 +27,10 @@ from msgspec import Struct, field
 
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.child_process import GRACE_S
+from agenteval_tui.agents.process.errors import exit_description, with_last_words
 from agenteval_tui.agents.process.project_environment import ProjectEnvironment
 from agenteval_tui.agents.process.python_host import HostError, PythonHost, RaisedError, host_argv, start_host
+from agenteval_tui.core.errors import AgentevalError
 
 START_S = 120.0
 """How long the imports of a level may take."""
@@ -290,12 +292,18 @@ class Tree:
         self._first = None
         self._end_forked(first)
         host = await self._started()
+        began = time.monotonic()
         try:
             targets = [target for _, target in self.root.steps]
             answer = await _asked(host, "outside", targets=targets)
         except (HostError, RaisedError) as error:
             # The module that wants the import will say what is wrong.
             await host.end()
+            if not host.spoke:
+                raise self._no_python(host, hung=time.monotonic() - began >= START_S) from None
+            if isinstance(error, RaisedError) and "ImportTimeout" in error.kinds:
+                error.printed = host.program.stderr
+                raise
             self._first = Level(host, (("import", str(error)),))
             return self._first
         except BaseException:
@@ -336,6 +344,13 @@ class Tree:
         level = _level_of(host, answer, [*answer["files"], *answer["folders"]])
         level.unsafe = (*first.unsafe, *level.unsafe)
         return level
+
+    def _no_python(self, host: PythonHost, *, hung: bool) -> AgentevalError:
+        """What is said of a program that never answered: it is no Python, or can't run our part of the process."""
+        program = host_argv(self.root.interpreter, ())[0]
+        ended = f"it gave no sign for {START_S:g} s" if hung else f"it {exit_description(host.program.returncode)}"
+        said = with_last_words(f"{program} doesn't run as a Python: {ended}", host.program.stderr, dict(self.root.env))
+        return AgentevalError(said, mend="make the environment again, or name another Python: `python: PATH`")
 
     # Processes for one run each
 
