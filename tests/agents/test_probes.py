@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import lives, until
 
 from agenteval_tui.agents.http.connection_pool import Connections
 from agenteval_tui.agents.permission import NOTHING, Permission, Use, permission_for
@@ -284,6 +285,22 @@ async def test_functions_that_have_no_value(tmp_path: Path, read: Read, name: st
     (tmp_path / "mine.py").write_text(MODULE)
     reading = await read(python=f"mine:{name}", timeout=1.0 if name == "hangs" else 30)
     assert reading.problem == problem, reading
+    if name == "ends":
+        words = reading_sentence(reading.problem, reading.fields)
+        assert words == "its function ended without an answer, its process ended with exit code 3: last words"
+
+
+async def test_what_a_function_prints_is_not_its_value(tmp_path: Path, read: Read) -> None:
+    (tmp_path / "mine.py").write_text("def f():\n    print('x' * 100_000_000)\n    return 'fine'\n")
+    assert (await read(python="mine:f", timeout=60)).value == "fine"
+
+
+@pytest.mark.parametrize("ending", ["", ">/dev/null 2>&1"])
+async def test_what_a_command_leaves_behind_ends_with_it(tmp_path: Path, read: Read, ending: str) -> None:
+    if not Path("/proc/self/environ").exists():
+        pytest.skip("the system shows no environment of processes")
+    reading = await read(command=["sh", "-c", f"setsid sleep 600 {ending} & echo $!"])
+    await until(lambda: not lives(int(reading.value)), "the end of what the command left behind")
 
 
 # Addresses

@@ -9,6 +9,7 @@ import signal
 import sys
 import venv
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -253,6 +254,76 @@ async def test_a_run_that_hangs_and_ignores_signals_ends_with_its_task(play: Any
     await asyncio.wait([hanging])
     await until(lambda: not lives(run), "the end of the run")
     assert (await played.levels())[:2] == (first, second)
+
+
+async def test_a_crash_names_its_place(play: Any) -> None:
+    played = play("import ctypes\ndef f(prompt):\n    ctypes.string_at(0)")
+    _, error = await played.ended()
+    assert error is not None
+    assert 'mine.py", line 3 in f' in error.message
+    assert "python_child" not in error.message
+
+
+def ended(pid: int) -> bool:
+    return not lives(pid)
+
+
+LEAVES = """
+import os, subprocess, sys, time
+def start(way):
+    if way == "session": return subprocess.Popen(["sleep", "600"], start_new_session=True).pid
+    if way == "bare": return subprocess.Popen(["sleep", "600"], start_new_session=True, env={}).pid
+    read, write = os.pipe()
+    if way == "shell":
+        shell = f"setsid sh -c 'sleep 600 & echo $! >&{write}; sleep 600' & sleep 0.2"
+        subprocess.run(["sh", "-c", shell], pass_fds=[write], check=True)
+    elif os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.write(write, str(os.getpid()).encode())
+            time.sleep(600)
+        os._exit(0)
+    return int(os.read(read, 20))
+def f(prompt):
+    yield str(start(prompt.split()[0]))
+    if "waits" in prompt: time.sleep(600)
+"""
+
+
+@linux
+@pytest.mark.parametrize("way", ["session", "bare", "shell", "daemon"])
+async def test_what_a_run_leaves_behind_ends_with_it_and_not_with_others(play: Any, way: str) -> None:
+    played = play(LEAVES)
+    kept: list[int] = []
+
+    async def run() -> None:
+        async for event in played.agent.run(AgentRequest((Message("user", f"{way} waits"),))):
+            if isinstance(event, TextDelta):
+                kept.append(int(event.text))
+
+    task = asyncio.create_task(run())
+    await until(lambda: bool(kept), "the start")
+    for _ in range(2):
+        left = int(await played.said(way))
+        await until(partial(ended, left), "the end of what the run left behind")
+    assert lives(kept[0])
+    task.cancel()
+    await asyncio.wait([task])
+    await until(lambda: not lives(kept[0]), "the end of what the cancelled run started")
+
+
+@linux
+@pytest.mark.parametrize("way", ["session", "shell", "daemon"])
+async def test_what_a_process_that_serves_one_run_leaves_behind_ends_with_it(play: Any, way: str) -> None:
+    threads = "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+    left = int(await play(threads + LEAVES).said(way))
+    await until(lambda: not lives(left), "the end of what the run left behind")
+
+
+@linux
+async def test_a_module_that_closes_the_standard_files(play: Any) -> None:
+    played = play("import os, sys\nsys.stdout.close()\nos.closerange(0, 3)\ndef f(prompt): return 'well'")
+    assert await asyncio.gather(*(played.said() for _ in range(3))) == ["well"] * 3
 
 
 # Levels that are killed

@@ -114,9 +114,10 @@ class _Pipes(asyncio.SubprocessProtocol):
 
 
 class Program:
-    """A running program, to be used as `async with await start(...) as program`: leaving it ends the whole group."""
+    """A running program, to be used as `async with await start(...) as program`: leaving it ends the program with all
+    that it started, also what left its group (where the system shows the environment of processes)."""
 
-    def __init__(self, transport: asyncio.SubprocessTransport, pipes: _Pipes, mark: str = "") -> None:
+    def __init__(self, transport: asyncio.SubprocessTransport, pipes: _Pipes, mark: str) -> None:
         self._transport = transport
         self._pipes = pipes
         self._mark = mark
@@ -166,9 +167,7 @@ class Program:
         return self._pipes.exited.is_set()
 
     async def end(self, grace_s: float = GRACE_S) -> None:
-        """End it and everything that it started in its group: ask first, then kill. When this is cancelled, it kills at
-        once.
-        """
+        """End it and everything that it started: ask first, then kill. When this is cancelled, it kills at once."""
         self._pipes.ending = True
         try:
             if self.returncode is None and kill_group(self.pid, signal.SIGTERM):
@@ -250,14 +249,12 @@ async def start(
     permission: Permission,
     stdin: socket.socket | None = None,
     merged: bool = False,
-    whole: bool = False,
 ) -> Program:
     """Start a program. Raises `AgentevalError` in words when it can't be started, or `permission` (from the trust
     check) does not cover it.
 
     With `stdin`, that is its standard input, and what it writes to standard output is lost. `merged`: its standard
-    error comes with its standard output. `whole`: what it starts ends with it, also what leaves its group (where the
-    system shows the environment of processes).
+    error comes with its standard output.
     """
     permission.require_start(argv)
     program = find_program(argv[0], cwd, env)
@@ -275,15 +272,12 @@ async def start(
             start_new_session=True,
         )
     )
-    if not whole:
-        starting.add_done_callback(lambda _: is_over("start", mark))
     try:
         transport, pipes = await asyncio.shield(starting)
     except asyncio.CancelledError:
         # It may have started others by now: it is ended as a group as soon as it is there.
         starting.add_done_callback(_end_unwanted)
-        if whole:
-            starting.add_done_callback(lambda _: end_marked(mark))
+        starting.add_done_callback(lambda _: end_marked(mark))
         raise
     except OSError as error:
         is_over("start", mark)
@@ -293,7 +287,7 @@ async def start(
     except ValueError as error:  # a NUL in an argument
         is_over("start", mark)
         raise AgentevalError(f"{argv[0]} can't be started: {error}") from None
-    return Program(transport, pipes, mark if whole else "")
+    return Program(transport, pipes, mark)
 
 
 def _end_unwanted(starting: asyncio.Future[tuple[asyncio.SubprocessTransport, _Pipes]]) -> None:

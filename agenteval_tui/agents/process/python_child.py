@@ -218,7 +218,7 @@ def _await(given: Any) -> Any:
 def _do_outside(asked: Any) -> Any:
     """Level 1."""
     began = time.perf_counter()
-    _requests.name("agenteval-1")
+    _requests.will_fork("agenteval-1")
     effects, before = _tracked()
     _call()
     imports = _sibling("python_imports")
@@ -243,7 +243,7 @@ def _do_prepare(asked: Any) -> Any:
     """Level 2."""
     global _files
     began = time.perf_counter()
-    _requests.name("agenteval-2")
+    _requests.will_fork("agenteval-2")
     effects, before = _tracked()
     tracked = effects.tracked
     os.environ.update(asked.get("env") or {})
@@ -282,6 +282,8 @@ def _tracked() -> Any:
 
 
 def _shared(before: Any) -> Any:
+    _sibling("python_fork").open_standard()
+    _sibling("python_output").flush()
     unsafe = before.unsafe()
     opened = [] if unsafe else before.opened()
     _opened.extend(opened)

@@ -21,9 +21,10 @@ import threading
 import time
 from typing import Any
 
-_PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
+_PR_SET_PDEATHSIG, _PR_SET_NAME, _PR_SET_CHILD_SUBREAPER = 1, 15, 36
 _GRACE_S = 0.5  # forks of level 1 may be levels, which end their own forks first
 _CHUNK = 1 << 18
+_PAGE = 4096
 _MORE_LIKELY = "300"  # when memory runs out, the system ends the largest of these, and not who asks
 _SIGKILL, _SIGCHLD = int(signal.SIGKILL), int(signal.SIGCHLD)
 _INT = array.array("i").itemsize
@@ -42,6 +43,8 @@ class Requests:
         self._lines: list[Any] = []
         self._fds: list[int] = []
         self._forks: dict[int, int] = {}
+        self._list: Any = None
+        self._others: Any = frozenset()
         self._wake: Any = None
         self._old_handler: Any = None
         self._watched = False
@@ -171,6 +174,8 @@ class Requests:
         self._poll.register(read, select.POLLIN)
         self._old_handler = _signal.signal(_SIGCHLD, _noted)
         signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        self._adopt_orphans()
+        self._others = self._children()
         # It sees the end of its socket, and ends its forks with their groups. A signal would leave those alone.
         self._die_with_parent(0)
         self._collects = self._collects or gc.isenabled()
@@ -190,6 +195,17 @@ class Requests:
                 del self._forks[fork]
                 code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
                 self.send('{"id": ' + str(fork) + ', "exited": ' + str(code) + "}")
+        for pid in self._children().difference(self._others, map(str, self._forks.values())):
+            _end_orphan(int(pid))
+
+    def _children(self) -> Any:
+        """The children of this process, which has one thread; none where the system doesn't list them."""
+        if self._list is None:
+            return set()
+        size = _PAGE
+        while len(read := os.pread(self._list, size, 0)) == size:
+            size *= 4
+        return set(read.decode("ascii").split())
 
     def _end_forks(self) -> Any:
         if self._wake is None:
@@ -211,18 +227,20 @@ class Requests:
         self._die_with_parent(_SIGKILL)
         if os.getppid() != parent:
             os._exit(1)
+        self._adopt_orphans()
         # The functions of `signal` look up names for what they take and give.
         _signal.set_wakeup_fd(-1)
         if self._old_handler is not None:
             _signal.signal(_SIGCHLD, self._old_handler)
         os.dup2(errors, 1)
         os.dup2(errors, 2)
-        for fd in (errors, *self._wake, *self._fds):
+        for fd in (errors, *self._wake, *self._fds, *(() if self._list is None else (self._list,))):
             os.close(fd)
         self._socket.close()
         self._socket = requests
         self._pid, self._depth = os.getpid(), self._depth + 1
         self._buffer, self._lines, self._fds, self._forks, self._wake = b"", [], [], {}, None
+        self._list = None
         _after_fork()
         if self._collects:
             gc.enable()
@@ -237,10 +255,18 @@ class Requests:
                 os.killpg(self._pid, signal.SIGKILL)
             os._exit(1)
 
-    def name(self, text: str) -> Any:
-        """Name this process in lists of the system (Linux; 15 bytes)."""
+    def will_fork(self, name: str) -> Any:
+        """This process is to be a level. It is named so in lists of the system (Linux; 15 bytes)."""
         if self._prctl is not None:
-            self._prctl(_PR_SET_NAME, text.encode("ascii"), 0, 0, 0)
+            self._prctl(_PR_SET_NAME, name.encode("ascii"), 0, 0, 0)
+            with contextlib.suppress(OSError):  # opened here: no effect of the user's modules is seen yet
+                self._list = os.open("/proc/self/task/" + str(self._pid) + "/children", os.O_RDONLY)
+
+    def _adopt_orphans(self) -> Any:
+        """What its children leave behind becomes its own child (Linux), and at its end that of the level that it was
+        forked from, which ends it: also what left the group."""
+        if self._prctl is not None:
+            self._prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
     def _die_with_parent(self, number: Any) -> Any:
         if self._prctl is not None:
@@ -260,6 +286,23 @@ def _prctl() -> Any:
         return ctypes.CDLL(None).prctl
     except (ImportError, OSError, AttributeError):
         return None
+
+
+def _end_orphan(pid: Any) -> Any:
+    """End what a run left behind. What that had started comes next: it is an orphan then."""
+    _kill_group(pid, _SIGKILL)
+    with contextlib.suppress(OSError):
+        os.kill(pid, _SIGKILL)
+        os.waitpid(pid, os.WNOHANG)
+
+
+def open_standard() -> Any:
+    """Standard input, output and error are open files: else the next one that is opened would be taken for them."""
+    for fd in (0, 1, 2):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # it gets the lowest number that is free
 
 
 def _kill_group(pid: Any, number: Any) -> Any:

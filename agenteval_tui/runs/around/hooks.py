@@ -126,7 +126,7 @@ class Hooks:
         argv = [str(expand(word, task.env)) for word in hook.argv]
         if not hook.shell:
             argv = found_in(task.folder, task.cwd, argv)
-        program = await start(argv, cwd=task.cwd, env=running.env, permission=self._permission, whole=True)
+        program = await start(argv, cwd=task.cwd, env=running.env, permission=self._permission)
         printed = bytearray()
         size = 0
         async with program:

@@ -202,7 +202,7 @@ class _Running:
         self._env = {"PYTHONUNBUFFERED": "1", **env, **{name: str(expand(v, env)) for name, v in plan.env.items()}}
         argv = [str(expand(word, env)) for word in plan.argv]
         cwd = require_inside(plan.cwd, folder, trusted=self._permission.trusted, what="folder")
-        return await start(argv, cwd=cwd, env=self._env, permission=self._permission, merged=True, whole=True)
+        return await start(argv, cwd=cwd, env=self._env, permission=self._permission, merged=True)
 
     async def _until_ready(self) -> None:
         program = self._program
