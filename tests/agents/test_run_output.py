@@ -87,13 +87,14 @@ def told(transcript: Transcript) -> list[tuple[str, str]]:
 async def test_it_is_beside_the_step_at_which_it_came(ran: Any) -> None:
     transcript = await ran("answer")
     assert told(transcript) == [
+        ("stderr", "imported\n"),
         ("stdout", "looking\n"),
         ("log", "order 3 is late"),
         ("stderr", "careful\n"),
         ("stdout", "half"),
         ("stderr", "from a program\n"),
     ]
-    assert (transcript.output[1].level, transcript.output[1].logger) == ("WARNING", "shop")
+    assert (transcript.output[2].level, transcript.output[2].logger) == ("WARNING", "shop")
     times = [piece.at_ms for piece in transcript.output]
     assert times == sorted(times)
 
@@ -102,11 +103,11 @@ async def test_it_is_beside_the_step_at_which_it_came(ran: Any) -> None:
 async def test_it_is_kept_when_the_agent_breaks(ran: Any, name: str, text: str) -> None:
     transcript = await ran(name)
     assert transcript.error is not None
-    assert told(transcript)[0] == ("stdout", text)
+    assert told(transcript) == [("stderr", "imported\n"), ("stdout", text)]
 
 
 async def test_secrets_are_not_in_it(ran: Any) -> None:
-    assert told(await ran("secret", SHOP_API_KEY="very-secret-value")) == [("stdout", "key: ***\n")]
+    assert told(await ran("secret", SHOP_API_KEY="very-secret-value"))[1:] == [("stdout", "key: ***\n")]
 
 
 async def test_of_much_the_end_is_kept(ran: Any) -> None:
@@ -120,12 +121,70 @@ async def test_of_much_the_end_is_kept(ran: Any) -> None:
 async def test_code_that_handles_the_streams_themselves(ran: Any, name: str, texts: str) -> None:
     transcript = await ran(name)
     assert transcript.final_output == "x"
-    assert "".join(piece.text for piece in transcript.output) == texts
+    assert "".join(piece.text for piece in transcript.output[1:]) == texts
 
 
 async def test_logging_stays_as_the_agent_configures_it(ran: Any) -> None:
     transcript = await ran("configures")
-    assert told(transcript) == [("log", "fine")]
+    assert told(transcript)[1:] == [("log", "fine")]
+
+
+IMPORTED = """
+import os, sys, threading
+print("short")
+print("at import", os.environ["SHOP_API_KEY"])
+{end}
+def f(prompt):
+    print("in the run")
+    return "x"
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "error"),
+    [
+        ("raise ValueError('no')", "ValueError: no (agent.py, line 5)"),
+        ("sys.exit(3)", "SystemExit: 3 (agent.py, line 5)"),
+        ("os._exit(3)", "exit code 3"),
+        ("os.abort()", "SIGABRT"),
+        ("threading.Thread(target=threading.Event().wait, daemon=True).start()", ""),
+        ("", ""),
+    ],
+)
+async def test_what_imports_print_is_kept(tmp_path: Path, run_agent: Run, end: str, error: str) -> None:
+    (tmp_path / "agent.py").write_text(IMPORTED.format(end=end))
+    config = {"kind": "python", "callable": "agent:f"}
+    transcript = (await run_agent(config, env={"SHOP_API_KEY": "very-secret-value"})).transcript
+    assert error in ("" if transcript.error is None else transcript.error.message)
+    assert (transcript.error is None) == (not error)
+    assert transcript.output[0].text.startswith("short\nat import ***\n")
+    assert told(transcript)[1:] == ([] if error else [("stdout", "in the run\n")])
+
+
+async def test_of_much_that_imports_print_the_end_is_kept(tmp_path: Path, run_agent: Run) -> None:
+    (tmp_path / "agent.py").write_text("print('x' * 5_000_000 + 'end')\ndef f(prompt): return 'x'\n")
+    transcript = (await run_agent({"kind": "python", "callable": "agent:f"})).transcript
+    (piece,) = transcript.output
+    assert (len(piece.text), piece.text[-4:]) == (16_000, "end\n")
+
+
+FORKS = """
+import logging, os, sys
+def f(prompt):
+    pid = os.fork()
+    if pid == 0:
+        print("the child prints")
+        logging.warning("the child logs")
+        os._exit(7)
+    return str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+
+
+async def test_what_a_child_of_the_agent_prints_is_kept_and_does_not_end_it(tmp_path: Path, run_agent: Run) -> None:
+    (tmp_path / "agent.py").write_text(FORKS)
+    transcript = (await run_agent({"kind": "python", "callable": "agent:f"})).transcript
+    assert transcript.final_output == "7"
+    assert told(transcript) == [("stderr", "the child prints\nWARNING:root:the child logs\n")]
 
 
 def test_the_recorder_goes_on_with_an_open_line_and_lets_go_of_the_first() -> None:

@@ -46,6 +46,19 @@ from agenteval_tui.agents.process.workdir import SUITE_DIR, WORKDIR
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.model import RunError
 
+_PRINTED_AT_IMPORT = 16_000  # characters
+_LOOK = "look at what ends its process: `os._exit`, `os.closerange`, a crash of a native library"
+_REMEDIES = {
+    **dict.fromkeys(BREAKPOINTS, BREAKPOINT_REMEDY),
+    "ImportTimeout": "find out what its module does when it is imported, and move that into the function",
+    "StartTimeout": "find out what it waits for: the agent and its context are made before it is asked",
+    "SystemExit": (
+        'find out why it ends the program; what a module does as a program belongs below `if __name__ == "__main__":`'
+    ),
+    "EOFError": "standard input is empty in a run: take what is asked for from the prompt or `settings`",
+}
+"""What to do about an exception, by its class."""
+
 
 class PythonAgent:
     """Calls the function once for each request.
@@ -82,6 +95,8 @@ class PythonAgent:
             yield Failed(RunError.told("program", error.problem, error.mend))
             return
         except (HostError, RaisedError) as error:
+            if error.printed.strip():
+                yield self._printed_at_import(error.printed, options)
             yield self._failed(error, getattr(error, "program", None), options)
             return
         well = False
@@ -166,7 +181,7 @@ class PythonAgent:
     ) -> AsyncGenerator[AgentEvent, None]:
         reader = EventReader()
         document = request_document(request, options.settings)
-        printed_before = host.program.stderr if options.reuse else ""
+        printed_before = host.program.stderr
         # Its start takes its time; the run's own limit holds for what comes then.
         wait_s, what = None, ""
         limit = int(options.max_reply_mb * 1_000_000)
@@ -197,6 +212,8 @@ class PythonAgent:
                         break
                     if "prepared" in answer:
                         yield Prepared("start of the process", (time.perf_counter() - began) * 1000)
+                        if host.printed.strip():
+                            yield self._printed_at_import(host.printed, options)
                         wait_s, what = options.timeouts.first_token, "gave no sign"
                         continue
                     if reader.ended:
@@ -232,6 +249,12 @@ class PythonAgent:
                 yield event
             words += _written_since(printed_before, host.program)
             yield self._failed(error, host.program, options, words)
+        finally:
+            late.cancel()
+
+    def _printed_at_import(self, text: str, options: PythonOptions) -> Printed:
+        """What the imports printed, of which each run goes on: its end."""
+        return Printed("stderr", without_secrets(text, self._environment(options))[-_PRINTED_AT_IMPORT:])
 
     def _place(self, workdir: Path) -> dict[str, Any]:
         """Where the process works, with what says so in its environment."""

@@ -35,6 +35,8 @@ class HostError(Exception):
     """The process, if whoever catches this can't know it."""
     too_much = False
     """Whether it gave more than it may."""
+    printed = ""
+    """What the imports printed, if they are where it ended."""
 
 
 class RaisedError(Exception):
@@ -58,6 +60,8 @@ class RaisedError(Exception):
         self.reduced = reduced or said
         self.traceback = traceback
         self.clues = clues or {}
+        self.printed = ""
+        """What the imports printed, if they raised it."""
 
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> RaisedError:
@@ -200,7 +204,9 @@ class _Asked(Struct):
     answers: asyncio.Queue[Mapping[str, Any] | None] = field(default_factory=asyncio.Queue)
 
     def give(self, line: bytes, answer: Mapping[str, Any]) -> None:
-        before, self.room = self.room, self.room - len(line)
+        before = self.room
+        if "output" not in answer:  # what is printed is bounded where it is told (`python_output`)
+            self.room -= len(line)
         if self.room >= 0:
             self.answers.put_nowait(answer)
         elif before >= 0:

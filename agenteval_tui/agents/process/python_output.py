@@ -17,10 +17,12 @@ from typing import Any
 
 _MOST = 1_000_000  # bytes that are told; what comes then goes to the descriptor, where the end of it is kept
 _LONGEST_RECORD = 8_000
+_LONGEST_PIECE = 64_000  # bytes: of what is longer, the end is told
 _HANDLERS = "callHandlers"
 
 _tell: Any = None
 _told = 0
+_pid = 0
 _state = threading.local()
 
 
@@ -59,8 +61,8 @@ def replace_streams() -> Any:
 
 def begin(tell: Any) -> Any:
     """From now on, call `tell` with {"source", "text"} of all that is printed and logged."""
-    global _tell, _told
-    _told, _tell = 0, tell
+    global _tell, _told, _pid
+    _told, _tell, _pid = 0, tell, os.getpid()
     logging: Any = sys.modules.get("logging")
     if logging is not None:
         _watch(logging.Logger)
@@ -82,13 +84,21 @@ def flush() -> Any:
             pass
 
 
+def _teller() -> Any:
+    """Who takes what is printed now; None: nobody. What a process prints that the agent forked goes to the
+    descriptor."""
+    if _tell is None or _told > _MOST or getattr(_state, "telling", False) or os.getpid() != _pid:
+        return None
+    return _tell
+
+
 def _give(source: Any, data: Any) -> Any:
     """Whether somebody took it. What is printed while it is being told, by a handler of a signal, is not told."""
     global _told
-    tell = _tell
-    if tell is None or _told > _MOST or getattr(_state, "telling", False):
+    tell = _teller()
+    if tell is None:
         return False
-    text = data.decode("utf-8", "backslashreplace")
+    text = data[-_LONGEST_PIECE:].decode("utf-8", "backslashreplace")
     record = getattr(_state, "record", "")
     if record and record in text:
         return True  # it is told as a record
@@ -109,8 +119,8 @@ def _watch(logger: Any) -> Any:
 
     def watched(self: Any, record: Any) -> Any:
         global _told
-        tell = _tell
-        if tell is None or _told > _MOST or getattr(_state, "telling", False):
+        tell = _teller()
+        if tell is None:
             return original(self, record)
         try:
             text = record.getMessage()

@@ -79,6 +79,8 @@ class Level(Struct, eq=False):
 
     host: PythonHost
     unsafe: tuple[tuple[str, Any], ...]
+    printed: str = ""
+    """What the imports printed."""
     told: tuple[Mapping[str, Any], ...] = ()
     """What the steps returned or raised."""
     files: Mapping[str, Signature | None] = {}
@@ -92,7 +94,10 @@ class Level(Struct, eq=False):
     @property
     def failure(self) -> RaisedError | None:
         """What the first step raised that did."""
-        return next((RaisedError.of(one) for one in self.told if "raised" in one), None)
+        error = next((RaisedError.of(one) for one in self.told if "raised" in one), None)
+        if error is not None:
+            error.printed = self.printed
+        return error
 
     def stale(self) -> bool:
         """Whether a file that it read has changed."""
@@ -209,7 +214,9 @@ class Tree:
                     raise level.failure
                 if not level.unsafe:
                     level.forks += 1
-                    return level.host.new_fork(lambda: self._released(level))
+                    fork = level.host.new_fork(lambda: self._released(level))
+                    fork.printed = level.printed
+                    return fork
                 level = await self._spare(ahead)
             if (failure := level.failure) is not None:
                 self._end(level)
@@ -309,7 +316,7 @@ class Tree:
         except BaseException:
             await host.end()
             raise
-        self._first = _level_of(host, answer, answer["places"])
+        self._first = await _level_of(host, answer, answer["places"])
         if self._first.unsafe:
             await host.end()
         return self._first
@@ -327,6 +334,7 @@ class Tree:
 
     async def _prepared(self, first: Level, env: Mapping[str, str] | None = None) -> Level:
         """A process in which the project's modules are imported: a fork of the first level, if it may be forked."""
+        before = "" if first.unsafe else first.printed
         if first.unsafe:
             host = await self._started(env)
         else:
@@ -334,15 +342,18 @@ class Tree:
             host = first.host.new_fork(lambda: self._left(first), level=True)
         try:
             answer = await _asked(host, "prepare", steps=self.root.steps, env=dict(env or {}))
-        except HostError as error:
-            error.program = host.program
+        except (HostError, RaisedError) as error:
+            if isinstance(error, HostError):
+                error.program = host.program
             await host.end()
+            error.printed = before + host.program.stderr
             raise
         except BaseException:
             await host.end()
             raise
-        level = _level_of(host, answer, [*answer["files"], *answer["folders"]])
+        level = await _level_of(host, answer, [*answer["files"], *answer["folders"]])
         level.unsafe = (*first.unsafe, *level.unsafe)
+        level.printed = level.host.printed = before + level.printed
         return level
 
     def _no_python(self, host: PythonHost, *, hung: bool) -> AgentevalError:
@@ -436,10 +447,12 @@ async def _asked(host: PythonHost, do: str, **asked: Any) -> Mapping[str, Any]:
             await asyncio.gather(asking, return_exceptions=True)
 
 
-def _level_of(host: PythonHost, answer: Mapping[str, Any], read: Sequence[str]) -> Level:
+async def _level_of(host: PythonHost, answer: Mapping[str, Any], read: Sequence[str]) -> Level:
+    await asyncio.sleep(0)  # what was printed before the answer is there to be read
     return Level(
         host,
         tuple((str(code), detail) for code, detail in answer["unsafe"]),
+        host.program.stderr,
         tuple(answer.get("told", ())),
         {path: signature(path) for path in read},
         float(answer["kb"]) / 1024,
