@@ -610,6 +610,37 @@ async def test_imports_that_take_too_long_are_an_error_with_their_place(
     assert "move that into the function" in error.mend
 
 
+async def test_imports_that_take_too_long_are_tried_once(play: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(python_tree, "START_S", 0.5)
+    count = "open('count', 'a').write('x')\n"
+    played = play(f"{count}import time\ntime.sleep(600)\ndef f(prompt): return 'x'")
+    for _ in range(3):
+        _, error = await played.ended()
+        assert error is not None
+        assert "did not end in time (mine.py, line 3)" in error.message
+    assert (played.folder / "count").read_text() == "x"
+    (played.folder / "mine.py").write_text("def f(prompt): return 'well again'")
+    assert await played.said() == "well again"
+
+
+@pytest.mark.parametrize(
+    ("module", "more"),
+    [
+        ("import time\ndef f():\n    time.sleep(600)", {}),
+        ("import time\ndef make():\n    time.sleep(600)\ndef f(prompt): return 'x'", {"context": "mine:make"}),
+    ],
+)
+async def test_what_is_made_too_slowly_is_an_error_with_its_place(
+    play: Any, monkeypatch: pytest.MonkeyPatch, module: str, more: dict[str, Any]
+) -> None:
+    played = play(module, **more)
+    monkeypatch.setattr(python_tree, "START_S", 0.5)
+    _, error = await played.ended()
+    assert error is not None
+    assert "it was not made in time (mine.py, line 3)" in error.message
+    assert "what it waits for" in error.mend
+
+
 async def test_levels_end_after_a_time_without_work(play: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(python_tree, "IDLE_S", 0.0)
     monkeypatch.setattr(python_tree, "_CHECK_S", 0.01)

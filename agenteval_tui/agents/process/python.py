@@ -21,8 +21,9 @@ from agenteval_tui.agents.base import (
     Printed,
 )
 from agenteval_tui.agents.options import options_for, read_options
+from agenteval_tui.agents.process import python_tree
 from agenteval_tui.agents.process.child_pool import ReusedHosts
-from agenteval_tui.agents.process.child_process import STDERR_KEPT
+from agenteval_tui.agents.process.child_process import GRACE_S, STDERR_KEPT
 from agenteval_tui.agents.process.errors import (
     BREAKPOINT_REMEDY,
     BREAKPOINTS,
@@ -183,7 +184,9 @@ class PythonAgent:
         document = request_document(request, options.settings)
         printed_before = host.program.stderr
         # Its start takes its time; the run's own limit holds for what comes then.
-        wait_s, what = None, ""
+        start_s = python_tree.START_S
+        wait_s: float | None = start_s + GRACE_S
+        what = "was not ready"
         limit = int(options.max_reply_mb * 1_000_000)
         done = Done()
         told = ToldText()
@@ -197,6 +200,7 @@ class PythonAgent:
         asking = host.events(
             "agent", options.callable, limit=limit, request=document, how=how, last=not options.reuse, **place
         )
+        late = asyncio.get_running_loop().call_later(start_s, host.program.interrupt)  # it says where it is
         try:
             async with aclosing(asking) as answers:
                 while True:
@@ -211,6 +215,7 @@ class PythonAgent:
                         self._read = self._read.union(answer.get("files", ()))
                         break
                     if "prepared" in answer:
+                        late.cancel()
                         yield Prepared("start of the process", (time.perf_counter() - began) * 1000)
                         if host.printed.strip():
                             yield self._printed_at_import(host.printed, options)
@@ -301,14 +306,13 @@ class PythonAgent:
                 ), "`agenteval docs agents` says what may be named, and what it may give"
             said = f"{options.callable} raised {error}"
             mend = self._remedy(error, options)
-            if BREAKPOINTS.intersection(error.kinds):
-                mend = BREAKPOINT_REMEDY
-            if "ImportTimeout" in error.kinds:
-                mend = "find out what its module does when it is imported, and move that into the function"
+            mend = next((_REMEDIES[kind] for kind in error.kinds if kind in _REMEDIES), mend)
             return without_secrets(said, env), mend
         code = None if program is None else program.returncode
         ended = str(error) if code is None else f"{error}, its process {exit_description(code)}"
-        mend = remedy_for(code, "look at what ends its process: `os._exit`, a crash of a native library")
+        mend = remedy_for(code, _LOOK)
+        if isinstance(error, HostError) and error.too_much:
+            mend = "give less, or raise `max_reply_mb`"
         if words is None:
             words = "" if program is None else program.stderr
         return with_last_words(f"{options.callable} {ended}", words, env), mend

@@ -38,6 +38,7 @@ import time
 _HERE = __file__.rpartition("/")[0]
 sys.path[:] = [place for place in sys.path if place != _HERE]  # our modules are not the user's
 
+import _signal  # type: ignore[import-not-found]  # noqa: E402
 import atexit  # noqa: E402
 import dataclasses  # noqa: E402
 import importlib  # noqa: E402
@@ -53,6 +54,7 @@ import traceback  # noqa: E402
 from typing import Any  # noqa: E402
 
 # asyncio takes longer to load than all else together: it is imported where it is wanted.
+_SIGTERM = int(signal.SIGTERM)
 _lock = threading.Lock()
 _loops: dict[Any, Any] = {}
 _running: dict[int, Any] = {}
@@ -291,12 +293,20 @@ def _shared(before: Any) -> Any:
     return {"unsafe": unsafe, "kb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
 
 
-class ImportTimeout(BaseException):
+class StartTimeout(BaseException):
+    """It takes too long until the agent can be asked."""
+
+
+class ImportTimeout(StartTimeout):
     """The imports take too long."""
 
 
 def _late(number: Any, frame: Any) -> Any:
     raise ImportTimeout("its import did not end in time")
+
+
+def _made_late(number: Any, frame: Any) -> Any:
+    raise StartTimeout("it was not made in time")
 
 
 _opened: list[Any] = []
@@ -345,6 +355,7 @@ def _do_agent(asked: Any) -> Any:
     call = _call()
 
     def prepared() -> Any:
+        _signal.signal(_SIGTERM, handler)
         _say(asked["id"], prepared={"name": "import", "ms": (time.perf_counter() - began) * 1000})
 
     def tell(event: Any) -> Any:
@@ -363,9 +374,12 @@ def _do_agent(asked: Any) -> Any:
     output = _sibling("python_output")
     output.flush()
     output.begin(lambda piece: _say(asked["id"], output=piece))
+    handler = _signal.signal(_SIGTERM, _made_late) or 0
     try:
         call.run(found, asked["target"], asked["request"], **ways)
     finally:
+        if _signal.getsignal(_SIGTERM) is _made_late:
+            _signal.signal(_SIGTERM, handler)
         output.end()
     return None
 

@@ -280,7 +280,9 @@ class Tree:
         self._drop_spares()
         level = await self._prepared(await self._source())
         self._second = level
-        self._failed = self._failed + 1 if level.failure is not None else 0
+        failure = level.failure
+        tries = 0 if failure is None else _TRIES if "ImportTimeout" in failure.kinds else 1
+        self._failed = self._failed + tries if tries else 0
         self._checked, self._check_took = time.monotonic(), 0.0
         self.start.levels_ms += (time.monotonic() - began) * 1000
         self.start.unsafe = level.unsafe
