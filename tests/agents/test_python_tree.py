@@ -187,7 +187,7 @@ async def test_a_file_that_the_module_holds_open_is_read_by_each_run_from_the_sa
 
 
 HARMFUL = """
-import os, resource, signal, subprocess, sys, time
+import ctypes, os, resource, signal, subprocess, sys, time
 from where import levels
 def f(prompt):
     if prompt == "levels": return levels()
@@ -195,6 +195,9 @@ def f(prompt):
     if prompt == "raise": raise ValueError("no")
     if prompt == "system": sys.exit(4)
     if prompt == "abort": os.abort()
+    if prompt == "much": return "y" * 100_000_000
+    if prompt == "long": raise ValueError("y" * 20_000_000)
+    if prompt == "crash": ctypes.string_at(0)
     if prompt == "kill": os.kill(os.getpid(), signal.SIGKILL)
     if prompt == "memory":
         resource.setrlimit(resource.RLIMIT_AS, (600_000_000, 600_000_000))

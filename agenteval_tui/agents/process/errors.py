@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Mapping
+from pathlib import Path
 
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError
@@ -13,6 +14,11 @@ from agenteval_tui.transcripts.traceback import Traceback, with_texts
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 _SHORTEST = 8  # characters; a shorter value would be found in many an innocent word
 _SAID = 400
+_IN_DUMP = re.compile(
+    r"^(?:Current thread|Thread) 0x\w+ .*:$|^Extension modules: "
+    rf"|^ *File \"{re.escape(str(Path(__file__).parent))}/python_\w+\.py\", line \d+ in "
+)
+"""Lines of what `faulthandler` writes of a crash that name nothing of the user's."""
 
 
 def without_secrets(text: str, env: Mapping[str, str]) -> str:
@@ -37,7 +43,8 @@ def traceback_without_secrets(traceback: Traceback | None, env: Mapping[str, str
 
 def stderr_tail(stderr: str, env: Mapping[str, str]) -> str:
     """The last lines of a program's standard error, in one line of at most 400 characters; "" when there are none."""
-    words = " ".join(without_secrets(stderr, env).split())
+    lines = [line for line in without_secrets(stderr, env).splitlines() if not _IN_DUMP.search(line)]
+    words = " ".join(" ".join(lines).split())
     return words if len(words) <= _SAID else "…" + words[-_SAID:]
 
 

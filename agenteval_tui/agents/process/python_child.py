@@ -41,6 +41,7 @@ sys.path[:] = [place for place in sys.path if place != _HERE]  # our modules are
 import _signal  # type: ignore[import-not-found]  # noqa: E402
 import atexit  # noqa: E402
 import dataclasses  # noqa: E402
+import faulthandler  # noqa: E402
 import importlib  # noqa: E402
 import importlib.util  # noqa: E402
 import inspect  # noqa: E402
@@ -80,6 +81,7 @@ def main() -> Any:
     os.dup2(nothing, 0)  # a function must not read our requests
     os.close(nothing)
     os.dup2(2, 1)
+    faulthandler.enable(2, all_threads=False)  # where a library of C crashed
     _sibling("python_output").replace_streams()
     sys.path[:0] = places
     sys.path += last
