@@ -219,6 +219,9 @@ def f(prompt):
 @pytest.mark.parametrize(
     ("harm", "error"),
     [
+        ("much", "gave more than 16 MB"),
+        ("long", "ValueError: yyy"),
+        ("crash", "SIGSEGV"),
         ("exit", "ended with exit code 3"),
         ("raise", "ValueError: no"),
         ("system", "SystemExit: 4"),

@@ -24,6 +24,7 @@ _WITH_LOCALS = 2
 _LONGEST_LOCAL = 300
 _LONGEST_LINE = 300
 _LONGEST_MESSAGE = 8000
+_LONGEST_SAID = 2000  # of a message that is part of a sentence
 _SHORTEST_SECRET = 8
 _WORDS_OF_VALUE = 4  # at most, of a value that is more than half of a message
 _SECRET = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
@@ -46,7 +47,20 @@ def words_of(error: Any) -> Any:
     words = type(error).__name__ + ": " + message_of(error, notes=False)
     inner = _first_leaf(error)
     if inner is not None:
-        return words + ": " + words_of(inner)
+        words += ": " + _without_place(inner)
+    place = (inner is not None and _place(inner)) or _place(error)
+    return words + (" (" + place + ")" if place else "")
+
+
+def _without_place(error: Any) -> Any:
+    message = message_of(error, notes=False)
+    if len(message) > _LONGEST_SAID:
+        message = message[:_LONGEST_SAID] + "…"
+    return type(error).__name__ + (": " + message if message else "")
+
+
+def _place(error: Any) -> Any:
+    """The last place in the user's code; "" where there is none."""
     frame = _last_own(error)
     return words if frame is None else f"{words} ({_base(frame[0].f_code.co_filename)}, line {frame[1]})"
 
@@ -57,6 +71,8 @@ def message_of(error: Any, *, notes: Any = True) -> Any:
         message = str(error)
     except Exception:  # a message that can't be made
         message = ""
+    if len(message) > _LONGEST_MESSAGE:
+        message = message[:_LONGEST_MESSAGE] + "…"
     if type(error).__name__ == "BdbQuit" and not message:
         message = "a breakpoint was reached, and a run has no terminal"
     added = getattr(error, "__notes__", None)

@@ -118,6 +118,8 @@ class _Channel:
         self._line = line
         self._ended = ended
         self._lines, self._held = LineSplitter(), 0
+        self.flooded = False
+        """Whether a line was longer than any may be."""
         self._waiting: deque[tuple[memoryview, tuple[int, ...]]] = deque()
         self._ends = False
         self._open = True
@@ -187,7 +189,8 @@ class _Channel:
         self._held = 0 if lines else self._held + len(data)
         for line in lines:
             self._line(line)
-        if not data or self._held > 4 * _LIMIT:
+        self.flooded = self._held > 4 * _LIMIT
+        if not data or self.flooded:
             self.close()
 
 
@@ -364,7 +367,7 @@ class PythonHost:
     def _ended(self) -> None:
         self._dead = True
         for one in self._asked.values():
-            one.answers.put_nowait(None)
+            one.answers.put_nowait({"too_much": True} if self._channel.flooded else None)
         for fork in self._forks.values():
             fork.gone()
         self._forks.clear()
