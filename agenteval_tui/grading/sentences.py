@@ -257,7 +257,7 @@ _READING: dict[str, Callable[[Fields], str]] = {
     ReadingProblem.NOT_TEXT: lambda f: (
         f"the column {f['column']} holds bytes; select hex({f['column']})"
         if f.get("column")
-        else f"{f.get('file', 'its output')} is not a text in UTF-8"
+        else f"{f.get('file', 'its output')} is not a text in UTF-8 (a probe with `python` can make a text of it)"
     ),
     ReadingProblem.TOO_LARGE: lambda f: (
         f"{f.get('file', 'the value')} is too large: at most {f['most'] // 1000} KB are read"
@@ -267,6 +267,7 @@ _READING: dict[str, Callable[[Fields], str]] = {
     ReadingProblem.NO_START: lambda f: str(f["message"]),
     ReadingProblem.EXIT: lambda f: f"its command {f['message']}",
     ReadingProblem.RAISED: lambda f: f"its function raised {f['message']}",
+    ReadingProblem.NO_RESULT: lambda f: f"its function {f['message']}",
     ReadingProblem.LOCKED: lambda f: f"the database {f['database']} is locked by another program",
     ReadingProblem.SQL: lambda f: f"SQLite says: {f['message']}",
     ReadingProblem.NOT_A_DATABASE: lambda f: f"{f['database']} is not a SQLite database, or is damaged",

@@ -27,6 +27,7 @@ class ReadingProblem(StrEnum):
     NO_START = "no_start"  # message
     EXIT = "exit"  # status; message: the last of what it wrote
     RAISED = "raised"  # message
+    NO_RESULT = "no_result"  # message: how the function's process ended
     LOCKED = "locked"  # database
     SQL = "sql"  # message
     NOT_A_DATABASE = "not_a_database"  # database

@@ -251,6 +251,10 @@ def everything(workdir, order, variables, other=None): return [workdir, order, v
 async def later(): return "later"
 def raises(): raise LookupError("no order")
 def leaves(): sys.exit(3)
+def ends():
+    import os
+    print("last words", flush=True)
+    os._exit(3)
 def hangs():
     import threading
     threading.Event().wait()
@@ -275,6 +279,7 @@ async def test_functions(tmp_path: Path, read: Read) -> None:
     [
         ("raises", ReadingProblem.RAISED),
         ("leaves", ReadingProblem.RAISED),
+        ("ends", ReadingProblem.NO_RESULT),
         ("hangs", ReadingProblem.SLOW),
         ("much", ReadingProblem.TOO_LARGE),
         ("odd", ReadingProblem.RAISED),

@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,10 +20,10 @@ from agenteval_tui.agents.probes.files import read_file, read_files
 from agenteval_tui.agents.probes.limits import MOST_BYTES, UnreadError, decoded, too_large
 from agenteval_tui.agents.probes.sqlite import query
 from agenteval_tui.agents.process.child_process import start
-from agenteval_tui.agents.process.errors import exit_description, stderr_tail, without_secrets
+from agenteval_tui.agents.process.errors import exit_description, stderr_tail, with_last_words, without_secrets
 from agenteval_tui.agents.process.project_environment import project_environment
 from agenteval_tui.agents.process.project_words import remedy
-from agenteval_tui.agents.process.python_host import HostError, RaisedError
+from agenteval_tui.agents.process.python_host import HostError, PythonHost, RaisedError
 from agenteval_tui.agents.process.python_tree import Lease, Root
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.spec import json_like
@@ -167,12 +168,19 @@ class Probe(Struct, frozen=True):
         root = Root.of(project, around.env, (("find", target),))
         variables = json_like(around.variables)
         offered = {**variables, "variables": variables, "workdir": str(around.workdir)}
+        host: PythonHost | None = None
+        words, returned = "", None
         try:
             async with asyncio.timeout(_IMPORT_S):
                 host = await around.lease.tree(root, around.permission).host()
             async with host, asyncio.timeout(self.timeout_s):
                 asked = {"offered": offered, "cwd": str(around.workdir), "env": {}, "last": True}
-                returned = await host.call("hook", target, limit=2 * MOST_BYTES, **asked)
+                asking = host.events("hook", target, limit=2 * MOST_BYTES, **asked)
+                async with aclosing(asking) as answers:
+                    async for answer in answers:
+                        if "output" in answer:
+                            words = (words + str(answer["output"].get("text") or ""))[-_SAID:]
+                        returned = answer.get("returned")
         except RaisedError as error:
             mend = remedy(error.clues, project, around.env)
             message = without_secrets(str(error), around.env)
@@ -180,10 +188,12 @@ class Probe(Struct, frozen=True):
         except HostError as error:
             if error.too_much:
                 raise too_large() from None
-            words = stderr_tail(error.program.stderr, around.env) if error.program is not None else ""
-            raise UnreadError(
-                ReadingProblem.RAISED, message=_cut(f"{error}: {words}" if words else str(error))
-            ) from None
+            program = host.program if host is not None else error.program
+            code = None if program is None else program.returncode
+            ended = str(error) if code is None else f"{error}, its process {exit_description(code)}"
+            words += "" if program is None else program.stderr
+            said = with_last_words(ended, words, around.env)
+            raise UnreadError(ReadingProblem.NO_RESULT, message=_cut(said)) from None
         return json.dumps(returned) if isinstance(returned, int | float) else returned
 
     async def _url(self, url: str, around: ProbeSurroundings) -> str:
