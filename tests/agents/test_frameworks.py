@@ -96,7 +96,7 @@ class TestPydanticAI:
         played, _ = pydantic_ai
         assert played["with_more"].transcript.notes == (Note("unread", "object"),)
         assert len(played["with_more"].transcript.tool_calls) == 2
-        assert "can't give a list with a object" in played["nothing_known"].raised
+        assert "can't give a list that holds an object" in played["nothing_known"].raised
         assert "ValueError: after all" in played["fails"].raised
         assert played["fails"].transcript.usage.input_tokens
         assert played["not_one"].raised.startswith("of_pydantic_ai:not_one is a dict, not a function or an agent")

@@ -221,7 +221,7 @@ async def test_a_conversation_with_earlier_calls(run_agent: Run) -> None:
         ("half", "program", "raised ValueError: no more"),
         ("needs", "program", "is not given 'database'"),
         ("absent", "program", "has no attribute 'absent'"),
-        ("odd", "program", "an agent can't give a object"),
+        ("odd", "program", "an agent can't give an object"),
         ("event", "protocol", "the call 'x', which was not made"),
         ("sleeps", "timeout", "mine:sleeps gave no sign for 0.3 s"),
         ("flood", "program", "gave more than 1 MB"),

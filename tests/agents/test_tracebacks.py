@@ -137,6 +137,21 @@ async def test_groups(raised: Any) -> None:
     ]
 
 
+async def test_a_group_that_holds_what_was_never_raised_has_its_own_place(tmp_path: Path, run_agent: Run) -> None:
+    (tmp_path / "agent.py").write_text("def answer(prompt):\n    raise ExceptionGroup('g', [ValueError('a')])\n")
+    error = (await run_agent({"kind": "python", "callable": "agent:answer"})).transcript.error
+    assert error is not None
+    assert error.message.endswith("ValueError: a (agent.py, line 2)")
+
+
+async def test_a_module_that_is_no_text_is_named(tmp_path: Path, run_agent: Run) -> None:
+    (tmp_path / "agent.py").write_text("import saved_as_utf16\ndef answer(prompt): return 1\n")
+    (tmp_path / "saved_as_utf16.py").write_bytes("x = 1\n".encode("utf-16-le"))
+    error = (await run_agent({"kind": "python", "callable": "agent:answer"})).transcript.error
+    assert error is not None
+    assert "(saved_as_utf16.py" in error.message
+
+
 async def test_secrets_are_nowhere(raised: Any) -> None:
     error = await raised("says_secret", SHOP_API_KEY="very-secret-value")
     assert "very-secret" not in json.dumps(to_json(Transcript(error=error)))
@@ -213,5 +228,5 @@ def test_an_exception_whose_words_cannot_be_made() -> None:
         def __str__(self) -> str:
             raise RuntimeError
 
-    assert python_errors.words_of(OddError()) == "OddError: "
+    assert python_errors.words_of(OddError()) == "OddError"
     assert python_errors.traceback_of(OddError())["exceptions"][0]["message"] == ""

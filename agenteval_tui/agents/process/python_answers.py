@@ -32,7 +32,7 @@ OFFERED = ("prompt", "messages", "context", "variables", "config", "test", "repe
 PROMPTS = ("user_prompt", "input", "message", "query", "question", "task", "text")
 ANSWERS = ("final_output", "output", "answer", "content", "text", "response", "result")
 MODES = ("values", "updates", "messages", "custom", "debug", "tasks", "checkpoints")
-WANTED = "give a text, an event, messages, or what a framework returns (agenteval docs agents)"
+WANTED = "give a text, an event, messages, or what a framework returns"
 
 
 _parameters: dict[int, Any] = {}
@@ -554,7 +554,7 @@ class Reader:
             self._dict(data, streamed)
             self._foreign = None
         elif self.said.empty and not streamed:
-            raise pieces.WrongTarget("an agent can't give a " + pieces.type_of(piece) + "; " + WANTED)
+            raise pieces.WrongTarget("an agent can't give " + pieces.article(pieces.type_of(piece)) + "; " + WANTED)
         else:
             self._note("unread", pieces.type_of(piece))
 
@@ -596,8 +596,9 @@ class Reader:
             text = json.dumps(pieces.plain(piece), ensure_ascii=False)
         except (TypeError, ValueError, RecursionError) as error:
             if self.said.empty:
-                what = type(piece).__name__ + " with a " + str(error) + " in it"
-                raise pieces.WrongTarget("an agent can't give a " + what + "; " + WANTED) from None
+                holds = "itself, or too much" if isinstance(error, RecursionError) else pieces.article(str(error))
+                what = pieces.article(type(piece).__name__) + " that holds " + holds
+                raise pieces.WrongTarget("an agent can't give " + what + "; " + WANTED) from None
             self._note("unread", str(error))
             return
         self._plain = pieces.type_of(piece)

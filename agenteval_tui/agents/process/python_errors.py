@@ -44,7 +44,7 @@ _LIBRARY = tuple(
 def words_of(error: Any) -> Any:
     """An exception in words: its type, what it says, and the last place in the user's code. Of a group also the first
     exception that is in it."""
-    words = type(error).__name__ + ": " + message_of(error, notes=False)
+    words = _without_place(error)
     inner = _first_leaf(error)
     if inner is not None:
         words += ": " + _without_place(inner)
@@ -61,8 +61,13 @@ def _without_place(error: Any) -> Any:
 
 def _place(error: Any) -> Any:
     """The last place in the user's code; "" where there is none."""
-    frame = _last_own(error)
-    return words if frame is None else f"{words} ({_base(frame[0].f_code.co_filename)}, line {frame[1]})"
+    if isinstance(error, SyntaxError) and not error.filename:  # of bytes that are no text: it names no file
+        for frame, _ in reversed(_frames(error)):
+            path = frame.f_locals.get("path")
+            if frame.f_code.co_name == "source_to_code" and isinstance(path, str):
+                return _base(path)
+    own = _last_own(error)
+    return "" if own is None else _base(own[0].f_code.co_filename) + ", line " + str(own[1])
 
 
 def message_of(error: Any, *, notes: Any = True) -> Any:

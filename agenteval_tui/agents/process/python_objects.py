@@ -22,7 +22,7 @@ else:
 
     pieces, frameworks, contexts = python_pieces, python_frameworks, python_context
     answers = python_answers
-WANTED = "name a function, or an agent of a framework (agenteval docs agents)"
+WANTED = "name a function, or an agent of a framework"
 
 
 def runner(found: Any, target: Any) -> Any:
