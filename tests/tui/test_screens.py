@@ -381,8 +381,9 @@ async def test_a_folder_with_agents_offers_a_suite_for_each(tmp_path: Path) -> N
 async def test_a_start_without_paths_shows_the_agents_of_the_folder_and_the_samples_by_a_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "bot.py").write_text("from strands import Agent\nshop = Agent(system_prompt='You sell pans.')\n")
-    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "bot.py").write_text("from strands import Agent\nshop = Agent(system_prompt='You sell pans.')\n")
+    monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setenv("AGENTEVAL_DATA_DIR", str(tmp_path / "data"))
     app = AgentevalApp(AppStart(paths=(), db=tmp_path / "history.db"))
     async with app.run_test(size=(100, 30)) as pilot:
@@ -396,7 +397,8 @@ async def test_a_start_without_paths_shows_the_agents_of_the_folder_and_the_samp
 async def test_a_start_without_paths_agents_and_suites_shows_the_samples(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setenv("AGENTEVAL_DATA_DIR", str(tmp_path / "data"))
     app = AgentevalApp(AppStart(paths=(), db=tmp_path / "history.db"))
     async with app.run_test(size=(100, 30)) as pilot:
