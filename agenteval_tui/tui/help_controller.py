@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 GROUPS = ("this screen", "go to", "settings")
 """Of the palette's commands, in this order; what is found of suites and history has groups of its own."""
-_SCREEN_OF = {"edit": "editor", "difference": "inspect", "branches": "inspect", "error": "inspect", "config": "inspect"}
+_SCREEN_OF = {"edit": "editor"} | dict.fromkeys(("difference", "branches", "error", "context", "config"), "inspect")
 """Screens that are not called like the scope of their actions."""
 _SCOPE_OF = {"editor": "edit"}
 

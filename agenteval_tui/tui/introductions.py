@@ -37,6 +37,8 @@ SCREENS: dict[str, str] = {
     "passing and failing runs diverge.",
     "error": "Why the agent did not finish, and the code in which it broke: your own frames first, the last call on "
     "top. Press {error.next} to go to the caller, and {error.editor} to open its line.",
+    "context": "What the model was asked for one answer, and what changed since the request before. Press "
+    "{context.next} to go to the next request, and {context.answer} to go to its answer in the transcript.",
 }
 """By scope: what the screen is for, and what to do there first."""
 
@@ -101,6 +103,7 @@ PARTS: dict[str, dict[str, str]] = {
         "details": "The selected step, and the runs that took it.",
     },
     "error": {"error": "The frames of the traceback, with their lines and variables."},
+    "context": {"context": "What changed in the request; below it, its system prompt, messages and tools."},
 }
 """By scope and the id of the widget that has the focus: what it is for."""
 

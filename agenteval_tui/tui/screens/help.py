@@ -37,7 +37,7 @@ NARROW = 34  # columns: with fewer, what keys do is below them
 TITLES = {
     "suites": "Suites", "edit": "Edit", "run": "Run", "inspect": "Inspect", "history": "History",
     "compare": "Compare", "trends": "Trends", "agents": "Agents", "causes": "Causes", "review": "Review",
-    "difference": "Difference", "branches": "Where runs diverge", "error": "Error",
+    "difference": "Difference", "branches": "Where runs diverge", "error": "Error", "context": "Context",
 }  # fmt: skip
 
 PaneKeys = Sequence[tuple[str, str]]
