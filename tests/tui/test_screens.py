@@ -382,7 +382,9 @@ async def test_a_start_without_paths_shows_the_agents_of_the_folder_and_the_samp
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "here").mkdir()
-    (tmp_path / "here" / "bot.py").write_text("from strands import Agent\nshop = Agent(system_prompt='You sell pans.')\n")
+    (tmp_path / "here" / "bot.py").write_text(
+        "from strands import Agent\nshop = Agent(system_prompt='You sell pans.')\n"
+    )
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setenv("AGENTEVAL_DATA_DIR", str(tmp_path / "data"))
     app = AgentevalApp(AppStart(paths=(), db=tmp_path / "history.db"))
