@@ -44,6 +44,7 @@ from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.explain import explain
 from agenteval_tui.runs.agent_factory import configured_agents
 from agenteval_tui.runs.recorded_program import Program, program_of
+from agenteval_tui.suites.config_source import config_text
 from agenteval_tui.suites.yaml.save import save_config
 from agenteval_tui.views.evidence import fact_tree
 from agenteval_tui.views.terminal import plain_text
@@ -65,7 +66,7 @@ Reference = Annotated[
     str, Field(description="A run's or an execution's id or a part of it, a test's id, or `last`. Empty: the newest.")
 ]
 CriterionName = Annotated[str, Field(description="The criterion's number from 1, its name, or the name's beginning.")]
-Config = Annotated[str, Field(description="The whole config_uxon of the criterion, as text.")]
+Config = Annotated[str, Field(description="The whole config_uxon of the criterion, as JSON or YAML text.")]
 Folder = Annotated[str, Field(description="A suite file or a folder, within the folder where the server was started.")]
 
 
@@ -215,6 +216,7 @@ class _Tools(Struct, frozen=True):
     def try_edit(self, run: Reference, criterion: CriterionName, config: Config) -> str:
         """Grade this run and every stored run of the test with an edited config. Nothing is run and nothing is saved:
         the answer says what the config's problems are, the new verdict, and which runs flip."""
+        config = config_text(config)
         with self._invocation().store(to_look=True) as store:
             bench, number = self._bench(store, run, criterion)
             problems = diagnose(config, bench.criteria[number].spec.prototype_class)
@@ -261,6 +263,7 @@ class _Tools(Struct, frozen=True):
 
     def save_edit(self, run: Reference, criterion: CriterionName, config: Config) -> str:
         """Write an edited config into the suite's file. Only the bytes of this config change. Try it first."""
+        config = config_text(config)
         with self._invocation().store(to_look=True) as store:
             bench, number = self._bench(store, run, criterion)
             work = bench.criteria[number]

@@ -17,6 +17,7 @@ from agenteval_tui.suites.yaml.tree import (
     Node,
     ScalarNode,
     SequenceNode,
+    compose,
     plain_data,
     resolve,
     untyped,
@@ -81,6 +82,20 @@ def body_start(node: Node, text: str) -> int:
 
 
 _STYLES = {"": "plain", "|": "literal", ">": "folded", "'": "single", '"': "double"}
+
+
+def config_text(written: str) -> str:
+    """The text of a config that may be written as a suite's YAML has it: a block mapping becomes JSON, and a key
+    `config_uxon` around a config is left out. Any other text is returned as it is.
+    """
+    if written.lstrip().startswith("{"):
+        return written
+    problems: list[str] = []
+    root, _ = compose(written, lambda code, *_: problems.append(code))
+    if root is None or problems or not isinstance(mapping := resolve(root), MappingNode):
+        return written
+    inner = mapping.get("config_uxon") if len(mapping.pairs) == 1 else None
+    return source_of(inner or mapping, written, LineIndex(written)).text
 
 
 def source_of(node: Node, text: str, places: LineIndex) -> ConfigSource:

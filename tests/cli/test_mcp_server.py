@@ -42,6 +42,7 @@ tests:
           {"metrics": [{"type": "TextMatch", "contains": "tomorrow"}]}
 """
 EDIT = '{"metrics": [{"type": "TextMatch", "contains": "customs"}]}'
+YAML_EDIT = "metrics:\n  - type: TextMatch\n    contains: customs\n"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -109,6 +110,8 @@ def test_a_failure_is_found_explained_and_an_edit_is_tried_and_saved(folder: Pat
         tried = await said(client, "try_edit", run="where", criterion="1", config=EDIT)
         assert "now   3 failed\nthen  3 passed" in tried
         assert tried.count("failed → passed") == 3
+        for written in (YAML_EDIT, "config_uxon:\n  " + YAML_EDIT.replace("\n", "\n  "), f"config_uxon: '{EDIT}'"):
+            assert await said(client, "try_edit", run="where", criterion="1", config=written) == tried
         runs = [run.id for run in agenteval.History(folder / "h.db", all_projects=True).runs(test="where")]
         suggested = await said(client, "suggest", good=runs[:1])
         assert "where: 1 of 3 runs labelled: 1 good, 0 bad" in suggested
