@@ -34,7 +34,7 @@ from agenteval_tui.suites.templates import MAX_SECONDS, refusal, template_proble
 from agenteval_tui.suites.trust import Trust
 from agenteval_tui.suites.unquoted_hash import cut_texts
 from agenteval_tui.suites.yaml.edit import content_end
-from agenteval_tui.suites.yaml.tree import MappingNode, Node, ScalarNode, SequenceNode, resolve
+from agenteval_tui.suites.yaml.tree import MappingNode, Node, ScalarNode, SequenceNode, resolve, untyped
 from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.uxon.did_you_mean import closest
 from agenteval_tui.uxon.parse import parse
@@ -108,12 +108,23 @@ def check_suite(
             if not wanted():
                 return problems
             problems.extend(_test(loaded, suite, test, user_agents, datasets, diagnosed))
+        for node in _unread_tests(loaded, suite):
+            problems.extend(_unread_test(loaded, suite, node, user_agents, diagnosed))
     problems.extend(cut_problems(loaded, loaded.root))
     # What is wrong in a dataset comes behind the suite's own.
     files = {str(loaded.path): 0}
     for problem in problems:
         files.setdefault(problem.file, len(files))
     return sorted(problems, key=lambda problem: (files[problem.file], problem.line, problem.column))
+
+
+def _unread_tests(loaded: LoadedSuite, suite: Suite) -> list[Node]:
+    """The items of `tests` that are no tests, because of their errors. Where the YAML breaks off, none: the last may be
+    half of what was meant."""
+    if not loaded.whole:
+        return []
+    read = {id(loaded.node(test.id)) for test in suite.tests}
+    return [node for node in _items(_child(loaded.root, "tests")) if id(node) not in read]
 
 
 def check_test(loaded: LoadedSuite, place: int, user_agents: Mapping[str, AgentConfig]) -> list[Problem]:
@@ -127,6 +138,8 @@ def check_test(loaded: LoadedSuite, place: int, user_agents: Mapping[str, AgentC
     test = next((one for one in loaded.suite.tests if loaded.test_nodes.get(one.id.casefold()) is node), None)
     if test is not None:
         problems.extend(_test(loaded, loaded.suite, test, user_agents, Datasets(loaded), _Diagnosed()))
+    elif loaded.whole:
+        problems.extend(_unread_test(loaded, loaded.suite, node, user_agents, _Diagnosed()))
     problems.extend(cut_problems(loaded, node))
     return problems
 
@@ -191,7 +204,8 @@ def _agent_named(
     try:
         resolve_agent(name, suite, user_agents)
     except AgentevalError as error:
-        yield _at(loaded, _child(owner, "agent") or owner, "unknown-agent", error.what, error.mend)
+        if _child(_child(loaded.root, "agents"), name) is None:  # else it is there, with an error that is told
+            yield _at(loaded, _child(owner, "agent") or owner, "unknown-agent", error.what, error.mend)
 
 
 # Tests
@@ -322,19 +336,48 @@ def _criterion(
     columns: Collection[str] | None,
     diagnosed: _Diagnosed,
 ) -> Iterator[Problem]:
-    criterion = test.criteria[number]
-    node = loaded.node(test.id, number)
-    try:
-        prototype(criterion.prototype_class)
-    except AgentevalError as error:
-        yield _at(loaded, _child(node, "prototype_class") or node, "unknown-prototype", error.what, error.mend)
-        return
-    for one in diagnosed.of(source.text, criterion.prototype_class, _names(test, number, columns)):
-        start, end = source.to_offset(one.start), source.to_offset(one.end)
-        fix = one.fix.title if one.fix is not None else None
-        yield loaded.problem(one.code, start, max(start, end), one.message, fix, one.severity)
-    if loaded.suite is not None and short_name(criterion.prototype_class) == "State":
+    prototype_class, names = test.criteria[number].prototype_class, _names(test, number, columns)
+    yield from _config_problems(loaded, loaded.node(test.id, number), prototype_class, source, names, diagnosed)
+    if loaded.suite is not None and short_name(prototype_class) == "State":
         yield from _unknown_probe(loaded, source, tuple(loaded.suite.probes(test)))
+
+
+def _config_problems(
+    loaded: LoadedSuite,
+    criterion: Node,
+    prototype_class: str,
+    source: ConfigSource,
+    names: frozenset[str] | None,
+    diagnosed: _Diagnosed,
+) -> Iterator[Problem]:
+    try:
+        prototype(prototype_class)
+    except AgentevalError as error:
+        place = _child(criterion, "prototype_class") or criterion
+        yield _at(loaded, place, "unknown-prototype", error.what, error.mend)
+        return
+    for diagnostic in diagnosed.of(source.text, prototype_class, names):
+        start, end = source.to_offset(diagnostic.start), source.to_offset(diagnostic.end)
+        fix = diagnostic.fix.title if diagnostic.fix is not None else None
+        yield loaded.problem(diagnostic.code, start, max(start, end), diagnostic.message, fix, diagnostic.severity)
+
+
+def _unread_test(
+    loaded: LoadedSuite, suite: Suite, test: Node, user_agents: Mapping[str, AgentConfig], diagnosed: _Diagnosed
+) -> Iterator[Problem]:
+    """What is wrong in the agent and the configs of a test that has other errors, so that all are told at once. Which
+    names its templates may use is not known."""
+    agent = _child(test, "agent")
+    if agent is not None and isinstance(name := resolve(agent), ScalarNode) and isinstance(untyped(name), str):
+        yield from _agent_named(loaded, test, name.text, suite, user_agents)
+    for criterion in _items(_child(test, "criteria")):
+        config, prototype_class = _child(criterion, "config_uxon"), _child(criterion, "prototype_class")
+        if config is None or prototype_class is None or not isinstance(kind := resolve(prototype_class), ScalarNode):
+            continue
+        written = resolve(config)
+        if isinstance(written, MappingNode) or (isinstance(written, ScalarNode) and isinstance(untyped(written), str)):
+            source = source_of(config, loaded.text, loaded.places)
+            yield from _config_problems(loaded, criterion, kind.text, source, None, diagnosed)
 
 
 def _unknown_probe(loaded: LoadedSuite, source: ConfigSource, probes: Sequence[str]) -> Iterator[Problem]:

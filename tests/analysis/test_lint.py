@@ -79,6 +79,29 @@ def test_all_problems_come_at_once_in_the_order_of_the_file(tmp_path: Path) -> N
     assert "TextMatch" in metric.message
 
 
+@pytest.mark.parametrize("mistake", ["repeat: 0", "promt: x", "messages: [{role: user, content: hi}]", "tags: smoke"])
+def test_an_error_of_a_test_hides_none_of_its_agent_and_configs(tmp_path: Path, mistake: str) -> None:
+    text = BASE.replace("  - id: one\n", f"  - id: one\n    {mistake}\n    agent: shp\n").replace(
+        "TextMatch", "TextMach"
+    )
+    codes = [problem.code for problem in problems_of(tmp_path, text)]
+    assert len(codes) == 3
+    assert {"unknown-agent", "unknown-type"} < set(codes)
+    unknown = text.replace("TextResponse", "TextRespons")
+    assert "unknown-prototype" in [problem.code for problem in problems_of(tmp_path, unknown)]
+
+
+def test_half_of_a_test_is_not_blamed_for_what_its_config_lacks(tmp_path: Path) -> None:
+    text = BASE.replace("TextMatch", "TextMach") + "  - id: two\n    prompt: 'x\n"
+    assert "unknown-prototype" not in [problem.code for problem in problems_of(tmp_path, text)]
+
+
+def test_an_agent_with_an_error_is_not_called_absent(tmp_path: Path) -> None:
+    problem = only(problems_of(tmp_path, BASE.replace("shop: {kind: demo}", "shop: {knd: demo}")))
+    assert problem.code == "missing-required"
+    assert 'agent "shop" has no kind' in problem.message
+
+
 def test_a_placeholder_of_a_config_that_nothing_fills(tmp_path: Path) -> None:
     assert problems_of(tmp_path, BASE.replace('"contains": "x"', '"contains": "{{name}}"')) == []
     problem = only(problems_of(tmp_path, BASE.replace('"contains": "x"', '"contains": "a {{expected_value}}"')))
