@@ -23,6 +23,7 @@ from agenteval_tui.agents.base import (
     Noted,
     Prepared,
     Preparing,
+    Printed,
     Recorded,
     Restarted,
     Seen,
@@ -532,7 +533,7 @@ class RunAttempts:
                 self._preparing()
             elif kind is Prepared:
                 self._prepared(cast(Prepared, event).duration_ms / 1000)
-            elif self._preparing_since:
+            elif self._preparing_since and kind is not Printed:  # what makes the agent may print
                 self._prepared(0.0)
             if kind is Asks:
                 await self._hold(cast(Asks, event), recorder)

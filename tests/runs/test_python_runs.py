@@ -73,3 +73,13 @@ async def test_how_long_its_process_takes_to_end_is_not_its_time(
     for run in made.store.runs_of_execution(row.id):
         assert run.duration_ms is not None
         assert run.duration_ms < GRACE_S * 1000
+
+
+async def test_what_makes_the_agent_may_print_and_has_its_own_time(
+    tmp_path: Path, execution: Callable[..., Any]
+) -> None:
+    made = "import time\ndef f():\n    print('loading')\n    time.sleep(2)\n    return lambda prompt: 'hello'\n"
+    (tmp_path / "mine.py").write_text(made + "def g(value): return True")
+    one = execution(SUITE.replace("repeat: 3", "timeout: 1"), trust=True)
+    await one.run()
+    assert set(one.statuses().values()) == {"passed"}
