@@ -39,7 +39,7 @@ class Session:
         self._cannot = ""  # why what is at its place can't be opened, as it was said
         self._looked_in: tuple[Path, ...] | None = None
         self.wants_samples = False
-        """Whether the sample suites are shown in a folder that has agents, and no suites."""
+        """Whether the sample suites are shown where there are no suites."""
         self._has_agents: bool | None = None  # the folder without suites; None: not known
         self._own: dict[Path, tuple[int, int]] = {}
         self._workspace: Workspace | None = None
@@ -96,12 +96,13 @@ class Session:
     def suite_paths(self) -> tuple[Path, ...]:
         """Where suites are looked for: what was given, else the current folder if it has suites or agents, else the
         sample suites."""
-        if self.paths:
+        if self.paths and not self.wants_samples:
             self._looked_in = self.paths
-        else:
-            here = self._here = self._here or Path.cwd()
-            is_own = bool(discover([here])) or (not self.wants_samples and self._finds_agents(here))
-            self._looked_in = (here,) if is_own else (_samples(),)
+            return self._looked_in
+        here = self._here = self._here or Path.cwd()
+        own = self.paths or (here,)
+        is_own = bool(discover(own)) or (not self.wants_samples and self._finds_agents(here))
+        self._looked_in = own if is_own else (_samples(),)
         return self._looked_in
 
     def _finds_agents(self, folder: Path) -> bool:

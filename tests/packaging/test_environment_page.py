@@ -32,6 +32,7 @@ NOT_VARIABLES = frozenset(
         "LAST",  # a command of the socket
         "TYPE_CHECKING",  # of typing, in modules that are read
         *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM"),  # set for git when the demo makes its folder
+        "MZ",  # a program of Windows begins with it
         "PRODUCTION",  # a value of LITELLM_MODE
         *("PYTHONUTF8",),  # set for the app that `serve` starts
     )

@@ -44,7 +44,7 @@ async def test_an_empty_folder_says_what_to_do(tmp_path: Path) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         assert "No suites in" in text_of(app)
-        assert "agenteval demo" in text_of(app)
+        assert "look at the samples" in text_of(app)
         await pilot.press("a")
         await settle(pilot)
         await pilot.press(*"My shop", "down", "down", "down", *"Status", "enter", "enter")
@@ -59,6 +59,15 @@ async def test_an_empty_folder_says_what_to_do(tmp_path: Path) -> None:
         assert [(made.name, made.agent, one.id, one.prompt) for one in made.tests] == [
             ("My shop", "shop", "status", "Where?")
         ]
+
+
+async def test_the_samples_are_shown_where_a_folder_that_was_named_has_no_suite(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    app = app_on(tmp_path / "empty", tmp_path / "history.db")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("alt+v")
+        await until(pilot, lambda: "Shop support" in text_of(app))
 
 
 async def test_from_screen_to_screen(fresh: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
