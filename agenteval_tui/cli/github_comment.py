@@ -19,9 +19,11 @@ from agenteval_tui.core.ids import content_hash
 from agenteval_tui.formats.exporters.report_md import report_md
 from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.history.store import Store
+from agenteval_tui.views.markdown import escaped
 
 MOST = 60_000
 """Characters: GitHub refuses a comment of more than 65,536."""
+_LONGEST_NAME = 300
 _PAGES = 30  # of 100 comments
 _SECONDS = 20.0
 _LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -33,13 +35,13 @@ def marker(name: str = "") -> str:
 
 
 def comment_text(store: Store, execution: ExecutionRow, name: str = "") -> str:
-    """The report behind the marker of that name, as large as a comment may be."""
-    mark = marker(name)
+    """The report behind the marker and below the name, as large as a comment may be."""
+    head = f"{marker(name)}\n\n{escaped(name, _LONGEST_NAME)}\n" if name else marker()
     for most in (20, 5, 1, 0):
-        text = f"{mark}\n{report_md(store, execution, most=most)}"
+        text = f"{head}\n{report_md(store, execution, most=most)}"
         if len(text) <= MOST:
             return text
-    return f"{mark}\nThe report of execution {one_line(execution.id)} is too large for a comment.\n"
+    return f"{head}\nThe report of execution {one_line(execution.id)} is too large for a comment.\n"
 
 
 def pull_request(environment: Mapping[str, str] = os.environ) -> int | None:

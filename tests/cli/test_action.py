@@ -15,7 +15,10 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
+from agenteval_tui.cli.action_words import shell_words
 from agenteval_tui.cli.github_comment import marker, pull_request, put_comment
 from agenteval_tui.core.errors import AgentevalError
 
@@ -94,6 +97,7 @@ def run_step(name: str, folder: Path, inputs: dict[str, str], **more: str) -> su
     }
     known |= {"github.workflow": "CI", "github.job": "evals", "runner.temp": str(folder / "temp")}
     known |= {"toJSON(matrix)": more.pop("matrix", "null")}
+    known |= {"steps.install.outputs.python": sys.executable, "steps.install.outputs.project": more.pop("project", "")}
     known |= {"steps.run.outputs.exit-code": more.pop("code", "")}
     own = {key: re.sub(r"\$\{\{ (.*?) \}\}", lambda at: known[at[1]], value) for key, value in step["env"].items()}
     return subprocess.run(
@@ -125,9 +129,12 @@ def test_the_steps_run_gate_and_keep_one_comment(suite: Path, tmp_path: Path, gi
     assert [method for method, _ in state.asked] == ["GET", "GET", "POST", "GET", "GET", "PATCH"]
     # The other jobs of a matrix have comments of their own.
     for verb in ("made", "edited"):
-        said = run_step("Comment", tmp_path, inputs, **api, matrix='{"python": "3.12"}')
+        said = run_step("Comment", tmp_path, inputs, **api, matrix='{\n  "python": "3.12"\n}')
         assert said.stdout == f"the comment of pull request 7 was {verb}\n", said.stderr
-    assert len([one for one in state.comments if one["body"].startswith("<!-- agenteval comment ")]) == 2
+    comments = [one["body"] for one in state.comments if one["body"].startswith("<!-- agenteval comment ")]
+    assert len(comments) == 2
+    assert "\n\nCI / evals\n" in comments[0]
+    assert '\n\nCI / evals \\{ "python": "3.12" \\}\n' in comments[1]
     assert state.tokens == {f"Bearer {TOKEN}"}
     assert TOKEN not in ran.stdout + ran.stderr + said.stdout + said.stderr
     state.refused = 403
@@ -138,13 +145,21 @@ def test_the_steps_run_gate_and_keep_one_comment(suite: Path, tmp_path: Path, gi
     assert [run_step("Gate", tmp_path, inputs, code=code).returncode for code in ("0", "1", "")] == [0, 1, 2]
 
 
-def test_suites_and_options_may_stand_on_many_lines(suite: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("suites", "arguments"),
+    [
+        ("NAME 'a folder/second one.suite.yaml'", "--repeat 1 --fail-under 1.0"),
+        ("NAME\n'a folder/second one.suite.yaml'\n", "--repeat 1\n--fail-under 1.0\n"),
+        ("NAME\r\n  a\\ folder/second\\ one.suite.yaml\r\n", "--repeat\r\n1\r\n--fail-under=1.0\r\n"),
+        ('# both\nNAME  # the first\n"a folder/second one.suite.yaml"', "--repeat 1 \\\n  --fail-under 1.0 \\\n"),
+    ],
+)
+def test_suites_and_options_may_stand_on_many_lines(suite: Path, tmp_path: Path, suites: str, arguments: str) -> None:
     second = tmp_path / "a folder" / "second one.suite.yaml"
     second.parent.mkdir()
     second.write_text(suite.read_text())
     inputs = {name: str(given["default"]) for name, given in ACTION["inputs"].items()}
-    inputs["suites"] = f"{suite.name}\n'a folder/second one.suite.yaml'\n"
-    inputs["args"] = "--repeat 1\n--fail-under 1.0\n"
+    inputs |= {"suites": suites.replace("NAME", suite.name), "args": arguments}
     output = tmp_path / "output"
     runner = {"GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
     ran = run_step("Run", tmp_path, inputs, **runner)
@@ -155,25 +170,149 @@ def test_suites_and_options_may_stand_on_many_lines(suite: Path, tmp_path: Path)
     assert "100 %" in ran.stdout + ran.stderr, "the gate of the second line"
 
 
+@pytest.mark.parametrize("broken", ["suites", "args"])
+def test_an_input_that_cannot_be_split_runs_nothing(suite: Path, tmp_path: Path, broken: str) -> None:
+    inputs = {name: str(given["default"]) for name, given in ACTION["inputs"].items()} | {"suites": suite.name}
+    inputs[broken] = f"{suite.name} 'and more\n"
+    output = tmp_path / "output"
+    ran = run_step("Run", tmp_path, inputs, GITHUB_OUTPUT=str(output))
+    assert output.read_text() == "exit-code=2\n"
+    assert f"::error title=agenteval::In the input `{broken}`, a quote is not closed." in ran.stderr
+    assert list((tmp_path / inputs["reports"]).iterdir()) == []
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(st.sampled_from("ab#'\"\\ \n\t"), max_size=14))
+@example("a \\\n b")
+@example("a\\\n#b")
+@example("# it's\na")
+@example("\"a\\\nb\" '' c#d")
+def test_words_are_those_of_a_shell(text: str) -> None:
+    program = f'words=(\n{text}\n)\nfor word in "${{words[@]}}"; do printf "%s\\0" "$word"; done'
+    done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        with pytest.raises(ValueError, match="quote is not closed"):
+            shell_words(text)
+    else:
+        assert shell_words(text) == done.stdout.split("\0")[:-1]
+
+
+def test_nothing_in_an_input_is_expanded() -> None:
+    assert shell_words("$(touch x) `touch x` $HOME ~ *.py {a,b} \"$(touch x)\"") == [
+        "$(touch", "x)", "`touch", "x`", "$HOME", "~", "*.py", "{a,b}", "$(touch x)"
+    ]  # fmt: skip
+
+
+FAKE = """\
+#!/bin/sh
+case "$2" in
+venv) echo "$(basename $0) $*" >> SAID; for folder; do :; done; mkdir -p "$folder/bin"; cp "$0" "$folder/bin/python" ;;
+pip) echo "$0 $*" >> SAID ;;
+*version_info*) [ OLD = no ] ;;
+*) echo "KIND" ;;
+esac
+"""
+"""A `python` that makes environments of itself, and writes down what it is asked to install."""
+
+
+def fake_python(path: Path, *, said: Path, kind: str = "", old: bool = False) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = FAKE.replace("SAID", str(said)).replace("KIND", kind).replace("OLD", "yes" if old else "no")
+    path.write_text(text)
+    path.chmod(0o755)
+    return path.parent
+
+
+def install(tmp_path: Path, *folders: Path, venv: str = "") -> tuple[list[str], dict[str, str], str]:
+    """What the step asked of Pythons, its outputs, and what it adds to PATH."""
+    output, added = tmp_path / "output", tmp_path / "added"
+    added.touch()
+    runner = {"GITHUB_OUTPUT": str(output), "GITHUB_PATH": str(added), "GITHUB_ACTION_PATH": "HERE"}
+    path = os.pathsep.join(map(str, (*folders, "/usr/bin", "/bin")))
+    ran = run_step("Install", tmp_path, {}, **runner, PATH=path, VIRTUAL_ENV=venv)
+    assert ran.returncode == 0, ran.stderr
+    outputs = dict(line.split("=", 1) for line in output.read_text().splitlines())
+    return (tmp_path / "said").read_text().splitlines(), outputs, added.read_text()
+
+
 def test_it_is_installed_where_the_packages_of_the_project_are(tmp_path: Path) -> None:
-    """A `python` that only says what it is asked for; beside a virtual environment another one is made."""
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    said = tmp_path / "said"
-    fake = f'#!/bin/sh\nif [ "$1" = -m ]; then echo "$0 $*" >> {said}; else exec {sys.executable} "$@"; fi\n'
-    fake += 'if [ "$2" = venv ]; then mkdir -p "$3/bin"; cp "$0" "$3/bin/python"; fi\n'
-    (programs / "python").write_text(fake)
-    (programs / "python").chmod(0o755)
-    path = {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "GITHUB_ACTION_PATH": "HERE"}
-    path["GITHUB_PATH"] = str(tmp_path / "added")
-    run_step("Install", tmp_path, {}, **path, VIRTUAL_ENV="")
-    assert said.read_text() == f"{programs}/python -m pip install --quiet HERE\n"
-    said.unlink()
-    run_step("Install", tmp_path, {}, **path, VIRTUAL_ENV=str(tmp_path / "own"))
+    own = fake_python(tmp_path / "own" / "python", said=tmp_path / "said")
+    said, outputs, added = install(tmp_path, own)
+    assert said == [f"{own}/python -m pip install --quiet HERE"]
+    assert (outputs, added) == ({"python": f"{own}/python", "project": ""}, "")
+
+
+@pytest.mark.parametrize("exported", [True, False])
+@pytest.mark.parametrize("old", [True, False])
+def test_beside_a_virtual_environment_python_stays_the_projects(tmp_path: Path, exported: bool, old: bool) -> None:
+    """Also where it is only first on PATH, and where its Python is older than ours may be."""
+    venv = tmp_path / "venv"
+    folder = fake_python(venv / "bin" / "python", said=tmp_path / "said", kind=str(venv), old=old)
+    other = fake_python(tmp_path / "other" / "python3", said=tmp_path / "said")
+    said, outputs, added = install(tmp_path, folder, other, venv=str(venv) if exported else "")
     apart = tmp_path / "temp" / "agenteval"
-    lines = said.read_text().splitlines()
-    assert lines == [f"{programs}/python -m venv {apart}", f"{apart}/bin/python -m pip install --quiet HERE"]
-    assert (tmp_path / "added").read_text() == f"{apart}/bin\n"
+    maker = "python3" if old else "python"
+    assert said == [f"{maker} -m venv --clear {apart}", f"{apart}/bin/python -m pip install --quiet HERE"]
+    assert outputs == {"python": f"{apart}/bin/python", "project": str(venv)}
+    assert added == f"{apart}/command\n"
+    assert {path.name for path in (apart / "command").iterdir()} == {"agenteval"}, "no other `python` for later steps"
+
+
+def test_beside_a_python_of_the_system_its_packages_are_seen(tmp_path: Path) -> None:
+    system = fake_python(tmp_path / "system" / "python3", said=tmp_path / "said", kind="managed")
+    (system / "python").symlink_to("python3")
+    said, outputs, _ = install(tmp_path, system)
+    apart = tmp_path / "temp" / "agenteval"
+    assert said[0] == f"python -m venv --clear --system-site-packages {apart}"
+    assert outputs == {"python": f"{apart}/bin/python", "project": ""}
+
+
+def test_what_the_step_asks_of_a_python_is_answered_by_real_ones(tmp_path: Path) -> None:
+    """A real virtual environment, made without pip: the step comes as far as to install."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
+    runner = {"GITHUB_OUTPUT": str(tmp_path / "output"), "GITHUB_PATH": str(tmp_path / "added")}
+    path = os.pathsep.join((str(tmp_path / "venv" / "bin"), "/usr/bin", "/bin"))
+    nothing = {"GITHUB_ACTION_PATH": str(tmp_path / "nothing"), "PIP_NO_INDEX": "1"}
+    run_step("Install", tmp_path, {}, **runner, **nothing, PATH=path, VIRTUAL_ENV="")
+    apart = tmp_path / "temp" / "agenteval"
+    assert (apart / "bin" / "python").exists()
+    assert "include-system-site-packages = false" in (apart / "pyvenv.cfg").read_text()
+    assert (tmp_path / "added").read_text() == f"{apart}/command\n"
+
+
+def test_an_agent_runs_in_the_environment_of_the_project(suite: Path, tmp_path: Path) -> None:
+    """A kind `python` agent and a command: beside agenteval's own environment, both run with the project's Python."""
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+    packages = next((venv / "lib").glob("python*/site-packages"))
+    (packages / "only_here.py").write_text("def answer(prompt):\n    return 'of the project'\n")
+    (tmp_path / "command.py").write_text("import only_here; print(only_here.answer(''))\n")
+    suite.write_text(
+        "name: Mine\nagents:\n  function: {kind: python, callable: 'only_here:answer'}\n"
+        "  command: {kind: command, command: python command.py}\ntests:\n"
+        + "".join(
+            f"  - {{id: {name}, agent: {name}, prompt: hi, criteria: [{{name: says, prototype_class: TextResponse, "
+            "config_uxon: {metrics: [{type: TextMatch, contains: of the project}]}}]}\n"
+            for name in ("function", "command")
+        )
+    )
+    inputs = {name: str(given["default"]) for name, given in ACTION["inputs"].items()}
+    inputs |= {"suites": suite.name, "trust": "true"}
+    runner = {"GITHUB_OUTPUT": str(tmp_path / "output"), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
+    path = f"{venv / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    ran = run_step("Run", tmp_path, inputs, **runner, project=str(venv), PATH=path, VIRTUAL_ENV="")
+    assert (tmp_path / "output").read_text() == "exit-code=0\n", ran.stdout + ran.stderr
+
+
+def test_code_beside_the_suites_is_none_of_ours(suite: Path, tmp_path: Path) -> None:
+    """What a stranger's pull request has in its folder is not imported for a module of ours."""
+    for name in ("click", "agenteval_tui"):
+        (tmp_path / f"{name}.py").write_text("open('imported', 'w')\n")
+    inputs = {name: str(given["default"]) for name, given in ACTION["inputs"].items()} | {"suites": suite.name}
+    runner = {"GITHUB_OUTPUT": str(tmp_path / "output"), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
+    run_step("Run", tmp_path, inputs, **runner)
+    assert (tmp_path / "output").read_text() == "exit-code=1\n"
+    assert not (tmp_path / "imported").exists()
 
 
 def test_only_the_comment_step_has_the_token_and_no_input_is_part_of_a_script() -> None:
