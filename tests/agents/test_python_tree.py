@@ -326,6 +326,16 @@ async def test_what_a_process_that_serves_one_run_leaves_behind_ends_with_it(pla
     await until(lambda: not lives(left), "the end of what the run left behind")
 
 
+async def test_the_first_level_ends_also_where_runs_are_no_forks(play: Any) -> None:
+    threads = "import os, threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+    played = play(threads + "def f(prompt): return str(os.getppid())")
+    first = int(await played.said())
+    assert played.unsafe
+    assert lives(first)
+    await played.agent.close()
+    assert not lives(first)
+
+
 @linux
 async def test_a_module_that_closes_the_standard_files(play: Any) -> None:
     played = play("import os, sys\nsys.stdout.close()\nos.closerange(0, 3)\ndef f(prompt): return 'well'")

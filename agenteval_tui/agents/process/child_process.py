@@ -275,9 +275,8 @@ async def start(
     try:
         transport, pipes = await asyncio.shield(starting)
     except asyncio.CancelledError:
-        # It may have started others by now: it is ended as a group as soon as it is there.
-        starting.add_done_callback(_end_unwanted)
-        starting.add_done_callback(lambda _: end_marked(mark))
+        # Whoever cancelled this may end the event loop next, and only the loop can end the program.
+        await asyncio.shield(asyncio.ensure_future(_end_unwanted(starting, mark)))
         raise
     except OSError as error:
         is_over("start", mark)
@@ -290,13 +289,13 @@ async def start(
     return Program(transport, pipes, mark)
 
 
-def _end_unwanted(starting: asyncio.Future[tuple[asyncio.SubprocessTransport, _Pipes]]) -> None:
-    if not starting.cancelled() and starting.exception() is None:
-        transport, pipes = starting.result()
-        pipes.ending = True
-        kill_group(transport.get_pid(), signal.SIGKILL)
-        is_over("group", transport.get_pid())
-        transport.close()
+async def _end_unwanted(starting: asyncio.Future[tuple[asyncio.SubprocessTransport, _Pipes]], mark: str) -> None:
+    """End a program that nobody waits for any more, with all that it may have started by now."""
+    await asyncio.wait({starting})
+    if starting.exception() is None:
+        await Program(*starting.result(), mark).end(grace_s=0)
+    else:
+        is_over("start", mark)
 
 
 def _why(error: OSError, program: str) -> str:

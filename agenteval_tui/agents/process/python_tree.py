@@ -224,7 +224,14 @@ class Tree:
         except BaseException:
             self._in_use -= 1
             raise
-        level.host.release = self._given_back
+        left = level.host.release  # a fork counts at the level that it was forked from
+
+        def release() -> None:
+            self._given_back()
+            if left is not None:
+                left()
+
+        level.host.release = release
         return level.host
 
     async def close(self) -> None:
@@ -305,6 +312,7 @@ class Tree:
         try:
             targets = [target for _, target in self.root.steps]
             answer = await _asked(host, "outside", targets=targets)
+            first = await _level_of(host, answer, answer["places"])
         except (HostError, RaisedError) as error:
             # The module that wants the import will say what is wrong.
             await host.end()
@@ -318,10 +326,10 @@ class Tree:
         except BaseException:
             await host.end()
             raise
-        self._first = await _level_of(host, answer, answer["places"])
-        if self._first.unsafe:
+        self._first = first
+        if first.unsafe:
             await host.end()
-        return self._first
+        return first
 
     async def _started(self, env: Mapping[str, str] | None = None) -> PythonHost:
         root = self.root
@@ -344,6 +352,7 @@ class Tree:
             host = first.host.new_fork(lambda: self._left(first), level=True)
         try:
             answer = await _asked(host, "prepare", steps=self.root.steps, env=dict(env or {}))
+            level = await _level_of(host, answer, [*answer["files"], *answer["folders"]])
         except (HostError, RaisedError) as error:
             if isinstance(error, HostError):
                 error.program = host.program
@@ -353,7 +362,6 @@ class Tree:
         except BaseException:
             await host.end()
             raise
-        level = await _level_of(host, answer, [*answer["files"], *answer["folders"]])
         level.unsafe = (*first.unsafe, *level.unsafe)
         level.printed = level.host.printed = before + level.printed
         return level
