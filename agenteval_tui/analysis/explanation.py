@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.blame.model import Blame
+from agenteval_tui.analysis.lost_from_sight import LostFromSight
 from agenteval_tui.analysis.repetitions import Divergence
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -18,7 +19,6 @@ from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.transcripts.finish_reason import Ending, ending_of
 from agenteval_tui.transcripts.model import Note, RunError, Transcript
-from agenteval_tui.transcripts.request_changes import LostFromSight
 
 _NOT_GRADED = "not graded"
 

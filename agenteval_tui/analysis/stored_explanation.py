@@ -17,5 +17,5 @@ def stored_explanation(store: Store, row: RunRow, wanted: str = "") -> Explanati
     transcript, results = store.transcript(row.id), store.results(row.id)
     blame = None if wanted else blame_beside(store, row, Given(transcript, results))
     parted, labels = divergence_beside(store, row), store.labels([row.id])
-    lost = lost_from_sight(transcript.requests, results)
+    lost = lost_from_sight(transcript, results) if blame is None else blame.lost
     return explanation_of(row, results, transcript, labels, wanted=wanted, divergence=parted, blame=blame, lost=lost)

@@ -10,7 +10,6 @@ from agenteval_tui.analysis.blame.free_answer import Given, blame_of
 from agenteval_tui.analysis.blame.known import known_blame, with_sampling
 from agenteval_tui.analysis.blame.model import SampledAnswer
 from agenteval_tui.analysis.blame.sampled_answer import SAMPLES, Sampling
-from agenteval_tui.analysis.lost_from_sight import lost_from_sight
 from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.continuation_prompts import agree_to_price, permit_oracle
 from agenteval_tui.cli.exit_codes import INTERRUPTED
@@ -21,7 +20,6 @@ from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.views.blame import blame_view, rate_text
 from agenteval_tui.views.fork import price_text
-from agenteval_tui.views.model_request import lost_view
 
 
 class SampleOptions(Struct, frozen=True):
@@ -42,11 +40,10 @@ def blame_free(invocation: Invocation, reference: str, *, as_json: bool) -> int:
         row = invocation.references(store).failed_run(reference)
         transcript = store.transcript(row.id)
         blame = known_blame(store, row, Given(transcript))
-        lost = () if as_json else lost_from_sight(transcript.requests, store.results(row.id))
     if as_json:
         invocation.out.json(blame_document(blame))
     else:
-        invocation.out.view((*lost_view(lost, row.id), *blame_view(blame, transcript)))
+        invocation.out.view(blame_view(blame, transcript))
     return 0
 
 

@@ -8,37 +8,39 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.model_request import requests_document
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
-from agenteval_tui.transcripts.model_request import ModelRequest, recorded_requests
-from agenteval_tui.transcripts.request_changes import difference
+from agenteval_tui.transcripts.model_request import recorded_requests
+from agenteval_tui.transcripts.request_changes import changes_since
 from agenteval_tui.views.model_request import request_view, requests_view
 
 
 def show_requests(out: Output, store: Store, row: RunRow, which: str, *, as_json: bool) -> int:
     """Print what the model was asked in a run: `which` is the number of a request, `last`, or `all`. Returns 0."""
     requests = recorded_requests(store.transcript(row.id).requests, row.id)
-    chosen = _chosen(requests.all, which, row)
-    pairs = [(request, requests.before(request.number)) for request in chosen]
-    compared = [(request, before, None if before is None else difference(before, request)) for request, before in pairs]
+    numbers = _chosen(len(requests.references), which, row)
+    compared = [
+        (requests.request(number), requests.before(number), changes_since(requests, number)) for number in numbers
+    ]
     if as_json:
         out.json(requests_document(row.id, compared))
     elif which == "all":
-        out.view(requests_view(requests.all, [change for _, _, change in compared]))
+        out.view(requests_view([one for one, _, _ in compared], [change for _, _, change in compared]))
     else:
-        out.view(request_view(compared[0][0], len(requests.all), *compared[0][1:]))
+        out.view(request_view(compared[0][0], len(requests.references), *compared[0][1:]))
     return 0
 
 
-def _chosen(requests: tuple[ModelRequest, ...], which: str, row: RunRow) -> tuple[ModelRequest, ...]:
-    if not requests:
+def _chosen(known: int, which: str, row: RunRow) -> range:
+    """The numbers of the requests that are meant, of as many as are `known`."""
+    if not known:
         raise AgentevalError(
             "no model was asked in this run", where=f"run {row.id}", mend="look at it without --request"
         )
     if which == "all":
-        return requests
-    number = len(requests) if which == "last" else int(which) if which.isascii() and which.isdigit() else 0
-    if not 1 <= number <= len(requests):
+        return range(1, known + 1)
+    number = known if which == "last" else int(which) if which.isascii() and which.isdigit() else 0
+    if not 1 <= number <= known:
         raise AgentevalError(
-            f"--request takes a number from 1 to {len(requests)}, `last` or `all`, not {one_line(which, 40)!r}",
+            f"--request takes a number from 1 to {known}, `last` or `all`, not {one_line(which, 40)!r}",
             mend="`--request all` lists them",
         )
-    return requests[number - 1 : number]
+    return range(number, number + 1)

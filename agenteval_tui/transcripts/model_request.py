@@ -105,23 +105,48 @@ class ModelRequests(Struct, frozen=True, dict=True):
             for one in self.references
         )
 
-    @cached_property
+    @property
     def all(self) -> tuple[ModelRequest, ...]:
-        """The requests with their texts."""
-        return tuple([self._whole(number, one) for number, one in enumerate(self.references, 1)])
+        """The requests with their texts. Of a long run that is much: `request` gives one."""
+        return tuple(map(self.request, range(1, len(self.references) + 1)))
+
+    def request(self, number: int) -> ModelRequest:
+        """The request with this number, from 1."""
+        request = self._read.get(number)
+        if request is None:
+            request = self._read[number] = self._whole(number, self.references[number - 1])
+        return request
+
+    @cached_property
+    def earlier(self) -> tuple[int, ...]:
+        """Of each request, the number of the last one before it of the same agent; 0 for its first."""
+        last: dict[int, int] = {}
+        numbers = []
+        for number, one in enumerate(self.references, 1):
+            numbers.append(last.get(one.line, 0))
+            last[one.line] = number
+        return tuple(numbers)
 
     def before(self, number: int) -> ModelRequest | None:
         """The last request before this one (from 1) of the same agent; None for its first."""
-        line = self.references[number - 1].line
-        place = next((place for place in range(number - 2, -1, -1) if self.references[place].line == line), None)
-        return None if place is None else self.all[place]
+        earlier = self.earlier[number - 1]
+        return self.request(earlier) if earlier else None
 
     def for_answer(self, message: int) -> ModelRequest | None:
         """The request that led to a message of the transcript; None where that is not known."""
-        return next((one for one in reversed(self.all) if one.answer == message), None)
+        number = self._by_answer.get(message)
+        return None if number is None else self.request(number)
+
+    @cached_property
+    def _by_answer(self) -> dict[int, int]:
+        return {one.answer: number for number, one in enumerate(self.references, 1) if one.answer is not None}
+
+    @cached_property
+    def _read(self) -> dict[int, ModelRequest]:
+        return {}
 
     def _whole(self, number: int, one: RequestReference) -> ModelRequest:
-        messages = tuple([self.messages[place] for first, end in one.messages for place in range(first, end)])
+        messages = tuple([message for first, end in one.messages for message in self.messages[first:end]])
         return ModelRequest(
             number,
             one.line,
@@ -184,8 +209,16 @@ def recorded_requests(requests: ModelRequests | None, run: str) -> ModelRequests
 def content_of(message: Mapping[str, Any]) -> str:
     """The text of a message; the calls of one that has no text."""
     content = message.get("content")
-    if isinstance(content, str) and content:
-        return content
+    return content if isinstance(content, str) and content else _calls_text(message)
+
+
+def whole_text(message: Mapping[str, Any]) -> str:
+    """The text of a message, and its calls."""
+    content = message.get("content")
+    return "\n".join(filter(None, (content if isinstance(content, str) else "", _calls_text(message))))
+
+
+def _calls_text(message: Mapping[str, Any]) -> str:
     calls = message.get("tool_calls")
     functions = (
         [one.get("function") or {} for one in calls if isinstance(one, Mapping)] if isinstance(calls, list) else []

@@ -15,12 +15,14 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from agenteval_tui.transcripts.model_request import ModelRequest, OfferedTool, content_of
+from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, OfferedTool, content_of
 
 Kind = Literal[
     "added", "dropped", "replaced", "masked", "changed", "moved", "restarted", "system", "tool_added", "tool_removed",
     "tool_changed", "parameter",
 ]  # fmt: skip
+_MessageKey = str | int
+"""What a message is the same by: its JSON, or its place in the table of all messages."""
 _MOST_PAIRS = 1_000_000
 """Pairs of messages in which one with two texts is looked for."""
 
@@ -56,24 +58,59 @@ class RequestDifference(Struct, frozen=True):
         return all(change.kind == "added" for change in self.changes)
 
 
-class LostFromSight(Struct, frozen=True):
-    """What request `request` (from 1) no longer had. `needed`: texts that failed criteria expect, which stood there and
-    stand nowhere in that request."""
+def changes_since(requests: ModelRequests, number: int) -> RequestDifference | None:
+    """What changed since the request before of the same agent; None for its first."""
+    earlier = requests.earlier[number - 1]
+    if not earlier:
+        return None
+    was, now = requests.references[earlier - 1], requests.references[number - 1]
+    if now.previous:
+        return _of_kept(requests.request(earlier), requests.request(number))
+    same = (was.model, was.system, was.tools, was.parameters) == (now.model, now.system, now.tools, now.parameters)
+    if same and _grew(was.messages, now.messages):
+        sizes = [sum(end - first for first, end in one.messages) for one in (was, now)]
+        came = tuple(range(*sizes))
+        return RequestDifference((RequestChange("added", after=came),) if came else (), sizes[0])
+    places = [[place for first, end in one.messages for place in range(first, end)] for one in (was, now)]
+    return _difference(requests.request(earlier), requests.request(number), *places)
 
-    request: int
-    change: RequestChange
-    needed: tuple[str, ...] = ()
+
+def _of_kept(before: ModelRequest, after: ModelRequest) -> RequestDifference:
+    """What changed where the server keeps the conversation, so that a request has only what is new in it."""
+    came = RequestChange("added", after=tuple(range(len(after.messages))))
+    return RequestDifference((*((came,) if came.after else ()), *_of_the_rest(before, after)), 0)
+
+
+def _grew(was: Sequence[tuple[int, int]], now: Sequence[tuple[int, int]]) -> bool:
+    """Whether these stretches of the table begin with all of those."""
+    if not was:
+        return True
+    last = len(was) - 1
+    return (
+        len(now) > last and now[:last] == was[:last] and now[last][0] == was[last][0] and now[last][1] >= was[last][1]
+    )
 
 
 def difference(before: ModelRequest, after: ModelRequest) -> RequestDifference:
     """What changed between two requests of one agent."""
-    was, now = [_key(one) for one in before.messages], [_key(one) for one in after.messages]
+    return _difference(before, after, [_key(one) for one in before.messages], [_key(one) for one in after.messages])
+
+
+def _difference(
+    before: ModelRequest, after: ModelRequest, was: Sequence[_MessageKey], now: Sequence[_MessageKey]
+) -> RequestDifference:
+    """The same, with what tells the messages apart."""
     common = next(
         (place for place, pair in enumerate(zip(was, now, strict=False)) if pair[0] != pair[1]), min(len(was), len(now))
     )
-    changes = [*_of_messages(before.messages, after.messages, was, now), *_of_system(before.system, after.system)]
-    changes += [*_of_tools(before.tools, after.tools), *_of_parameters(before, after)]
-    return RequestDifference(tuple(changes), common)
+    changes = (*_of_messages(before.messages, after.messages, was, now), *_of_the_rest(before, after))
+    return RequestDifference(changes, common)
+
+
+def _of_the_rest(before: ModelRequest, after: ModelRequest) -> Iterator[RequestChange]:
+    yield from _of_system(before.system, after.system)
+    yield from _of_tools(before.tools, after.tools)
+    yield from _of_parameters(before, after)
 
 
 def _key(message: Mapping[str, Any]) -> str:
@@ -81,7 +118,10 @@ def _key(message: Mapping[str, Any]) -> str:
 
 
 def _of_messages(
-    before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], was: list[str], now: list[str]
+    before: Sequence[Mapping[str, Any]],
+    after: Sequence[Mapping[str, Any]],
+    was: Sequence[_MessageKey],
+    now: Sequence[_MessageKey],
 ) -> Iterator[RequestChange]:
     if was == now[: len(was)]:
         if len(now) > len(was):
@@ -89,7 +129,12 @@ def _of_messages(
         return
     gone, came, masked, moved = _unmatched(before, after, was, now)
     if len(gone) == len(was) and not masked and not moved and was:
-        yield RequestChange("restarted", tuple(gone), tuple(came))
+        # What is asked comes last; what stands before it is there in place of the messages that went.
+        if len(came) > 1 and all(one.get("role") == "user" for one in after):
+            yield RequestChange("replaced", tuple(gone), tuple(came[:-1]))
+            yield RequestChange("added", after=tuple(came[-1:]))
+        else:
+            yield RequestChange("restarted", tuple(gone), tuple(came))
         return
     for old, new in masked:
         texts = content_of(before[old]), content_of(after[new])
@@ -110,7 +155,10 @@ def _of_messages(
 
 
 def _unmatched(
-    before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], was: list[str], now: list[str]
+    before: Sequence[Mapping[str, Any]],
+    after: Sequence[Mapping[str, Any]],
+    was: Sequence[_MessageKey],
+    now: Sequence[_MessageKey],
 ) -> tuple[list[int], list[int], list[tuple[int, int]], list[tuple[int, int]]]:
     """(places that went, places that came, pairs of one message with two texts, pairs of messages that moved)."""
     anchors, moved = _anchors(was, now)
@@ -139,7 +187,9 @@ def _unmatched(
     return gone, came, masked, moved
 
 
-def _anchors(was: list[str], now: list[str]) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+def _anchors(
+    was: Sequence[_MessageKey], now: Sequence[_MessageKey]
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """(pairs of messages that each side has once, in the same order on both; those in another order).
 
     Messages that come several times ("Yes.") would pair with any other. Source: B. Cohen's patience diff.

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from agenteval_tui.transcripts.codec import decode_arguments
 from agenteval_tui.transcripts.model import Message, Transcript
-from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests
-from agenteval_tui.transcripts.request_changes import RequestChange, difference
+from agenteval_tui.transcripts.model_request import ModelRequests
+from agenteval_tui.transcripts.request_changes import RequestChange, changes_since
 
 LOSSES = ("dropped", "replaced", "masked", "restarted")
 """Kinds of change after which the model no longer sees what it saw."""
 
 
-def losses(requests: ModelRequests) -> Iterator[tuple[ModelRequest, ModelRequest, RequestChange]]:
-    """Each loss, as (the request before of the same agent, the request that lacks something, what it lacks)."""
-    for request in requests.all:
-        before = requests.before(request.number)
-        if before is not None:
-            for change in difference(before, request).changes:
-                if change.kind in LOSSES:
-                    yield before, request, change
+def losses(requests: ModelRequests, kinds: Collection[str] = LOSSES) -> Iterator[tuple[int, RequestChange]]:
+    """Each loss, as (the number of the request that lacks something, what it lacks)."""
+    for number in range(1, len(requests.references) + 1):
+        difference = changes_since(requests, number)
+        for change in difference.changes if difference is not None else ():
+            if change.kind in kinds:
+                yield number, change
 
 
 class Sight:
@@ -58,7 +57,7 @@ class Sight:
             return {}
         others: dict[int, str] = {}
         open_results: list[int] = []
-        for message in self._requests.all[number - 1].messages:
+        for message in self._requests.request(number).messages:
             calls = _calls(message)
             if calls:
                 made = self._calls.get(_key(str(message.get("role")), "", calls), ())

@@ -26,6 +26,7 @@ from agenteval_tui.views.model import (
     sentence,
     text,
 )
+from agenteval_tui.views.model_request import lost_view
 
 DECISIVE: Span = ("◆", "bad")
 """The sign of the decisive step."""
@@ -114,7 +115,14 @@ def blame_view(blame: Blame, transcript: Transcript | None = None) -> View:
     """The four answers, the strip, and the steps with their evidence."""
     answers = Facts(answers_of(blame, transcript))
     sampled = () if blame.sampled is None else sampled_view(blame.sampled)
-    return answers, Paragraph(strip_text(blame)), *evidence_view(blame, transcript), *sampled
+    return answers, Paragraph(strip_text(blame)), *evidence_view(blame, transcript), *_unblamed(blame), *sampled
+
+
+def _unblamed(blame: Blame) -> View:
+    """What left the model's sight, and no clue names."""
+    named = (*((blame.decisive,) if blame.decisive is not None else ()), *blame.others)
+    told = {clue.fields.get("request") for one in named for clue in one.clues}
+    return lost_view([one for one in blame.lost if one.request not in told], blame.run)
 
 
 def rate_text(rate: StepRate) -> str:
@@ -267,7 +275,28 @@ _ASKED = {
     "user": "; all of its arguments are the user's, from step {step}",
 }
 
+_HOW = {
+    "dropped": "{gone} left out",
+    "replaced": "{gone} replaced by {came}",
+    "restarted": "it started over without the {gone} before",
+    "masked": "a message shortened from {was} to {now}",
+    "changed": "a message changed",
+    "system": "the system prompt changed at line {name}",
+    "tool_removed": "without the tool {name}",
+    "tool_changed": "the tool {name} described otherwise",
+}
+"""How something left the model's sight, by the kind of the change."""
+
+_NEEDED = {
+    "value": "from here on the model did not see {needed}{stood}",
+    "tool": "from here on the model could not call {needed}",
+    "instruction": "from here on the model did not see what it was told about {needed}{stood}",
+}
+
 _SENTENCES: dict[ClueCode, str] = {
+    ClueCode.OUT_OF_SIGHT: "{needs}: {how} in request {request}",
+    ClueCode.SIGHT_CHANGED: "the model saw less from here on ({how} in request {request}); whether the failed criterion"
+    " needs that is not known",
     ClueCode.PARTED: "{passed} of {runs} runs that did the same before passed; with this step {after_passed} of"
     " {after_runs}",
     ClueCode.OUT_OF_ORDER: "{written_by} changed {value} before {tool} did, which then failed or was never called",
@@ -313,5 +342,16 @@ class _Words(dict[str, str]):
         if "words" in fields and not isinstance(fields["words"], int):
             self["named"] = listed([shown(word) for word in fields["words"]])
         self["due"] = f"expected {self['wanted']}" if fields.get("wanted") not in (None, "") else "it was not expected"
+        if "change" in fields:
+            sizes = [count(number, "character") for number in fields["characters"]]
+            self["how"] = _HOW[fields["change"]].format(
+                gone=count(fields["messages"], "message"), came=f"{fields['came']:,}", was=sizes[0], now=sizes[1],
+                name=fields["name"],
+            )  # fmt: skip
+        if "need" in fields:
+            needed = listed([shown(word) for word in fields["needed"]])
+            origin_step = fields["origin_step"]
+            stood = "" if origin_step is None else f", which is in step {origin_step + 1}"
+            self["needs"] = _NEEDED[fields["need"]].format(needed=needed, stood=stood)
         self["who"] = str(fields.get("tool") or fields.get("name") or "")
         self["kind_said"] = f" ({fields['kind']})" if fields.get("kind") else ""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from agenteval_tui.analysis.lost_from_sight import LostFromSight
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.transcripts.model_request import ModelRequest, content_of
-from agenteval_tui.transcripts.request_changes import LostFromSight, RequestChange, RequestDifference
+from agenteval_tui.transcripts.request_changes import RequestChange, RequestDifference
 from agenteval_tui.views.model import Paragraph, Span, Text, View, text
 
 _WORDS = 72
@@ -120,7 +121,7 @@ def _difference_lines(before: ModelRequest, after: ModelRequest, difference: Req
             yield from _listed(after, change.after, ("+ ", "added"))
         if change.kind in ("masked", "changed", "system", "tool_changed"):
             yield from _sides(change)
-    if difference.common < len(before.messages):
+    if difference.common < len(before.messages) and not after.previous:
         said = "They have no beginning in common: nothing that a server has cached can be used."
         if difference.common:
             shared = count(difference.common, "message")

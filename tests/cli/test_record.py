@@ -180,8 +180,11 @@ def test_why_says_what_the_model_no_longer_saw(cli: Any, model: Any, tmp_path: P
     run = done.json("record")["run"]
     assert done.code == 1
     said = 'in request 2: starts over, without the 2 messages before; "whale" stood there'
-    for verb in ("why", "blame", "show"):
+    for verb in ("why", "show"):
         assert f"not seen by the model: {said}" in cli(verb, run).out
+    blamed = 'from here on the model did not see "whale", which is in step 1'
+    assert blamed in cli("blame", run).out
+    assert blamed in str(cli("blame", run, "--json").json("blame")["decisive"])
     history = directories.history_file(None)
     with Store.open_to_look(history) as store:
         row = store.run(run)

@@ -34,7 +34,7 @@ def test_messages_that_were_dropped_are_out_of_sight_from_then_on() -> None:
     transcript = recording(([1], "S"), ([1, 2, 3], "S"), ([3, 4, 5], "S"), ([7], "S"))
     sight = Sight(transcript)
     assert [sorted(sight.out_of_sight(number)) for number in range(5)] == [[], [], [], [1, 2], [1, 2, 3, 4, 5, 6]]
-    assert [change.kind for _, _, change in losses(transcript.requests or ModelRequests())] == ["dropped", "restarted"]
+    assert [change.kind for _, change in losses(transcript.requests or ModelRequests())] == ["dropped", "restarted"]
 
 
 def test_the_request_of_a_message_is_that_of_the_next_answer() -> None:

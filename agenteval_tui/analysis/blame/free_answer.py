@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
 from agenteval_tui.analysis.blame.clues import clues_of
 from agenteval_tui.analysis.blame.conversation import clues_of_several, is_of_several
-from agenteval_tui.analysis.blame.expectation import expectation_of
+from agenteval_tui.analysis.blame.expectation import Expectation, expectation_of
 from agenteval_tui.analysis.blame.model import Blame, Clue, ClueCode, Fault, Possible, PrefixCount, Reproduces, Suspect
 from agenteval_tui.analysis.divergence import BranchPoint, Tree, placed_acts, rate_of
+from agenteval_tui.analysis.lost_from_sight import (
+    LostFromSight,
+    lost_before,
+    lost_from_sight,
+    needed_from_sight,
+)
 from agenteval_tui.analysis.repetitions import BESIDE, divergence_among, repetitions
 from agenteval_tui.analysis.statistics import wilson
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import RunRow
@@ -82,6 +88,7 @@ def free_answer(
         others=named[:OTHERS] if decisive is None else named[1:],
         prefixes=_prefixes(run, transcript, stored),
         steps=len(transcript.messages),
+        lost=lost_from_sight(transcript, results, expectation_of(results, specs)),
     )
 
 
@@ -93,10 +100,12 @@ def clues_in(
     stored: Repetitions | None = None,
 ) -> tuple[Clue, ...]:
     """All clues in a transcript, in no order."""
+    expectation = expectation_of(results, specs)
+    unseen = tuple(_unseen(transcript, results, expectation))
     if is_of_several(transcript):
-        return clues_of_several(transcript)
+        return *unseen, *clues_of_several(transcript)
     parted = _parted(run, transcript, stored) if stored is not None else None
-    clues = clues_of(transcript, expectation_of(results, specs))
+    clues = (*unseen, *clues_of(transcript, expectation))
     return clues if parted is None else (parted, *clues)
 
 
@@ -228,6 +237,34 @@ def _placed_path(run: str, transcript: Transcript, stored: Repetitions) -> list[
 def _prefixes(run: str, transcript: Transcript, stored: Repetitions) -> tuple[PrefixCount, ...]:
     counts = {step: PrefixCount(step, runs, passed) for step, runs, passed in _placed_path(run, transcript, stored)}
     return tuple(one for one in counts.values() if one.runs > 1)
+
+
+def _unseen(transcript: Transcript, results: Sequence[CriterionResult], expectation: Expectation) -> Iterator[Clue]:
+    """The answers from which on the model no longer saw what failed criteria need; where nothing of that is known, the
+    one before the failed answer from which on it saw least."""
+    needed = needed_from_sight(transcript, results, expectation)
+    for lost in needed:
+        if lost.answer is not None:
+            about = {"need": lost.need, "needed": list(lost.needed), "origin_step": lost.stood}
+            yield Clue(ClueCode.OUT_OF_SIGHT, lost.answer, "agent", None, {**about, **_change_fields(lost)})
+    if not needed and any(one.outcome is Outcome.FAILED for one in results):
+        failed = min(expectation.wrong, default=None)
+        others = [one for one in lost_before(transcript, failed) if one.answer is not None]
+        if others:
+            lost = max(others, key=lambda one: (len(one.change.before), len(one.change.was), -one.request))
+            yield Clue(ClueCode.SIGHT_CHANGED, lost.answer or 0, "agent", None, _change_fields(lost))
+
+
+def _change_fields(lost: LostFromSight) -> dict[str, object]:
+    change = lost.change
+    return {
+        "request": lost.request,
+        "change": change.kind,
+        "messages": len(change.before),
+        "came": len(change.after),
+        "name": change.name,
+        "characters": [len(change.was), len(change.now)],
+    }
 
 
 def _parted(run: str, transcript: Transcript, stored: Repetitions) -> Clue | None:

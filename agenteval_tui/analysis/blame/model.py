@@ -12,6 +12,8 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
+from agenteval_tui.analysis.lost_from_sight import LostFromSight
+
 Fault = Literal["agent", "user", "tool", "environment", "criterion", "unknown"]
 """Whose fault a step, or a run, is. `user`: whoever answers for the user, a simulated one as a rule."""
 
@@ -25,6 +27,14 @@ Possible = Literal["yes", "never", "unknown"]
 class ClueCode(StrEnum):
     """What makes a step suspicious. A closed set, published with the document of `agenteval blame --json`."""
 
+    OUT_OF_SIGHT = "out_of_sight"
+    """From this step on the model no longer saw what the failed criterion needs: `needed` (texts or tools), which is a
+    `need`: value, tool or instruction. It was in step `origin_step` (null: in none). `request` (from 1) was the first
+    without it; `change` says how it went (as of `show --request`), with `messages` that went, `came` in their place,
+    the `name` of a tool or the number of a line, and the `characters` before and after of a text in the same place."""
+    SIGHT_CHANGED = "sight_changed"
+    """Before this step something left the model's sight, and whether the failed criterion needs it can't be told.
+    `request` and `change` as above. A weak clue."""
     PARTED = "parted"
     """Runs that did the same up to here and then another step passed. `passed` of `runs` before, `after_passed` of
     `after_runs` with this step."""
@@ -70,6 +80,7 @@ class ClueCode(StrEnum):
 
 
 STRENGTH: tuple[tuple[ClueCode, ...], ...] = (
+    (ClueCode.OUT_OF_SIGHT,),
     (ClueCode.PARTED,),
     (ClueCode.REQUEST_LOST,),
     (ClueCode.OUT_OF_ORDER,),
@@ -80,6 +91,7 @@ STRENGTH: tuple[tuple[ClueCode, ...], ...] = (
     (ClueCode.EXECUTION_FAILED,),
     (ClueCode.NEVER_CALLED,),
     (ClueCode.OTHER_VALUE,),
+    (ClueCode.SIGHT_CHANGED,),
     (ClueCode.WRONG_TEXT,),
     (ClueCode.BROKE_OFF,),
     (ClueCode.ERROR_IGNORED,),
@@ -177,3 +189,5 @@ class Blame(Struct, frozen=True):
     no step decides."""
     sampled: SampledAnswer | None = None
     """What sampling found, now or before: `decisive` is then its answer, unless it could not decide."""
+    lost: tuple[LostFromSight, ...] = ()
+    """What left the model's sight, what failed criteria need first."""

@@ -126,7 +126,7 @@ def _show_run(out: Output, store: Store, row: RunRow, as_json: bool, only_transc
         out.line()
     print_transcript(out, transcript)
     if not only_transcript:
-        out.view(lost_view(lost_from_sight(transcript.requests, results), row.id))
+        out.view(lost_view(lost_from_sight(transcript, results), row.id))
     if not only_transcript and results:
         out.line()
         out.view(results_in_short(results))

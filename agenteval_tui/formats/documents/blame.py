@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from agenteval_tui.analysis.blame.model import Blame, Clue, ClueCode, SampledAnswer, Suspect
 from agenteval_tui.core.document import Count, Document, Share, one_of
+from agenteval_tui.formats.documents.model_request import LostDocument, lost_document
 from agenteval_tui.views.blame import clue_text
 
 FaultWord = Annotated[str, one_of("agent", "user", "tool", "environment", "criterion", "unknown")]
@@ -91,6 +92,10 @@ class BlameDocument(Document, frozen=True, kw_only=True):
     others: tuple[SuspectDocument, ...]
     prefixes: tuple[PrefixDocument, ...]
     sampled: Annotated[SampledDocument | None, Meta(description="null if the run was not sampled")]
+    lost_from_sight: Annotated[
+        tuple[LostDocument, ...],
+        Meta(description="what later requests of the model did not have any more; empty too where they are not known"),
+    ]
 
 
 def blame_document(blame: Blame) -> BlameDocument:
@@ -110,6 +115,7 @@ def blame_document(blame: Blame) -> BlameDocument:
         others=tuple(map(suspect_document, blame.others)),
         prefixes=tuple(PrefixDocument(step=one.step, runs=one.runs, passed=one.passed) for one in blame.prefixes),
         sampled=None if blame.sampled is None else _sampled(blame.sampled),
+        lost_from_sight=tuple(lost_document(lost, blame.run) for lost in blame.lost),
     )
 
 

@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from agenteval_tui.analysis.lost_from_sight import LostFromSight
 from agenteval_tui.core.document import Count, Document, one_of
 from agenteval_tui.transcripts import model_request, request_changes
-from agenteval_tui.views.model_request import change_text
+from agenteval_tui.views.model_request import change_text, lost_text
 
 
 class Tool(Document, frozen=True, kw_only=True):
@@ -62,6 +63,35 @@ class RunRequests(Document, frozen=True, kw_only=True):
 
     run: str
     requests: list[RunRequest]
+
+
+class LostDocument(Document, frozen=True, kw_only=True):
+    """A part of what the model was given that left its sight."""
+
+    request: Annotated[Count, Meta(description="the request that no longer had it, from 1")]
+    step: Annotated[
+        Count | None, Meta(description="the message that it led to, from 0; null: the request has no answer")
+    ]
+    kind: Annotated[
+        str,
+        one_of("dropped", "replaced", "masked", "restarted", "changed", "system", "tool_removed", "tool_changed"),
+    ]
+    need: Annotated[
+        str, one_of("value", "tool", "instruction", ""), Meta(description='what `needed` is; "": nothing was needed')
+    ]
+    needed: Annotated[
+        tuple[str, ...], Meta(description="what failed criteria need, and the request for the failed answer had not")
+    ]
+    said: Annotated[str, Meta(description="the same in words")]
+
+
+def lost_document(lost: LostFromSight, run: str) -> LostDocument:
+    """What left the model's sight in this run."""
+    need = lost.need if lost.needed else ""
+    return LostDocument(
+        request=lost.request, step=lost.answer, kind=lost.change.kind, need=need, needed=lost.needed,
+        said=lost_text(lost, run),
+    )  # fmt: skip
 
 
 def requests_document(

@@ -7,14 +7,14 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from agenteval_tui.analysis.explanation import Explanation, address_of
-from agenteval_tui.core.document import Count, Document, Status, one_of
+from agenteval_tui.core.document import Count, Document, Status
 from agenteval_tui.formats.documents.blame import SuspectDocument, suspect_document
+from agenteval_tui.formats.documents.model_request import LostDocument, lost_document
 from agenteval_tui.formats.labels import LabelDocument, label_document
 from agenteval_tui.grading.codec import CriterionDocument, result_document
 from agenteval_tui.grading.explain import FactDocument, fact_document, headline
 from agenteval_tui.transcripts.codec import StoredError, StoredNote, stored_error, stored_note
 from agenteval_tui.views.divergence import parting_text
-from agenteval_tui.views.model_request import lost_text
 
 
 class AnswerEnding(Document, frozen=True, kw_only=True):
@@ -32,15 +32,6 @@ class ExplainedCriterion(Document, frozen=True, kw_only=True):
     headline: str
     explanation: FactDocument
     result: CriterionDocument
-
-
-class LostDocument(Document, frozen=True, kw_only=True):
-    """A part of the conversation that left the model's sight."""
-
-    request: Annotated[Count, Meta(description="the request that no longer had it, from 1")]
-    kind: Annotated[str, one_of("dropped", "replaced", "masked", "restarted")]
-    needed: Annotated[tuple[str, ...], Meta(description="texts that failed criteria expect, and that stood there only")]
-    said: Annotated[str, Meta(description="the same in words")]
 
 
 class Why(Document, frozen=True, kw_only=True):
@@ -104,10 +95,7 @@ def explanation_document(one: Explanation) -> Why:
         notes=tuple(map(stored_note, one.notes)),
         divergence=parting_text(one.divergence),
         decisive=None if one.blame is None or one.blame.decisive is None else suspect_document(one.blame.decisive),
-        lost_from_sight=tuple(
-            LostDocument(request=lost.request, kind=lost.change.kind, needed=lost.needed, said=lost_text(lost, row.id))
-            for lost in one.lost
-        ),
+        lost_from_sight=tuple(lost_document(lost, row.id) for lost in one.lost),
         labels=tuple(label_document(label) for label in one.labels),
         criteria=tuple(
             ExplainedCriterion(

@@ -71,14 +71,14 @@ class Context(Prototype):
     def _chosen(self, requests: ModelRequests, transcript: Transcript) -> Sequence[ModelRequest]:
         """The requests that are looked at."""
         if self.at is not None:
-            return requests.all[self.at - 1 : self.at]
+            return [requests.request(self.at)] if self.at <= len(requests.references) else []
         if self.of == "any":
             return requests.all
         final = transcript.final_message
         answering = None if final is None else requests.for_answer(final)
         line = answering.line if answering is not None else 1
-        own = [one for one in requests.all if one.line == line]
-        return own[-1:] if self.of == "last" else own[:1]
+        own = [number for number, one in enumerate(requests.references, 1) if one.line == line]
+        return [requests.request(own[-1 if self.of == "last" else 0])] if own else []
 
     def _blocks(self, chosen: Sequence[ModelRequest]) -> Iterator[str]:
         for one in chosen:

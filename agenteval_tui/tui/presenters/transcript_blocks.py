@@ -125,9 +125,11 @@ def blocks_of(transcript: Transcript, first: int = 0) -> Iterator[tuple[int, Blo
 def _losses(transcript: Transcript) -> dict[int, Block]:
     """Before each answer, what the model saw before and not any more."""
     lines: dict[int, list[str]] = {}
-    for _, request, change in losses(transcript.requests) if transcript.requests is not None else ():
-        if request.answer is not None:
-            lines.setdefault(request.answer, []).append(change_text(change))
+    requests = transcript.requests
+    for number, change in losses(requests) if requests is not None else ():
+        answer = requests.references[number - 1].answer if requests is not None else None
+        if answer is not None:
+            lines.setdefault(answer, []).append(change_text(change))
     return {
         answer: Block(
             ("sight", answer), "unseen", "review", "review", None, text="; ".join(texts), sign="!", is_step=False

@@ -11,7 +11,7 @@ from textual.message import Message
 
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.model_request import ModelRequests
-from agenteval_tui.transcripts.request_changes import difference
+from agenteval_tui.transcripts.request_changes import changes_since
 from agenteval_tui.tui.actions import pane_bindings
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
 from agenteval_tui.tui.presenters.view_lines import view_lines
@@ -53,9 +53,13 @@ class ContextPane(TitledPane[None]):
 
     def go_to_answer(self, message: int) -> None:
         """Show the request for this message of the transcript, or for the first answer behind it."""
-        known = [one for one in self._requests.all if one.answer is not None and one.answer >= message]
-        if known:
-            self.go_to(min(known, key=lambda one: one.answer or 0).number)
+        answers = [
+            (one.answer, number)
+            for number, one in enumerate(self._requests.references, 1)
+            if one.answer is not None and one.answer >= message
+        ]
+        if answers:
+            self.go_to(min(answers)[1])
 
     def go_to(self, number: int) -> None:
         """Show a request by its number."""
@@ -71,8 +75,7 @@ class ContextPane(TitledPane[None]):
                     (),
                     ((" What the model saw is not recorded: `capture: model` of the agent records it.", "dim"),),
                 ]
-            request, before = requests.all[number - 1], requests.before(number)
-            change = None if before is None else difference(before, request)
+            request, before, change = requests.request(number), requests.before(number), changes_since(requests, number)
             shown = view_lines(request_view(request, len(requests.references), before, change), width - 1)
             return [((" ", ""), *line) for line in shown]
 
@@ -91,7 +94,7 @@ class ContextPane(TitledPane[None]):
     def action_answer(self) -> None:
         """The answer to it, in the transcript."""
         if self.number:
-            self.post_message(self.AnswerWanted(self._requests.all[self.number - 1].answer))
+            self.post_message(self.AnswerWanted(self._requests.references[self.number - 1].answer))
 
 
 def message_of(key: BlockKey | None, transcript: Transcript) -> int | None:
