@@ -238,6 +238,7 @@ class TestFrameworks:
             ("number", {"context": {"a": 1}}, "is of the type int, not {'a': 1}"),
             ("own", {}, '`input: {question: "{{prompt}}"}` and `output: answer`'),
             ("own", {"input": {"question": "q"}, "output": "anser"}, "`output: anser` finds nothing"),
+            ("own", {"input": {"question": "q", "qestion": "q"}, "output": "answer"}, "has no qestion in its state"),
             ("Wrong", {}, "which has none of the methods run, "),
         ],
     )
@@ -316,3 +317,72 @@ def named(folder: Path, name: str, **more: Any) -> dict[str, Any]:
         pytest.skip("not all frameworks are installed, and AGENTEVAL_FRAMEWORKS names no folder that has them")
     shutil.copy(Path(__file__).parent / "frameworks" / "of_named.py", folder)
     return python(f"of_named:{name}", **more)
+
+
+TAKES_CONTEXT = """
+import dataclasses
+@dataclasses.dataclass
+class Shop:
+    name: str
+    limit: int = 3
+def shop(): return Shop("made")
+def plain(prompt, context): return repr(context)
+def typed(prompt, context: "Shop | None" = None): return repr(context)
+async def later(prompt, *, context: Shop): yield repr(context)
+def whole(request): return repr(request["context"])
+def without(prompt): return "nothing"
+def ready(): return "nothing"
+async def stream(prompt): yield "nothing"
+class Bot:
+    def run(self, prompt, context: Shop): return repr(context)
+class Deaf:
+    def run(self, prompt): return "nothing"
+class Called:
+    def __call__(self, prompt, context: Shop): return repr(context)
+def make(kind): return Called()
+bot, deaf, called = Bot(), Deaf(), Called()
+"""
+
+
+class TestContextOfFunctions:
+    """The option `context` of an agent that is a function of one's own."""
+
+    @pytest.mark.parametrize(
+        ("name", "context", "said"),
+        [
+            ("plain", {"name": "{{prompt}}"}, "{'name': 'hello'}"),
+            ("plain", "mine:shop", "Shop(name='made', limit=3)"),
+            ("typed", {"name": "a", "limit": "7"}, "Shop(name='a', limit=7)"),
+            ("later", {"name": "a"}, "Shop(name='a', limit=3)"),
+            ("whole", {"name": "a"}, "{'name': 'a'}"),
+            ("bot", {"name": "a"}, "Shop(name='a', limit=3)"),
+            ("Bot", {"name": "a"}, "Shop(name='a', limit=3)"),
+            ("called", "mine:shop", "Shop(name='made', limit=3)"),
+        ],
+    )
+    async def test_it_reaches_the_parameter(
+        self, run_agent: Run, tmp_path: Path, name: str, context: Any, said: str
+    ) -> None:
+        (tmp_path / "mine.py").write_text(TAKES_CONTEXT, encoding="utf-8")
+        ran = await run_agent(python(f"mine:{name}", context=context))
+        assert ran.transcript.final_output == said, ran.events
+
+    async def test_it_goes_beside_an_input_of_fields(self, run_agent: Run, tmp_path: Path) -> None:
+        (tmp_path / "mine.py").write_text(
+            "def f(question, context=None): return question + repr(context)", encoding="utf-8"
+        )
+        ran = await run_agent(python("mine:f", context={"a": 1}, input={"question": "{{prompt}}?"}))
+        assert ran.transcript.final_output == "hello?{'a': 1}"
+
+    @pytest.mark.parametrize("name", ["without", "ready", "stream", "deaf", "Deaf"])
+    async def test_without_a_parameter_it_is_refused(self, run_agent: Run, tmp_path: Path, name: str) -> None:
+        (tmp_path / "mine.py").write_text(TAKES_CONTEXT, encoding="utf-8")
+        problem = failure(await run_agent(python(f"mine:{name}", context={"name": "a"}))).message
+        assert "can't be given the fields of `context`" in problem
+        assert "parameter `context`" in problem
+
+    async def test_a_field_that_its_type_has_not_is_refused(self, run_agent: Run, tmp_path: Path) -> None:
+        (tmp_path / "mine.py").write_text(TAKES_CONTEXT, encoding="utf-8")
+        problem = failure(await run_agent(python("mine:typed", context={"name": "a", "nam": 1}))).message
+        assert "Shop" in problem
+        assert "has no nam" in problem

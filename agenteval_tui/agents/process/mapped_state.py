@@ -22,7 +22,7 @@ def mapping_of(options: PythonOptions, document: Mapping[str, Any]) -> dict[str,
     a variable `context` with an object, as a row of a dataset has it.
     """
     variables = {**document["variables"], **document}
-    how: dict[str, Any] = {}
+    how: dict[str, Any] = {} if options.context is None else {"context_option": True}
     if options.context_factory:
         how["factory"] = options.context_factory
     elif options.context is not None:

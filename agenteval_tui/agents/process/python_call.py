@@ -56,6 +56,7 @@ def run(
             problem = target + " makes a " + objects.pieces.type_of(gave) + ", which has none of the methods "
             raise objects.pieces.WrongTarget(problem + ", ".join(objects.WAYS) + ", __call__; " + objects.WANTED)
         else:
+            objects.contexts.refuse_option({"_how": how}, target)
             runner = _Answered(gave)
     else:
         runner = objects.runner(found, target)
@@ -78,12 +79,15 @@ def run(
 
     with salvage.watching() as messages:
         try:
-            returned = objects.asked(found, request, how) if runner is None else runner(dict(request, _how=how))
+            asking = dict(request, _how=how)
+            returned = objects.asked(found, request, how, target) if runner is None else runner(asking)
             if inspect.isawaitable(returned):
                 returned = wait(returned)
             if runner is None and inspect.isroutine(found) and objects.is_agent(returned, target, ways=False):
-                returned = objects.runner(returned, target)(dict(request, _how=how))  # a factory that takes more
+                returned = objects.runner(returned, target)(asking)  # a factory that takes more
                 returned = wait(returned) if inspect.isawaitable(returned) else returned
+            elif runner is None and not objects.takes_context(found):
+                objects.contexts.refuse_option(asking, target)
             if hasattr(returned, "stream_events") and hasattr(returned, "to_input_list"):
                 returned = _and_itself(returned, returned.stream_events())  # what openai-agents streams
             streamed = _streams(returned)

@@ -51,6 +51,18 @@ def refuse(request: Any, target: Any, problem: Any) -> Any:
         raise pieces.WrongTarget(target + " can't be given the fields of `context`: " + problem)
 
 
+def refuse_option(request: Any, target: Any) -> Any:
+    """For a function without a place for the agent's `context`. Fields that only the test has are no fault of it."""
+    if (request.get("_how") or {}).get("context_option"):
+        problem = " can't be given the fields of `context`: it has no parameter of that name; "
+        raise pieces.WrongTarget(target + problem + "add the parameter `context`, or remove the option")
+
+
+def declared(function: Any, name: Any) -> Any:
+    """The type of a parameter, as the function declares it; None where nothing says it."""
+    return signature._without_none(signature._hints(function).get(name))
+
+
 def made(kind: Any, request: Any, target: Any, what: Any) -> Any:
     """The context of this run; None where neither the agent nor the options have one. `kind` is the type that the
     agent declares. Raises WrongTarget where its fields can't be."""

@@ -58,16 +58,34 @@ def runner(found: Any, target: Any) -> Any:
     if not callable(found):
         way = next((getattr(found, name) for name in WAYS if callable(getattr(found, name, None))), None)
         if way is not None:
-            return lambda request: asked(way, request, request.get("_how") or {})
+            return lambda request: _asked_with_context(way, request, target)
         kind = pieces.article(pieces.type_of(found))
         said = target + " is " + kind + ", not a function or an agent that agenteval knows; "
         raise pieces.WrongTarget(said + WANTED)
     return None
 
 
-def asked(function: Any, request: Any, how: Any) -> Any:
+def takes_context(function: Any) -> Any:
+    """Whether the option `context` reaches it: as its parameter `context`, or in the request."""
+    return any(
+        each.name in ("context", "request") and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+        for each in answers.parameters_of(function) or ()
+    )
+
+
+def _asked_with_context(function: Any, request: Any, target: Any) -> Any:
+    if not takes_context(function):
+        contexts.refuse_option(request, target)
+    return asked(function, request, request.get("_how") or {}, target)
+
+
+def asked(function: Any, request: Any, how: Any, target: Any) -> Any:
     """Call a function with what its parameters ask for. The option `input` stands for the prompt; an object gives
-    parameters by name, or is the one that there is."""
+    parameters by name, or is the one that there is. The option `context` stands for the test's, as the type that the
+    parameter declares."""
+    if how.get("context_option") and takes_context(function):
+        kind = contexts.declared(function, "context")
+        request = dict(request, context=contexts.made(kind, dict(request, _how=how), target, "context"))
     given = how.get("input")
     if given is None:
         return answers.call(function, request)
@@ -75,6 +93,8 @@ def asked(function: Any, request: Any, how: Any) -> Any:
     if isinstance(given, dict) and given and {one.name for one in parameters} >= set(given):
         positional = [one.name for one in parameters if one.kind is one.POSITIONAL_ONLY and one.name in given]
         offered = {one.name for one in parameters if one.default is one.empty} & set(answers.OFFERED)
+        if how.get("context_option"):
+            offered |= {one.name for one in parameters if one.name == "context"}
         named = dict({name: request[name] for name in offered}, **given)
         return function(*[named.pop(name) for name in positional], **named)
     return answers.call(function, dict(request, prompt=given))
@@ -152,7 +172,7 @@ async def entered(context: Any, request: Any, target: Any) -> Any:
 
 async def _inside(found: Any, request: Any, target: Any) -> Any:
     run = runner(found, target)
-    returned = asked(found, request, request.get("_how") or {}) if run is None else run(request)
+    returned = _asked_with_context(found, request, target) if run is None else run(request)
     if inspect.isawaitable(returned):
         returned = await returned
     if hasattr(returned, "__aiter__"):
@@ -299,6 +319,12 @@ async def _runnable(found: Any, request: Any, target: Any) -> Any:
             if "messages" not in found.channels:
                 raise pieces.WrongTarget(_without_messages(found, target))
             asked = {"messages": await _new_messages(found, request, config)}
+        elif isinstance(asked, dict) and getattr(found, "builder", None) is not None:
+            names, takes = _state_of(found)
+            unknown = [name for name in asked if name not in names and name not in takes]
+            if unknown:  # the graph would drop it in silence
+                problem = target + " has no " + ", ".join(unknown) + " in its state, but: " + ", ".join(names)
+                raise pieces.WrongTarget(problem + "; correct the option `input`")
         if mapped or "messages" not in found.channels:
             yield {"agenteval_state": await _invoked(found, asked, config, more)}
             return
@@ -369,18 +395,23 @@ def _said(message: Any) -> Any:
 
 def _without_messages(found: Any, target: Any) -> Any:
     schema = getattr(found, "output_channels", None) or list(found.channels)
-    hidden = ("__", "branch:")
-    names = [str(name) for name in found.channels if not str(name).startswith(hidden)]
-    takes = getattr(found, "get_input_jsonschema", None)
-    try:
-        takes = list((takes() or {}).get("properties") or ()) if callable(takes) else names
-    except Exception:  # pydantic knows no schema of some states
-        takes = names
+    names, takes = _state_of(found)
     gives = [str(name) for name in ([schema] if isinstance(schema, str) else schema)]
     asks = next((name for name in (*_ASKS, *takes, *names) if name in takes or not takes), "question")
     answers = next((name for name in (*_GIVES, *gives) if name in gives and name != asks), "answer")
     said = target + " is a graph whose state has no `messages`, but: " + ", ".join(names)
     return said + "; write in the agent `input: {" + asks + ': "{{prompt}}"}` and `output: ' + answers + "`"
+
+
+def _state_of(found: Any) -> Any:
+    """(the keys of a graph's state, those that it takes as its input)."""
+    hidden = ("__", "branch:")
+    names = [str(name) for name in found.channels if not str(name).startswith(hidden)]
+    takes = getattr(found, "get_input_jsonschema", None)
+    try:
+        return names, list((takes() or {}).get("properties") or ()) if callable(takes) else names
+    except Exception:  # pydantic knows no schema of some states
+        return names, names
 
 
 _ASKS = ("question", "query", "input", "prompt", "user_input", "task", "topic", "text", "request")
