@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import click
-from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import ToolAnnotations
+from mcp.types import ToolAnnotations
 from msgspec import Struct
 from pydantic import Field
 
 from agenteval_tui.agents.permission import Permission
+from agenteval_tui.agents.tools import mcp_package
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.api.blame import blame as blame_run
 from agenteval_tui.api.forks import fork as fork_run
@@ -82,9 +81,9 @@ class Allowed(Struct, frozen=True):
     max_cost: float | None = None
 
 
-def make_server(root: Path, db: Path | None, allowed: Allowed) -> MCPServer[Any]:
+def make_server(root: Path, db: Path | None, allowed: Allowed) -> Any:
     """The server: for the suites in `root`, with the history `db` (None: the user's own)."""
-    server: MCPServer[Any] = MCPServer("agenteval", instructions=INSTRUCTIONS, version=__version__, log_level="ERROR")
+    server = mcp_package.make_server("agenteval", INSTRUCTIONS, __version__)
     tools = _Tools(root.resolve(), db, allowed)
     offered: list[Callable[..., str]] = [
         tools.failures, tools.why, tools.blame, tools.show, tools.history, tools.compare, tools.validate,
@@ -105,7 +104,9 @@ def make_server(root: Path, db: Path | None, allowed: Allowed) -> MCPServer[Any]
     for tool in offered:
         asks = tool in asking
         acts = asks or tool in (tools.save_edit, tools.make_test)
-        hints = ToolAnnotations(read_only_hint=not acts, destructive_hint=acts, open_world_hint=asks)
+        hints = ToolAnnotations.model_validate(
+            {"readOnlyHint": not acts, "destructiveHint": acts, "openWorldHint": asks}
+        )
         server.add_tool(_reported(tool), annotations=hints, structured_output=False)
     return server
 
@@ -118,9 +119,9 @@ def _reported(tool: F) -> F:
         try:
             said = tool(*arguments, **named)
         except click.ClickException as wrong:
-            raise ToolError(wrong.format_message()) from None
+            raise mcp_package.tool_error(wrong.format_message()) from None
         except AgentevalError as error:
-            raise ToolError(displayable(str(error))) from None
+            raise mcp_package.tool_error(displayable(str(error))) from None
         if len(said) > LONGEST:
             return f"{said[:LONGEST]}\n… {len(said) - LONGEST:,} more characters: ask for a part of it"
         return said

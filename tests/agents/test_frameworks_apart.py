@@ -12,22 +12,25 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 from framework_runs import FOLDER, LATER, play_all
+from packaging.requirements import Requirement
 
 from agenteval_tui.transcripts.model import Note, Transcript, Usage
 
 
-def interpreter_of(name: str, module: str) -> str:
-    """Skips the test where the framework is not installed."""
+def interpreter_of(name: str, module: str = "") -> str:
+    """That of its own environment, or ours where that has the module. Skips the test where the framework is not
+    installed."""
     place = Path(os.environ.get("AGENTEVAL_FRAMEWORKS", "")) / name / "bin" / "python"
     if "AGENTEVAL_FRAMEWORKS" in os.environ and place.is_file():
         return str(place.absolute())
     try:
-        found = importlib.util.find_spec(module)
+        found = importlib.util.find_spec(module) if module else None
     except ModuleNotFoundError:  # of the package that it is in
         found = None
     if found is None:
@@ -311,14 +314,36 @@ class TestCrewAI:
         assert crewai[0]["deaf"].wrong
 
 
+def tested_apart(name: str, *files: str) -> None:
+    """Runs test files in the environment of this name, where agenteval is installed too."""
+    python, root = interpreter_of(name), Path(__file__).parents[2]
+    options = ("-q", "-p", "no:cacheprovider", "-W", "ignore")
+    ran = subprocess.run([python, "-m", "pytest", *options, *files], cwd=root, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout[-4000:]
+
+
 def test_litellm_has_its_tests_in_its_own_environment() -> None:
     """It needs an `openai` that the agents of OpenAI can't be with."""
-    python = interpreter_of("litellm", "litellm")
-    tests, root = Path(__file__).with_name("test_litellm.py"), Path(__file__).parents[2]
-    options = ("-q", "-p", "no:cacheprovider", "-W", "ignore")
-    ran = subprocess.run([python, "-m", "pytest", *options, tests], cwd=root, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stdout[-4000:]
-    assert "skipped" not in ran.stdout
+    tested_apart("litellm", "tests/agents/test_litellm.py")
+
+
+def test_tools_of_mcp_and_the_server_work_with_the_first_version_of_the_package() -> None:
+    tested_apart("mcp", "tests/agents/test_mcp.py", "tests/cli/test_mcp_server.py")
+
+
+def test_the_extra_leaves_frameworks_the_version_of_mcp_that_they_need() -> None:
+    """Each is the newest that its environment could get; a range without it makes resolvers take an old framework."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
+    (needed,) = project["optional-dependencies"]["mcp"]
+    asked = "import importlib.metadata as m; print(m.version('mcp'))"
+    versions = {}
+    for python in sorted(Path(os.environ.get("AGENTEVAL_FRAMEWORKS", "/nowhere")).glob("*/bin/python")):
+        ran = subprocess.run([python, "-c", asked], capture_output=True, text=True)
+        if ran.returncode == 0:
+            versions[python.parts[-3]] = ran.stdout.strip()
+    if not versions:
+        pytest.skip("AGENTEVAL_FRAMEWORKS names no folder with a framework that has mcp")
+    assert {name: version for name, version in versions.items() if version not in Requirement(needed).specifier} == {}
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from programs import lives, script, until
 from scripted import Answer, ScriptedServer
 
 from agenteval_tui.agents.permission import permission_for
-from agenteval_tui.agents.tools import mcp
+from agenteval_tui.agents.tools import mcp_package
 from agenteval_tui.agents.tools.mcp import ToolHost
 from agenteval_tui.agents.tools.toolset import Toolbox, make_toolbox
 from agenteval_tui.core.errors import AgentevalError
@@ -243,7 +243,7 @@ async def test_runs_share_a_server_only_if_asked(tmp_path: Path) -> None:
 
 
 async def test_a_missing_package_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp, "find_spec", lambda name: None)
+    monkeypatch.setattr(mcp_package, "find_spec", lambda name: None)
     with pytest.raises(AgentevalError) as caught:
         box(tmp_path, {"command": "x"})
     assert "pip install 'agenteval-tui[mcp]'" in caught.value.mend

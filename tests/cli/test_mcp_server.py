@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
+import importlib.util
 import json
 import os
 import re
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +19,12 @@ from scripted import Answer
 from threaded import serving
 
 import agenteval_tui as agenteval
+from agenteval_tui.agents.tools.mcp_package import McpSession, connected
 from agenteval_tui.cli.commands.init import CODING_AGENTS
 from agenteval_tui.suites.trust import Trust
 
 if TYPE_CHECKING:
-    from mcp import Client, StdioServerParameters
+    from mcp import StdioServerParameters
     from mcp.client.stdio import stdio_client
 
     from agenteval_tui.cli.mcp_server import Allowed, make_server
@@ -48,12 +52,12 @@ YAML_EDIT = "metrics:\n  - type: TextMatch\n    contains: customs\n"
 @pytest.fixture(scope="module", autouse=True)
 def what_takes_long_to_import() -> None:
     """In the worker that runs these tests, and not in each that collects them."""
-    from mcp import Client, StdioServerParameters
+    from mcp import StdioServerParameters
     from mcp.client.stdio import stdio_client
 
     from agenteval_tui.cli.mcp_server import Allowed, make_server
 
-    for one in (Client, StdioServerParameters, stdio_client, Allowed, make_server):
+    for one in (StdioServerParameters, stdio_client, Allowed, make_server):
         globals()[one.__name__] = one
 
 
@@ -64,27 +68,40 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def ask(folder: Path, allowed: Allowed, asking: Callable[[Client], Awaitable[None]]) -> None:
+def ask(folder: Path, allowed: Allowed, asking: Callable[[McpSession], Awaitable[None]]) -> None:
     async def session() -> None:
-        async with Client(make_server(folder, folder / "h.db", allowed)) as client:
+        async with in_memory(make_server(folder, folder / "h.db", allowed)) as client:
             await asking(client)
 
     asyncio.run(session())
 
 
-async def said(client: Client, tool: str, **arguments: Any) -> str:
+@asynccontextmanager
+async def in_memory(server: Any) -> AsyncIterator[McpSession]:
+    """A client of a server in this process, as each version of the package has it."""
+    second = importlib.util.find_spec("mcp_types") is not None
+    if second:
+        connecting = importlib.import_module("mcp").Client(server)
+    else:
+        connecting = importlib.import_module("mcp.shared.memory").create_connected_server_and_client_session(server)
+    async with connecting as client:
+        yield McpSession(client, second)
+
+
+async def said(client: McpSession, tool: str, **arguments: Any) -> str:
     answer = await client.call_tool(tool, arguments)
-    text: str = answer.content[0].text  # type: ignore[union-attr]
-    return f"ERROR {text}" if answer.is_error else text
+    text: str = answer["content"][0]["text"]
+    return f"ERROR {text}" if answer.get("isError") else text
 
 
 def test_it_only_reads_unless_it_is_allowed_more(folder: Path) -> None:
-    async def asking(client: Client) -> None:
-        tools = (await client.list_tools()).tools
-        assert all(tool.annotations is not None and tool.annotations.read_only_hint for tool in tools)
-        assert "save_edit" not in {tool.name for tool in tools}
+    async def asking(client: McpSession) -> None:
+        tools = (await client.list_tools(None))["tools"]
+        assert all(tool["annotations"]["readOnlyHint"] for tool in tools)
+        names = {tool["name"] for tool in tools}
+        assert "save_edit" not in names
         page = (ROOT / "docs/coding-agents.md").read_text("utf-8")
-        assert {tool.name for tool in tools} == set(re.findall(r"^\| `(\w+)`", page, re.MULTILINE)) - {
+        assert names == set(re.findall(r"^\| `(\w+)`", page, re.MULTILINE)) - {
             "run",
             "save_edit",
             "make_test",
@@ -102,7 +119,7 @@ def test_it_only_reads_unless_it_is_allowed_more(folder: Path) -> None:
 def test_a_failure_is_found_explained_and_an_edit_is_tried_and_saved(folder: Path) -> None:
     agenteval.run(folder, db=folder / "h.db")
 
-    async def asking(client: Client) -> None:
+    async def asking(client: McpSession) -> None:
         assert "3 failures = 1 cause" in await said(client, "failures")
         assert '"tomorrow" is not in the text' in await said(client, "why", run="where")
         assert "Which step?         step 4 of 4" in await said(client, "blame", run="where")
@@ -150,7 +167,7 @@ def test_nonsense_gets_a_sentence_and_the_server_lives(folder: Path) -> None:
         SUITE.replace("{kind: demo, version: v1, pace: 0}", "{kind: command, command: cat}")
     )
 
-    async def asking(client: Client) -> None:
+    async def asking(client: McpSession) -> None:
         assert "outside the server" in await said(client, "validate", path="/etc")
         assert "outside the server" in await said(client, "run", path="../..")
         assert "needs your trust" in await said(client, "run", path="own.suite.yaml")
@@ -202,7 +219,7 @@ def test_a_program_of_a_trusted_folder_is_recorded_graded_and_replayed(
     with serving(lambda request: Answer(body=reply)) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
 
-        async def asking(client: Client) -> None:
+        async def asking(client: McpSession) -> None:
             given = {"path": "own", "agent": "d", "arguments": ["Where is my order #W1042?"]}
             assert "1 passed of 1 run" in await said(client, "record", test="where", **given)
             asked = await said(client, "show", what="where", request="last")
@@ -232,7 +249,7 @@ def test_arguments_do_not_choose_the_program(folder: Path, command: str | list[s
     Trust.load().trust(folder)
     code = "open('ran', 'w')"
 
-    async def asking(client: Client) -> None:
+    async def asking(client: McpSession) -> None:
         refused = await said(client, "record", agent="d", path="little.suite.yaml", arguments=["-c", code])
         assert "its command does not name the script" in refused
 
@@ -248,7 +265,7 @@ def test_the_installed_command_answers_on_its_standard_streams(folder: Path) -> 
         parameters = StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ))
         # By itself it writes to what was standard error when it was imported: of another test, maybe.
         with (folder / "stderr.txt").open("w") as errors:
-            async with Client(stdio_client(parameters, errlog=errors)) as client:
+            async with connected(stdio_client(parameters, errlog=errors)) as client:
                 assert "1 suite, 1 test" in await said(client, "validate")
 
     asyncio.run(session())
@@ -294,7 +311,7 @@ def test_an_assistant_runs_code_of_the_trusted_repository_only(folder: Path) -> 
     agenteval.run(shop, db=folder / "h.db", trust=True)
     ran.unlink()
 
-    async def asking(client: Client) -> None:
+    async def asking(client: McpSession) -> None:
         async def saves(function: str, **more: object) -> str:
             config = json.dumps({"metrics": [{"type": "Python", "function": function, **more}]})
             assert "saved: " in await said(client, "save_edit", run="where", criterion="1", config=config)

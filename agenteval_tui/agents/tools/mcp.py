@@ -7,8 +7,7 @@ import json
 import logging
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
-from importlib.util import find_spec
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
@@ -18,6 +17,7 @@ from agenteval_tui.agents.process.child_process import Program, start
 from agenteval_tui.agents.process.errors import exit_description, stderr_tail, truncate_for_store, without_secrets
 from agenteval_tui.agents.process.line_splitter import LineSplitter
 from agenteval_tui.agents.process.python_tree import Lease
+from agenteval_tui.agents.tools import mcp_package
 from agenteval_tui.agents.tools.command import LONGEST
 from agenteval_tui.agents.tools.options import McpServerOptions
 from agenteval_tui.core.errors import AgentevalError
@@ -165,10 +165,8 @@ class ToolHost:
 
 def check_installed(server: str) -> None:
     """Raises `AgentevalError` when the package that speaks the protocol is not there."""
-    if find_spec("mcp") is None or find_spec("mcp_types") is None:
-        raise AgentevalError(
-            f"the tools of {server} need the package mcp (2.3 or later)", mend="pip install 'agenteval-tui[mcp]'"
-        )
+    if not mcp_package.is_installed():
+        raise AgentevalError(f"the tools of {server} need the package mcp", mend="pip install 'agenteval-tui[mcp]'")
 
 
 def server_environment(env: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:
@@ -231,8 +229,6 @@ class McpServer:
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolOutcome:
         """What the server's tool gives; its failures, and the server's, are outcomes with `error`."""
-        from mcp.shared.exceptions import MCPError
-
         if self._client is None:
             return ToolOutcome(f"the MCP server {self.name} has ended", error=True)
         task = self._task
@@ -243,10 +239,10 @@ class McpServer:
             if not call.done():
                 return ToolOutcome(self._failed(self._unreadable or "ended in the middle of the call").what, error=True)
             text, error = _text_of(call.result())
-        except MCPError as refused:
+        except mcp_package.refusal() as refused:
             if not self.alive:
                 return ToolOutcome(self._failed(self._unreadable or "ended in the middle of the call").what, error=True)
-            return ToolOutcome(self._clean(truncate_for_store(refused.message)), error=True)
+            return ToolOutcome(self._clean(truncate_for_store(str(refused.error.message))), error=True)
         except Exception as broken:  # the session is gone, or the answer is none: the library raises what it likes
             return ToolOutcome(self._failed(f"gave no answer: {_in_a_line(broken)}").what, error=True)
         finally:
@@ -273,12 +269,8 @@ class McpServer:
 
     async def _serve(self, ready: asyncio.Future[None]) -> None:
         try:
-            from mcp import Client
-
             _quiet()
-
-            # Where no tool is cached: each call is what the test asks about.
-            async with Client(self._transport(), cache=None) as client:
+            async with mcp_package.connected(self._transport()) as client:
                 self._specs = await _specs(client)
                 self._client = client
                 if not ready.done():
@@ -311,9 +303,6 @@ class McpServer:
 
     @asynccontextmanager
     async def _http_streams(self) -> AsyncIterator[Any]:
-        import httpx2
-        from mcp.client.streamable_http import streamable_http_client
-
         named = self._options.api_key_env
         if named:
             # The keyring may have to ask the user: nothing else waits for that.
@@ -326,11 +315,9 @@ class McpServer:
         headers = dict(self._options.headers)
         if self._key:
             headers["authorization"] = f"Bearer {self._key}"
-        async with AsyncExitStack() as stack:
-            timeout = httpx2.Timeout(30.0, read=None)  # each call has its own time-out
-            http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=timeout))
-            streams = streamable_http_client(str(self._options.url), http_client=http)
-            yield await stack.enter_async_context(streams)
+        # Each call has its own time-out.
+        async with mcp_package.http_streams(str(self._options.url), headers, connect_s=30.0) as streams:
+            yield streams
 
     @asynccontextmanager
     async def _program_streams(self) -> AsyncIterator[Any]:
@@ -359,9 +346,6 @@ class McpServer:
                 await program.exited(0.1)
 
     async def _read(self, program: Program, to_client: Any) -> None:
-        from mcp.shared.message import SessionMessage
-        from mcp_types import jsonrpc_message_adapter
-
         lines, held = LineSplitter(), 0
         with suppress(Exception):  # the client is gone and no longer reads
             while data := await program.read():
@@ -374,10 +358,10 @@ class McpServer:
                     if not line.strip():
                         continue
                     try:
-                        message = jsonrpc_message_adapter.validate_json(_readable(line), by_name=False)
+                        message = mcp_package.message_of(_readable(line))
                     except (ValueError, RecursionError):
                         continue  # servers print to where they may not; a request that gets no answer has its time-out
-                    await to_client.send(SessionMessage(message))
+                    await to_client.send(message)
         to_client.close()  # so that the client knows
 
     def _why(self, error: BaseException) -> str:
@@ -437,37 +421,39 @@ def _quiet() -> None:
             logger.addHandler(logging.NullHandler())
 
 
-async def _specs(client: Any) -> list[ToolSpec]:
+async def _specs(client: mcp_package.McpSession) -> list[ToolSpec]:
     found: list[ToolSpec] = []
     cursor: str | None = None
     for _ in range(_MOST_PAGES):
-        listed = await client.list_tools(cursor=cursor)
-        found += [ToolSpec(one.name, one.description or one.title or "", one.input_schema) for one in listed.tools]
-        cursor = listed.next_cursor
+        listed = await client.list_tools(cursor)
+        found += [
+            ToolSpec(one["name"], one.get("description") or one.get("title") or "", one["inputSchema"])
+            for one in listed["tools"]
+        ]
+        cursor = listed.get("nextCursor")
         if cursor is None or len(found) > _MOST_TOOLS:
             break
     return found[:_MOST_TOOLS]
 
 
-def _text_of(result: Any) -> tuple[str, bool]:
+def _text_of(result: Mapping[str, Any]) -> tuple[str, bool]:
     """A result's text and whether it is a failure. Content that is not text is named instead."""
     texts = []
-    for part in result.content:
-        kind = getattr(part, "type", "")
-        resource = getattr(part, "resource", None)
+    for part in result["content"]:
+        kind, resource = part["type"], part.get("resource") or {}
         if kind == "text":
-            texts.append(part.text)
-        elif getattr(resource, "text", None) is not None:
-            texts.append(str(getattr(resource, "text", "")))
+            texts.append(part["text"])
+        elif "text" in resource:
+            texts.append(resource["text"])
         elif kind == "resource_link":
-            texts.append(f"[resource {part.uri}]")
+            texts.append(f"[resource {part['uri']}]")
         else:
-            data = getattr(part, "data", None) or getattr(resource, "blob", None) or ""
-            mime = getattr(part, "mime_type", None) or getattr(resource, "mime_type", None) or kind
+            data = part.get("data") or resource.get("blob") or ""
+            mime = part.get("mimeType") or resource.get("mimeType") or kind
             texts.append(f"[{mime}, {len(data) * 3 // 4} bytes]")
-    if not texts and result.structured_content is not None:
-        texts.append(json.dumps(result.structured_content, ensure_ascii=False))
-    return "\n".join(texts), bool(result.is_error)
+    if not texts and "structuredContent" in result:
+        texts.append(json.dumps(result["structuredContent"], ensure_ascii=False))
+    return "\n".join(texts), bool(result.get("isError"))
 
 
 async def _write(program: Program, from_client: Any) -> None:

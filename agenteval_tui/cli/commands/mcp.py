@@ -34,7 +34,7 @@ def command(invocation: Invocation, folder: Path, allow_edit: bool, allow_run: b
         # Here, to say what is missing where the extra is not installed.
         from agenteval_tui.cli.mcp_server import Allowed, make_server
     except ModuleNotFoundError as missing:
-        if (missing.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
+        if (missing.name or "").partition(".")[0] != "mcp":
             raise
         raise AgentevalError(
             "a server for coding agents needs the extra `mcp`", mend="pip install 'agenteval-tui[mcp]'"

@@ -23,6 +23,8 @@ PACKAGES = {
     "named": ("langgraph>=1.0", "langchain-openai>=1.0", "pydantic-ai-slim[openai]>=1.0", "openai-agents>=0.3"),
     # Asked in our process: its tests run there, with agenteval beside it.
     "litellm": (f"agenteval-tui[litellm] @ {ROOT.as_uri()}", "pytest", "pytest-asyncio", "pytest-xdist", "hypothesis"),
+    # The newest of the version before the one that agenteval is developed with.
+    "mcp": (f"agenteval-tui[mcp] @ {ROOT.as_uri()}", "mcp<2", "pytest", "pytest-asyncio", "pytest-xdist", "hypothesis"),
 }
 
 
