@@ -137,6 +137,11 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     "label": (
         ("agenteval label refunds failed --comment 'wrong sum'", "your verdict on the newest run of a test"),
         ("agenteval label refunds/1 4", "on its first criterion, 4 of 5"),
+        ("agenteval label refunds --key user_satisfaction 0.8", "feedback, a score from 0 to 1"),
+    ),
+    "name": (
+        ("agenteval name last v2.1 --note 'new system prompt'", "call the newest execution v2.1"),
+        ("agenteval name v2.1 --meta model=mini", "metadata, to search and group by"),
     ),
     "review": (("agenteval review", "the runs that need a person"),),
     "suggest": (

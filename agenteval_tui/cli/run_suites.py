@@ -30,6 +30,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.plan import plan_document
 from agenteval_tui.history.baselines import lost_baselines
+from agenteval_tui.history.execution_names import meta_of
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.live_registry import ExecutionRequest
@@ -171,13 +172,14 @@ def _show_plan(invocation: Invocation, store: Store, plan: Plan, *, as_json: boo
 def _options(
     store: Store, loaded: list[LoadedSuite], given: dict[str, Any], limits: Limits, trust: bool
 ) -> PlanOptions:
-    same = ("tests", "tags", "agent", "variation", "repeat", "timeout", "seed", "judge", "sample")
+    same = ("tests", "tags", "agent", "variation", "repeat", "timeout", "seed", "judge", "sample", "name", "note")
     return replace(
         _limited(limits, trust),
         failed_from=last_of(store, loaded) if given["failed"] else None,
         cache=given["cache"] or "",
         early_stop=not given["no_early_stop"],
         ab=tuple(given["ab"] or ()),
+        meta=meta_of(given["meta"]),
         **{name: given[name] for name in same},
     )
 

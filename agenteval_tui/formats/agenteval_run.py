@@ -16,13 +16,15 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.agenteval_results import results_of
-from agenteval_tui.formats.importers.recording import Recording, StatedOutcome
+from agenteval_tui.formats.importers.recording import Described, Recording, StatedOutcome
 from agenteval_tui.formats.importers.usage_import import moment_ms, number
 from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.history.execution_names import checked_meta, checked_name, checked_note
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.runs.fork.model import ForkOrigin, read_origin
+from agenteval_tui.suites.commits import Commit, read_commits
 from agenteval_tui.transcripts.codec import VERSION, from_json, read_attachments, stored_attachments, to_json
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import Message, RunError, Transcript, last_answer
@@ -47,6 +49,28 @@ def _origin(row: RunRow) -> dict[str, Any] | None:
     """The run that it continues, from where and how; None: it is not a fork."""
     origin = read_origin(row.fork_of, row.fork)
     return None if origin is None else to_builtins(origin)
+
+
+def describe(name: str, note: str, meta: Mapping[str, str], commits: Sequence[Commit]) -> dict[str, Any]:
+    """What an execution is called, and what it is a version of, as JSON; {} where nothing is known of that."""
+    parts = {"name": name, "note": note, "meta": dict(meta), "commits": to_builtins(commits)}
+    return {key: value for key, value in parts.items() if value}
+
+
+def _described(given: Any) -> Described | None:
+    """What `describe` made; None where it can't be read."""
+    if not isinstance(given, Mapping):
+        return None
+    meta, commits, note = given.get("meta"), given.get("commits"), given.get("note")
+    try:
+        return Described(
+            checked_name(_told(given.get("name"), "")),
+            checked_note(note if isinstance(note, str) else ""),
+            checked_meta({str(key): str(value) for key, value in meta.items()} if isinstance(meta, Mapping) else {}),
+            read_commits(commits if isinstance(commits, list) else ()),
+        )
+    except AgentevalError:
+        return None
 
 
 def own_fields(row: RunRow, transcript: Transcript, results: Sequence[CriterionResult]) -> dict[str, Any]:
@@ -118,6 +142,7 @@ def _restore_ending(recording: Recording, given: Any) -> Recording:
         row_key=key[:500] if isinstance(key, str) else "",
         suite=_told(given.get("suite"), ""),
         fork=_fork(given.get("fork_of")),
+        execution=_described(given.get("execution")),
         tags=tuple(tag[:200] for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
     )
     outcome = str(given["outcome"])

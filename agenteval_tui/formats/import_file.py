@@ -18,7 +18,7 @@ from agenteval_tui.core.ids import new_id, now_ms
 from agenteval_tui.formats.detect import detect, format_named
 from agenteval_tui.formats.importers.derived_criteria import DerivedGrader
 from agenteval_tui.formats.importers.format import Format
-from agenteval_tui.formats.importers.recording import Recording, Skipped
+from agenteval_tui.formats.importers.recording import Described, Recording, Skipped
 from agenteval_tui.formats.importers.tau2_bench import RESULTS, is_folder
 from agenteval_tui.formats.importers.usage_import import figures_left_out
 from agenteval_tui.formats.recorded_run import planned_run, run_end, storable
@@ -187,7 +187,7 @@ def _import(
             store.delete_execution(unfinished).result()
         try:
             read = added = store.import_runs(
-                replace(record, kind="fork") if first[0].fork_of else record,
+                tally.described(replace(record, kind="fork") if first[0].fork_of else record),
                 chain([first], runs),
                 digest=_key(known.name, digest),
                 path=str(path),
@@ -237,6 +237,9 @@ _FIGURE = "a figure that can't be so was left out"
 _NO_BYTES = "of images and files their kind, size and hash are kept; the bytes stay in the file"
 
 
+_OTHER_EXECUTION = "it is of another execution than the first run, whose name and commits were taken"
+
+
 class _Tally:
     """Counts what an importer leaves out while its recordings pass by."""
 
@@ -247,6 +250,12 @@ class _Tally:
         self._noted: Counter[str] = Counter()
         self._noted_at: dict[str, str] = {}
         self._unread = UnreadTexts()
+        self._execution: Described | None = None
+
+    def described(self, record: ExecutionRecord) -> ExecutionRecord:
+        """The execution with what the first of its runs says of the one that it was of."""
+        known = self._execution or Described()
+        return replace(record, name=known.name, note=known.note, meta=known.meta, commits=known.commits)
 
     def over(self, parts: Iterable[Recording | Skipped], *, derive: bool = False) -> Iterator[Recording]:
         number = 0
@@ -258,6 +267,10 @@ class _Tally:
                 return
             if isinstance(part, Recording):
                 number += 1
+                if number == 1:
+                    self._execution = part.execution
+                elif part.execution != self._execution:
+                    self._note(_OTHER_EXECUTION, f"run {number} ({part.test_name or part.test_id})")
                 part = replace(part, transcript=with_possible_figures(part.transcript))
                 codes = [note.code for note in part.transcript.notes]
                 for note in part.notes:

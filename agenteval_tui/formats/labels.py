@@ -1,4 +1,4 @@
-"""People's labels in documents and reports: as JSON data, and those of each run."""
+"""People's labels and feedback in documents and reports: as JSON data, and those of each run."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from agenteval_tui.core.document import Count, Document, Time
+from agenteval_tui.core.document import Count, Document, Share, Time
 from agenteval_tui.formats.timestamps import iso
+from agenteval_tui.history.feedback import Feedback
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.store import Store
 
@@ -38,6 +39,31 @@ def label_document(label: Label) -> LabelDocument:
         who=label.who,
         at=iso(label.at_ms),
     )
+
+
+class FeedbackDocument(Document, frozen=True, kw_only=True):
+    """A score that somebody, or a program, gave a run."""
+
+    key: Annotated[str, Meta(description="what was scored, such as user_satisfaction")]
+    score: Annotated[Share, Meta(description="0 is the worst, 1 the best")]
+    comment: str
+    who: str
+    at: Time
+
+
+def feedback_document(feedback: Feedback) -> FeedbackDocument:
+    """Feedback as it is printed and exported."""
+    return FeedbackDocument(
+        key=feedback.key, score=feedback.score, comment=feedback.comment, who=feedback.who, at=iso(feedback.at_ms)
+    )
+
+
+def feedback_by_run(store: Store, runs: Iterable[str]) -> dict[str, Sequence[Feedback]]:
+    """The feedback on these runs, oldest first, by run; runs without any are left out."""
+    found: dict[str, list[Feedback]] = {}
+    for feedback in store.feedback(list(runs)):
+        found.setdefault(feedback.run_id, []).append(feedback)
+    return dict(found)
 
 
 def labels_by_run(store: Store, runs: Iterable[str]) -> dict[str, Sequence[Label]]:

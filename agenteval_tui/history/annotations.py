@@ -34,7 +34,7 @@ def notes_of_runs(connection: sqlite3.Connection, runs: Sequence[int]) -> dict[i
     labels: dict[int, tuple[int, int | None, bool | None]] = {}
     rows = connection.execute(
         "SELECT run, coalesce(criterion_name, criterion), rating, passed FROM labels"
-        f" WHERE run IN ({marks}) ORDER BY at_ms, id",
+        f" WHERE key = '' AND run IN ({marks}) ORDER BY at_ms, id",
         runs,
     ).fetchall()
     for run, criterion, rating, passed in rows:
@@ -57,7 +57,7 @@ def notes_of_executions(connection: sqlite3.Connection, executions: Sequence[int
     )
     labels = dict(
         connection.execute(
-            "SELECT r.execution, count(DISTINCT r.id) FROM (SELECT DISTINCT run FROM labels) l"
+            "SELECT r.execution, count(DISTINCT r.id) FROM (SELECT DISTINCT run FROM labels WHERE key = '') l"
             f" CROSS JOIN runs r ON r.id = l.run WHERE r.execution IN ({marks}) GROUP BY r.execution",
             executions,
         ).fetchall()

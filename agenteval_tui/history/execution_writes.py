@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from msgspec import Struct, field
+from msgspec import Struct, field, to_builtins
 
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history import criterion_versions
@@ -51,8 +51,8 @@ class Begin(Struct):
         task_ids = store_packed(connection, [*self.tasks.packed, *([self.setup] if self.setup is not None else [])])
         connection.execute(
             "INSERT INTO executions"
-            " (uid, title, kind, source, status, started_ms, batch_id, options, suite_keys, owner, setup, project)"
-            " VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?)",
+            " (uid, title, kind, source, status, started_ms, batch_id, options, suite_keys, owner, setup, project,"
+            " name, note, meta, commits) VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 clean(record.id),
                 clean(record.title),
@@ -65,6 +65,10 @@ class Begin(Struct):
                 owner_name(record.pid),
                 task_ids[self.setup.hash] if self.setup is not None else None,
                 clean(self.project),
+                clean(record.name),
+                clean(record.note),
+                json_text(dict(record.meta)),
+                json_text({commit.repository: to_builtins(commit) for commit in record.commits}),
             ),
         )
         _add_runs(connection, record.id, self.runs, self.tasks, task_ids)

@@ -53,6 +53,8 @@ LISTS = (
 )
 OBJECTS = (
     ("executions", "options"),
+    ("executions", "meta"),
+    ("executions", "commits"),
     ("plans", "variables"),
     ("criteria", "spec"),
     ("criterion_texts", "spec"),

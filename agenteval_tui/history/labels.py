@@ -1,4 +1,7 @@
-"""What people think of runs: labels, of a run or of one criterion of it. All stay; the last one given counts."""
+"""What people think of runs: labels, of a run or of one criterion of it. All stay; the last one given counts.
+
+Rows with a key are feedback, and no labels (`feedback.py`).
+"""
 
 from __future__ import annotations
 
@@ -145,7 +148,7 @@ class AddLabels(Struct):
 
 
 class TakeBackLabel(Struct):
-    """A label that was given by mistake goes; the one before it counts again."""
+    """A label (or feedback) that was given by mistake goes; the one before it counts again."""
 
     patient: ClassVar[bool] = False
     number: int
@@ -156,7 +159,7 @@ class TakeBackLabel(Struct):
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> bool:
         """Delete it, and remember that: it must not come again with a copy of this history. False: it is not there."""
         named = connection.execute(
-            "SELECT r.uid, coalesce(c.hash, ''), l.who, l.at_ms, coalesce(l.criterion_name, '')"
+            "SELECT r.uid, coalesce(c.hash, ''), l.who, l.at_ms, coalesce(l.criterion_name, ''), l.key"
             " FROM labels l JOIN runs r ON r.id = l.run"
             " LEFT JOIN criteria c ON c.id = l.criterion WHERE l.id = ?",
             (self.number,),
@@ -173,10 +176,12 @@ def labels_of(connection: sqlite3.Connection, run_ids: Sequence[str] | None) -> 
         " coalesce(c.hash, '') FROM labels l JOIN runs r ON r.id = l.run LEFT JOIN criteria c ON c.id = l.criterion"
     )
     if run_ids is None:
-        return [_label(row) for row in connection.execute(f"{select} ORDER BY l.at_ms, l.id").fetchall()]
+        return [
+            _label(row) for row in connection.execute(f"{select} WHERE l.key = '' ORDER BY l.at_ms, l.id").fetchall()
+        ]
     found: list[Label] = []
     for chunk in batches(map(clean, run_ids), _CHUNK):
-        where = f"{select} WHERE r.uid IN ({','.join('?' * len(chunk))}) ORDER BY l.at_ms, l.id"
+        where = f"{select} WHERE l.key = '' AND r.uid IN ({','.join('?' * len(chunk))}) ORDER BY l.at_ms, l.id"
         found.extend(_label(row) for row in connection.execute(where, chunk).fetchall())
     return found
 

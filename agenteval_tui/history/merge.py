@@ -78,7 +78,7 @@ _SAME = {
     "executions": ("uid",),
     "runs": ("uid",),
     "judge_replies": ("request", "answerer", "at_ms", "data"),
-    "labels": ("run", "criterion", "criterion_name", "rating", "passed", "comment", "who", "at_ms"),
+    "labels": ("run", "criterion", "criterion_name", "rating", "passed", "comment", "who", "at_ms", "key", "score"),
     "baselines": ("test",),
     "quarantines": ("test", "criterion", "at_ms"),
     "criterion_texts": ("test", "name", "criterion"),
@@ -211,8 +211,10 @@ class _Merge(Struct):
         came, relabelled = 0, dict[str, None]()
         for row in self.batch.tables["labels"]:
             named = (uids[row["run"]], hashes.get(row["criterion"], ""), row["who"], row["at_ms"])
-            # What was taken back before version 6 was taken back without the criterion's name.
-            names = {tombstones.name_of_label(*named), tombstones.name_of_label(*named, row["criterion_name"] or "")}
+            names = {tombstones.name_of_label(*named, row["criterion_name"] or "", row["key"])}
+            if not row["key"]:
+                # What was taken back before version 6 was taken back without the criterion's name.
+                names.add(tombstones.name_of_label(*named))
             gone = any(tombstones.tombstone_time(connection, "label", name) is not None for name in names)
             new = not gone and bool(numbers.take(connection, "labels", [row]))
             came += new

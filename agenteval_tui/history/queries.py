@@ -18,16 +18,18 @@ from agenteval_tui.core.errors import AgentevalError, AmbiguousError
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.errors import NothingRanError
+from agenteval_tui.history.execution_names import newest_named
 from agenteval_tui.history.process_liveness import is_alive
 from agenteval_tui.history.recordings import COUNTED
 from agenteval_tui.history.records import Counts, ExecutionRow, RunFilter, RunRow
 from agenteval_tui.history.scope import executions_in
 from agenteval_tui.history.search import match_expression, run_conditions
+from agenteval_tui.suites.commits import read_commits
 
 _EXECUTION = (
     "SELECT id, uid, title, kind, source, status, started_ms, finished_ms, message, runs, passed, failed, errors,"
     " skipped, cancelled, needs_review, input_tokens, output_tokens, cost, suites, agents, suite_keys, batch_id,"
-    " options, owner, project, startup_ms FROM executions"
+    " options, owner, project, startup_ms, name, note, meta, commits FROM executions"
 )
 _RUN = (
     "SELECT r.id, r.uid, e.uid, r.position, s.key, s.name, t.test_id, t.name, r.variation, r.row, r.repetition,"
@@ -300,6 +302,8 @@ def _resolve(connection: sqlite3.Connection, table: str, ref: str, *, kind: str)
     found = connection.execute(f"SELECT id FROM {table} WHERE uid = ?", (ref,)).fetchone()
     if found is not None:
         return int(found[0])
+    if kind == "execution" and (named := newest_named(connection, ref)) is not None:
+        return named
     if len(ref) < SHORTEST_REF:
         raise AgentevalError(
             f"there is no {kind} {ref!r} in the history", mend=f"give at least {SHORTEST_REF} characters of its id"
@@ -371,7 +375,9 @@ def _execution(row: tuple[Any, ...]) -> ExecutionRow:
         keys,
         batch_id,
         _mapping(options),
-        *row[25:],
+        *row[25:29],
+        {} if row[29] == "{}" else {key: str(value) for key, value in _mapping(row[29]).items()},
+        () if row[30] == "{}" else read_commits(_mapping(row[30]).values()),
     )
     return ExecutionRow(*values)
 

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.suites.commits import Commit
 from agenteval_tui.suites.row_keys import row_label
 from agenteval_tui.transcripts.model import Transcript
 
@@ -37,6 +38,11 @@ class ExecutionRecord(Struct, frozen=True):
     pid: int | None = None
     setup: Mapping[str, Any] | None = None
     project: str | None = None
+    name: str = ""
+    """What a person called it; so `note` and `meta` (`history.execution_names`)."""
+    note: str = ""
+    meta: Mapping[str, str] = field(default_factory=dict)
+    commits: tuple[Commit, ...] = ()
 
 
 class PlannedRun(Struct, frozen=True):
@@ -153,6 +159,12 @@ class ExecutionRow(Struct, frozen=True):
     """The folder of its project (`suites.projects`); "": not known."""
     startup_ms: float | None = None
     """How long interpreters and imports took that its runs had in common, in ms: in no run's time. None: none."""
+    name: str = ""
+    """What a person called it; so `note` and `meta` (`history.execution_names`)."""
+    note: str = ""
+    meta: Mapping[str, str] = field(default_factory=dict)
+    commits: tuple[Commit, ...] = ()
+    """The commits of the repositories of its suites and agents, as it began."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -327,6 +339,13 @@ class RunFilter(Struct, frozen=True):
     """Letters that the agent's name holds; so of the next three. Whatever their case."""
     test_part: str = ""
     suite_part: str = ""
+    name_part: str = ""
+    """Letters of what a person called the execution, or wrote about it (`note_part`)."""
+    note_part: str = ""
+    commit: str = ""
+    """The beginning of a commit of the execution."""
+    meta: tuple[tuple[str, str], ...] = ()
+    """Keys of the execution's metadata, each with letters that its value holds."""
     cause_part: str = ""
     """Letters in the signature of a cause of its failure (`grading.causes`), or in the class of its error."""
     tags: tuple[str, ...] = ()
@@ -337,6 +356,8 @@ class RunFilter(Struct, frozen=True):
     baseline: bool = False
     """Only runs that a baseline consists of; `labelled`: only those that a person labelled."""
     labelled: bool = False
+    feedback: bool = False
+    """Only runs that have feedback."""
     projects: tuple[str, ...] = ()
     """Only of executions of these projects, and of those below them (`history.scope`)."""
     counted: bool = False

@@ -1,8 +1,9 @@
 """What people name on a command line: a run, an execution or a test, and what a verb takes from that.
 
 A reference is the id of a run or an execution, a part of it, a test's id (`FILE::ID` where several suites have it),
-`last`, or nothing. A full id always means what it says; then comes the test of that id; then the beginning of
-an id, and last its end, as ids are shown in short.
+the name of an execution (the newest that has it), `last`, or nothing. A full id always means what it says; then comes
+the test of that id or the execution of that name; then the beginning of an id, and last its end, as ids are shown in
+short.
 """
 
 # ruff: noqa: S608 - statements are put together from words of ours; values are always bound
@@ -21,6 +22,7 @@ from agenteval_tui.core.errors import AgentevalError, AmbiguousError
 from agenteval_tui.history import queries
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.errors import NothingRanError
+from agenteval_tui.history.execution_names import newest_named
 from agenteval_tui.history.recordings import COUNTED, FORK
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.scope import count_elsewhere, executions_in, newer_elsewhere, runs_in
@@ -241,6 +243,14 @@ def _lookup(connection: Connection, reference: str, first: Kind, projects: Seque
     if exact is not None:
         return exact
     test = _test(connection, reference, projects)
+    called = _called(connection, reference, projects)
+    if called is not None:
+        if test is not None:
+            raise AmbiguousError(
+                f"{reference!r} is both a test and the name of an execution",
+                mend=_candidates([f"test {test.name}", f"execution {called.name}"]),
+            )
+        return called
     executions = queries.begin_with(connection, "executions", reference, _LISTED + 1)
     runs = queries.begin_with(connection, "runs", reference, _LISTED + 1)
     if test is not None:
@@ -285,6 +295,15 @@ def _exact(connection: Connection, reference: str) -> _Named | None:
         if found is not None:
             return _Named(kind, found[0], found[1])
     return None
+
+
+def _called(connection: Connection, reference: str, projects: Sequence[str]) -> _Named | None:
+    """The newest execution with this name: of these projects, else of any."""
+    row = newest_named(connection, reference, *executions_in(projects)) or newest_named(connection, reference)
+    if row is None:
+        return None
+    (uid,) = connection.execute("SELECT uid FROM executions WHERE id = ?", (row,)).fetchone()
+    return _Named("execution", row, uid)
 
 
 def _test(connection: Connection, reference: str, projects: Sequence[str]) -> _Named | None:

@@ -44,7 +44,9 @@ _TABLES = (
         spec TEXT NOT NULL, UNIQUE (test, name, criterion))""",
     # `owner` names the process that does the work (`process_liveness.py`); totals are maintained with every commit, and
     # say what was paid for, failed attempts among it. `project`: "" is not known, as of another tool's results.
-    # `around`: its services and the hooks that belong to no single run (`runs.around.record`), as JSON.
+    # `around`: its services and the hooks that belong to no single run (`runs.around.record`), as JSON. `name`, `note`
+    # and `meta` (JSON): what a person called it (`execution_names`). `commits`: by repository, what it began with,
+    # as JSON (`suites.commits`).
     """CREATE TABLE executions (
         id INTEGER PRIMARY KEY AUTOINCREMENT, uid TEXT NOT NULL UNIQUE, title TEXT NOT NULL, kind TEXT NOT NULL,
         source TEXT NOT NULL, status TEXT NOT NULL, started_ms INTEGER NOT NULL, finished_ms INTEGER,
@@ -54,9 +56,11 @@ _TABLES = (
         errors INTEGER NOT NULL DEFAULT 0, skipped INTEGER NOT NULL DEFAULT 0, cancelled INTEGER NOT NULL DEFAULT 0,
         needs_review INTEGER NOT NULL DEFAULT 0, input_tokens INTEGER NOT NULL DEFAULT 0,
         output_tokens INTEGER NOT NULL DEFAULT 0, cost REAL, setup INTEGER, project TEXT NOT NULL DEFAULT '',
-        startup_ms REAL, around TEXT NOT NULL DEFAULT '')""",
+        startup_ms REAL, around TEXT NOT NULL DEFAULT '', name TEXT NOT NULL DEFAULT '',
+        note TEXT NOT NULL DEFAULT '', meta TEXT NOT NULL DEFAULT '{}', commits TEXT NOT NULL DEFAULT '{}')""",
     "CREATE INDEX executions_running ON executions (status) WHERE status = 'running'",
     "CREATE INDEX executions_by_project ON executions (project)",
+    "CREATE INDEX executions_by_name ON executions (name) WHERE name != ''",
     # What repetitions of a test have in common: stored once.
     """CREATE TABLE plans (
         id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, prompt TEXT NOT NULL, prompt_head TEXT NOT NULL,
@@ -132,11 +136,13 @@ _TABLES = (
         run INTEGER NOT NULL, reply INTEGER NOT NULL, criterion INTEGER, paid INTEGER NOT NULL DEFAULT 0,
         PRIMARY KEY (run, reply)) WITHOUT ROWID""",
     "CREATE INDEX run_replies_by_reply ON run_replies (reply)",
+    # One with a `key` is feedback (`labels.Label`): a score, and a verdict on nothing.
     """CREATE TABLE labels (
         id INTEGER PRIMARY KEY, run INTEGER NOT NULL, criterion INTEGER, rating INTEGER,
         comment TEXT NOT NULL DEFAULT '', who TEXT NOT NULL DEFAULT '', at_ms INTEGER NOT NULL, passed INTEGER,
-        criterion_name TEXT)""",
+        criterion_name TEXT, key TEXT NOT NULL DEFAULT '', score REAL)""",
     "CREATE INDEX labels_of_run ON labels (run)",
+    "CREATE INDEX labels_by_key ON labels (key) WHERE key != ''",
     """CREATE TABLE baselines (
         id INTEGER PRIMARY KEY, test INTEGER NOT NULL UNIQUE, execution INTEGER, run INTEGER,
         who TEXT NOT NULL DEFAULT '', at_ms INTEGER NOT NULL)""",

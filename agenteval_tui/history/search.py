@@ -17,11 +17,15 @@ from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.scope import runs_in
 
 _WORD = re.compile(r'"([^"]*)"?|(\S+)')
-FIELDS = ("outcome", "agent", "test", "suite", "tag", "since", "before", "cause", "kind", "is")
+META = "meta."
+"""Begins the field of a key of metadata: `meta.model:mini`."""
+FIELDS = (
+    "outcome", "agent", "test", "suite", "tag", "since", "before", "cause", "kind", "is", "name", "note", "commit",
+)  # fmt: skip
 NOT_PASSED = ("failed", "error", "cancelled", "needs_review")
 _OUTCOMES = ("passed", "failed", "error", "skipped", "needs_review", "cancelled", "queued", "running")
 _SAID = {"review": "needs_review", "errors": "error", "pass": "passed", "fail": "failed"}
-_QUERY_PART = re.compile(r'(\w+):("[^"]*"?|\S*)|("[^"]*"?|\S+)')
+_QUERY_PART = re.compile(r'((?:meta\.[\w.-]+|\w+)):("[^"]*"?|\S*)|("[^"]*"?|\S+)')
 _AGE = re.compile(r"(\d{1,5})(min|h|d|w|mo|y)")
 _MINUTES = {"min": 1, "h": 60, "d": 1440, "w": 10_080, "mo": 43_200, "y": 525_600}
 
@@ -94,6 +98,23 @@ def run_conditions(wanted: RunFilter) -> tuple[list[str], list[str]]:
         if part:
             conditions.append(condition)
             values += [part.lower()] * conditions[-1].count("?")
+    for part, condition in (
+        (wanted.name_part, "name != '' AND instr(lower(name), ?)"),
+        (wanted.note_part, "instr(lower(note), ?)"),
+        (
+            wanted.commit,
+            "EXISTS (SELECT 1 FROM json_each(commits) AS one WHERE instr(json_extract(one.value, '$.commit'), ?) = 1)",
+        ),
+    ):
+        if part:
+            conditions.append(f"execution IN (SELECT id FROM executions WHERE {condition})")
+            values.append(part.lower())
+    for key, part in wanted.meta:
+        conditions.append(
+            "execution IN (SELECT id FROM executions WHERE EXISTS (SELECT 1 FROM json_each(meta) AS one"
+            " WHERE lower(one.key) = ? AND instr(lower(one.value), ?)))"
+        )
+        values += [key.lower(), part.lower()]
     for tag in wanted.tags:
         conditions.append(
             "plan IN (SELECT p.id FROM plans p, json_each(p.tags) AS one WHERE p.tags != '[]' AND lower(one.value) = ?)"
@@ -109,7 +130,9 @@ def run_conditions(wanted: RunFilter) -> tuple[list[str], list[str]]:
     if wanted.baseline:
         conditions.append(f"id IN ({KEPT_RUNS})")
     if wanted.labelled:
-        conditions.append("id IN (SELECT run FROM labels)")
+        conditions.append("id IN (SELECT run FROM labels WHERE key = '')")
+    if wanted.feedback:
+        conditions.append("id IN (SELECT run FROM labels WHERE key != '')")
     return conditions, [clean(value) for value in values]
 
 
@@ -126,7 +149,7 @@ class HistoryQuery(Struct, frozen=True):
         fields: list[tuple[str, str]] = []
         for found in _QUERY_PART.finditer(text):
             name, value, _ = found.groups()
-            if name is not None and name.lower() in FIELDS:
+            if name is not None and (name.lower() in FIELDS or name.startswith(META)):
                 value = value.strip('"')
                 if value:
                     fields.append((name.lower(), value))
@@ -148,29 +171,33 @@ class HistoryQuery(Struct, frozen=True):
                 return f"{name}: takes 24h, 7d, 2w or a day such as 2026-11-01"
             if name == "kind" and value.lower() not in ("run", "import", "fork"):
                 return "kind: takes run, import or fork"
-            if name == "is" and value.lower() not in ("baseline", "labelled", "import", "fork"):
-                return "is: takes baseline, labelled, import or fork"
+            if name == "is" and value.lower() not in ("baseline", "labelled", "feedback", "import", "fork"):
+                return "is: takes baseline, labelled, feedback, import or fork"
         return ""
 
     def filter(self, now_ms: int, *, execution: str = "", failed_only: bool = False) -> RunFilter:
         """As the history understands it; what can't be understood lets nothing through that it would not."""
         outcomes: tuple[str, ...] = NOT_PASSED if failed_only else ()
-        made: dict[str, Any] = {"tags": ()}
+        made: dict[str, Any] = {"tags": (), "meta": ()}
         for name, value in self.fields:
             word = value.lower()
             if name == "outcome":
                 wanted = _outcomes(value)
                 both = tuple(one for one in wanted if one in outcomes) if outcomes else wanted
                 outcomes = both or ("none",)
-            elif name in ("agent", "test", "suite", "cause"):
+            elif name in ("agent", "test", "suite", "cause", "name", "note"):
                 made[f"{name}_part"] = value
+            elif name == "commit":
+                made["commit"] = value
+            elif name.startswith(META):
+                made["meta"] += ((name.removeprefix(META), value),)
             elif name == "tag":
                 made["tags"] += (value,)
             elif name in ("since", "before"):
                 made[f"{name}_ms"] = moment(value, now_ms)
             elif word in ("run", "import", "fork"):
                 made["kind"] = word
-            elif word in ("baseline", "labelled"):
+            elif word in ("baseline", "labelled", "feedback"):
                 made[word] = True
         return RunFilter(text=self.words, execution_id=execution, outcomes=outcomes, **made)
 

@@ -37,6 +37,7 @@ from agenteval_tui.history.blobs import unpack_results, unpack_transcript
 from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.connections import READING_TRIES, Connection, connect_reader, connect_writer
 from agenteval_tui.history.errors import DamagedError, HistoryError, LockedError, explain, is_busy
+from agenteval_tui.history.feedback import Feedback, feedback_of
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.lock_wait import tell_waiting
 from agenteval_tui.history.open_database import FileIdentity, OpenedDatabase, mark_damaged, open_file
@@ -391,6 +392,10 @@ class Store:
     def labels(self, run_ids: Sequence[str] | None = None) -> list[Label]:
         """People's verdicts on these runs (None: on all), oldest first."""
         return self._read(lambda c: label_rows.labels_of(c, run_ids))
+
+    def feedback(self, run_ids: Sequence[str] | None = None) -> list[Feedback]:
+        """The scores by key that these runs (None: all) were given, oldest first."""
+        return self._read(lambda c: feedback_of(c, run_ids))
 
     def tasks_of(self, execution_id: str) -> dict[str, StoredTask]:
         """What the runs of an execution were planned from (`runs.task_payload`), by run id. Imported runs are

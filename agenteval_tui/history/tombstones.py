@@ -1,7 +1,8 @@
 """What a person took back: remembered, so that it does not come again with another history that still has it.
 
-A label is named by its run, criterion (version and name), person and time; a decision by the signature of its cause, a
-baseline by its test and what it rests on: then whatever was decided about it until it was taken back counts no more.
+A label is named by its run, criterion (version and name), person and time, and feedback by its key too; a decision by
+the signature of its cause, a baseline by its test and what it rests on: then whatever was decided about it until it was
+taken back counts no more.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from agenteval_tui.history.blobs import clean, json_text
 Kind = Literal["label", "triage", "baseline"]
 
 
-def name_of_label(run_id: str, criterion_hash: str, who: str, at_ms: int, criterion: str = "") -> str:
+def name_of_label(run_id: str, criterion_hash: str, who: str, at_ms: int, criterion: str = "", key: str = "") -> str:
     """How a label is told from all others, in any history. Without hash and name: of the run as a whole.
 
-    Without a name it is as histories before version 6 have it.
+    Without a name it is as histories before version 6 have it. `key`: it is feedback.
     """
-    return json_text([run_id, criterion_hash, who, at_ms, *([criterion] if criterion else [])])
+    more = [criterion, key] if key else [criterion] if criterion else []
+    return json_text([run_id, criterion_hash, who, at_ms, *more])
 
 
 def add_tombstone(connection: sqlite3.Connection, kind: Kind, name: str, at_ms: int) -> None:
@@ -47,13 +49,14 @@ def remove_labels(connection: sqlite3.Connection, name: str) -> Iterator[str]:
         return
     if not (isinstance(run, str) and isinstance(digest, str) and isinstance(who, str) and type(at_ms) is int):
         return
-    if len(of) > 1 or not all(isinstance(one, str) for one in of):
+    if len(of) > 2 or not all(isinstance(one, str) for one in of):
         return
+    criterion, key = (of[0] or None if of else None), (of[1] if len(of) > 1 else "")
     gone = connection.execute(
         "DELETE FROM labels WHERE run = (SELECT id FROM runs WHERE uid = ?1) AND who = ?2 AND at_ms = ?3"
         " AND coalesce((SELECT hash FROM criteria WHERE id = labels.criterion), '') = ?4"
-        " AND (?5 IS NULL OR criterion_name = ?5)",
-        (run, who, at_ms, digest, of[0] if of else None),
+        " AND (?5 IS NULL OR criterion_name = ?5) AND key = ?6",
+        (run, who, at_ms, digest, criterion, key),
     ).rowcount
     if gone:
         yield run

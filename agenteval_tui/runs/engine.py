@@ -19,6 +19,7 @@ from agenteval_tui.agents.base import AgentRequest, PaidRequests
 from agenteval_tui.agents.process.python_tree import starts
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.history.execution_names import KeepCommits
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_pool import asked_hash, prepare_agents
@@ -52,8 +53,9 @@ from agenteval_tui.runs.request_room import RequestRoom
 from agenteval_tui.runs.run_queue import WaitingRuns
 from agenteval_tui.runs.simulated_user import SimulatedUsers
 from agenteval_tui.runs.state_probes import StateProbes
-from agenteval_tui.runs.store_records import begin
+from agenteval_tui.runs.store_records import begin, places_of_plan
 from agenteval_tui.runs.throttle import Refusals
+from agenteval_tui.suites.commits import Commit, CommitReading
 from agenteval_tui.transcripts.model import RunError, Transcript, Usage
 
 log = logging.getLogger(__name__)
@@ -63,6 +65,8 @@ MERGE_S = 0.05
 TICKS_A_PROGRESS = 5
 GRACE_S = 5.0
 """How long an agent may clean up after it was cancelled or timed out; then the run is ended without it."""
+COMMITS_S = 1.0
+"""How long the end of an execution waits for git."""
 FAILED = "failed"
 STOPPED = "stopped"
 SERVICE = "service"
@@ -113,6 +117,7 @@ class Engine:
         self._figures: tuple[Any, ...] = ()
         self._ticks = 0
         self._timer: asyncio.TimerHandle | None = None
+        self._commits: CommitReading | None = None
 
     def prepare(self) -> None:
         """Make the agents. Raises `AgentevalError` where one is wrong (unknown kind or option, missing variable)."""
@@ -187,6 +192,7 @@ class Engine:
         plan, state, started_ms = self.plan, self.state, now_ms()
         state.began = time.monotonic()
         await asyncio.wrap_future(begin(self._store, plan, started_ms, self._pid))
+        self._commits = CommitReading(places_of_plan(plan))
         self._line_up()
         refs = {one.ref.run: one.ref for one in plan.earlier} | {one.ref.run: one.ref for one in plan.runs}
         shown = tuple(refs[run] for run in plan.order if run in refs) if plan.order else tuple(refs.values())
@@ -408,6 +414,8 @@ class Engine:
                 # Runs that end within one tick go from the queue to their outcome: half the work for the store.
                 attempts.noted = attempts.attempt
                 self._store.run_started(attempts.run, attempts.attempt, attempts.started_ms)
+        if self._commits is not None and self._commits.ready:
+            self._keep_commits(self._commits.result())
         self._ticks += 1
         if self._ticks % TICKS_A_PROGRESS == 0:
             if not state.paused:
@@ -416,6 +424,11 @@ class Engine:
             if state.budget.limited:
                 self._check_finished()  # time is used up also while nothing happens
         self._timer = loop.call_later(MERGE_S, self._tick, loop)
+
+    def _keep_commits(self, commits: tuple[Commit, ...]) -> None:
+        self._commits = None
+        if commits:
+            self._store.write(KeepCommits(self.plan.execution_id, commits))
 
     def _tell_progress(self) -> None:
         if not self.state.begun:
@@ -481,6 +494,8 @@ class Engine:
         try:
             startup_ms = sum(start.levels_ms for start in starts()) or None
             around = await self._surroundings_ended()
+            if self._commits is not None:
+                self._keep_commits(await asyncio.to_thread(self._commits.result, COMMITS_S))
             await asyncio.wrap_future(
                 self._store.end_execution(self.plan.execution_id, status, message, startup_ms, around)
             )

@@ -16,6 +16,7 @@ from agenteval_tui.runs.grading_pool import GradedRun
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.model import Plan, RunPlan
 from agenteval_tui.runs.task_payload import Tasks
+from agenteval_tui.suites.commits import Place, agent_folder, places_of
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.transcripts.model import Transcript
 
@@ -42,7 +43,17 @@ def _execution_record(plan: Plan, started_ms: int, pid: int | None, tasks: Tasks
         options=dict(plan.options),
         pid=pid,
         setup=tasks.setup(),
+        name=plan.name,
+        note=plan.note,
+        meta=plan.meta,
     )
+
+
+def places_of_plan(plan: Plan) -> tuple[Place, ...]:
+    """The repositories in which a plan's suites and its agents' programs lie."""
+    agents = {run.agent.hash: run.agent for run in plan.runs}.values()
+    folders = (agent_folder(agent.config, agent.base_dir) for agent in agents)
+    return places_of(plan.suite_keys, [folder for folder in folders if folder is not None])
 
 
 def planned_runs(plan: Plan, tasks: Tasks, first: int = 0) -> list[PlannedRun]:

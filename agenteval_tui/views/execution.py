@@ -15,12 +15,14 @@ from agenteval_tui.core.timespan import IN_FUTURE, in_future
 from agenteval_tui.grading.sentences import not_made_in_runs_sentence, not_made_sentence
 from agenteval_tui.history.recordings import PROGRAM
 from agenteval_tui.history.records import ExecutionRow, RunRow, checks_not_made
+from agenteval_tui.suites.commits import Commit
 from agenteval_tui.views.evidence import place_of
 from agenteval_tui.views.fork_origin import origin_text
 from agenteval_tui.views.model import OUTCOMES, Span, Text, View, paragraphs, plain, text
 
 _MOST_ERRORS = 5
 _MOST_NAMES = 4
+_COMMIT = 9  # digits of a hash, as git shows it in repositories of some size
 
 
 def ends_text(row: ExecutionRow) -> Text:
@@ -74,6 +76,8 @@ def execution_line(row: ExecutionRow, *, with_project: bool = False) -> Text:
         f"  {numbers.moment(row.started_ms)}  {one_line(row.title, 48):<48}  ",
         *ends_text(row),
         f" of {row.runs:,}",
+        (f"  {one_line(row.name, 40)}" if row.name else "", "accent"),
+        (f"  {commit_text(row.commits[0])}" if row.commits else "", "dim"),
         (f"  in {took}" if took else "", "dim"),
         (f"  on {where}" if where else "", "dim"),
         ("" if row.status == "finished" else f"  {row.status}", "warn"),
@@ -107,6 +111,36 @@ def run_head(row: RunRow) -> View:
     return paragraphs([head, text(status, about, (f"  {missing}" if missing else "", "warn")), continued])
 
 
+def name_text(row: ExecutionRow) -> Text:
+    """`v2.1  commit 1a2b3c4d5 (main, changed)  model=mini`: what it is called, and what it is a version of; () where
+    nothing is known."""
+    words = "  ".join(version_words(row))
+    return text((one_line(row.name, 80), "accent"), (f"{'  ' if row.name and words else ''}{words}", "dim"))
+
+
+def version_words(row: ExecutionRow) -> list[str]:
+    """The commits and the metadata, one by one: `commit 1a2b3c4d5 (main)`, `model=mini`."""
+    commits = [f"{commit_text(commit)}{_of_what(commit, row.commits)}" for commit in row.commits]
+    return [*commits, *(f"{one_line(key)}={one_line(value, 40)}" for key, value in row.meta.items())]
+
+
+def commit_text(commit: Commit, *, whole: bool = False) -> str:
+    """`commit 1a2b3c4d5 (main, changed)`; `whole`: its whole hash, and without the word."""
+    state = {True: "changed", False: "", None: "changes not known"}[commit.dirty]
+    about = ", ".join(filter(None, (one_line(commit.branch, 40), state)))
+    return (commit.commit if whole else f"commit {commit.commit[:_COMMIT]}") + (f" ({about})" if about else "")
+
+
+def _of_what(commit: Commit, commits: Sequence[Commit]) -> str:
+    """Which of several repositories."""
+    return f" of the {' and '.join(commit.of)}" if len(commits) > 1 else ""
+
+
+def note_text(row: ExecutionRow) -> Text:
+    """A person's note; () where there is none."""
+    return text((one_line(row.note, 400), "")) if row.note else ()
+
+
 def execution_view(row: ExecutionRow, runs: Sequence[RunRow]) -> View:
     """An execution with its runs: when, by whom, what is to be known of it, and how they ended."""
     agents = f", agents {one_line(row.agents)}" if row.agents else ""
@@ -114,6 +148,8 @@ def execution_view(row: ExecutionRow, runs: Sequence[RunRow]) -> View:
     return paragraphs(
         [
             title_text(row),
+            name_text(row),
+            note_text(row),
             text((f"{numbers.moment(row.started_ms)}, {row.kind}, {row.status}{agents}", "dim")),
             text((future if in_future(row.started_ms) else "", "warn")),
             startup_text(row),

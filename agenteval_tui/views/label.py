@@ -1,4 +1,4 @@
-"""What is shown of people's labels: in a line, one below the other, as a table, and how verdicts agree with them."""
+"""What is shown of people's labels and of feedback: in a line, one below the other, as a table; how verdicts agree."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
+from agenteval_tui.history.feedback import Feedback
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.views.model import Column, Element, Paragraph, Row, Span, Table, Text, View, outcome_text, text
@@ -64,6 +65,40 @@ def labels_table(labels: Iterable[tuple[RunRow, Label]]) -> Table:
         cells = (run.id, run.test_id, subject_text(label), label.said, label.who, label.comment)
         rows.append(Row(tuple(map(text, cells)), run.id))
     return Table(tuple(map(Column, ("Run", "Test", "Criterion", "Label", "Who", "Comment"))), tuple(rows))
+
+
+def feedback_text(feedback: Feedback) -> str:
+    """`feedback user_satisfaction 0.80 by kim: was quick`. Raw: it holds foreign text."""
+    who = f" by {feedback.who}" if feedback.who else ""
+    comment = f": {feedback.comment}" if feedback.comment else ""
+    return f"feedback {feedback_score(feedback)}{who}{comment}"
+
+
+def feedback_score(feedback: Feedback) -> str:
+    """`user_satisfaction 0.80`."""
+    return f"{feedback.key} {feedback.score:.2f}"
+
+
+def feedback_view(feedback: Sequence[Feedback], now_ms: int | None = None) -> View:
+    """Feedback, the newest last, each with its comment below it. `now_ms`: how old each is."""
+    elements: list[Element] = [Paragraph(text(("feedback", "dim")))] if feedback else []
+    for given in feedback:
+        age = f"  {numbers.age(given.at_ms, now_ms)}" if now_ms is not None else ""
+        about = f"  {one_line(given.who, 40)}{age}" if given.who else age
+        elements.append(Paragraph(text(f"{given.key} ", (f"{given.score:.2f}", "bold"), (about, "dim")), 1))
+        if given.comment:
+            elements.append(Paragraph(text((given.comment, "dim")), 3))
+    return tuple(elements)
+
+
+def feedback_table(feedback: Iterable[tuple[RunRow, Feedback]]) -> Table:
+    """A row for each score that runs were given."""
+    rows = []
+    for run, given in feedback:
+        cells = (run.id, run.test_id, given.key, f"{given.score:.2f}", given.who, given.comment)
+        rows.append(Row(tuple(map(text, cells)), run.id))
+    heads = (Column("Run"), Column("Test"), Column("Key"), Column("Score", "right"), Column("Who"), Column("Comment"))
+    return Table(heads, tuple(rows))
 
 
 def said_last(label: Label, now_ms: int) -> str:

@@ -49,6 +49,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "prices show": ("made-up-model",),
     "prices update": (),  # tests/cli/test_prices.py
     "ps": ("",),
+    "name": ("last",),
     "quarantine": ("",),
     "quarantine list": ("--all",),
     "record": (),  # tests/cli/test_record.py: it starts a program

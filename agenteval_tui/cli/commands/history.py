@@ -49,7 +49,7 @@ def command(
 
     SEARCH finds words in prompts, answers and tool calls, and knows the fields of the app's History screen:
     outcome:failed, agent:x, test:x, suite:x, tag:x, cause:x, since:7d, before:2026-11-01, kind:import, is:labelled,
-    is:baseline.
+    is:feedback, is:baseline, name:v2, note:x, commit:1a2b3c4, meta.model:mini.
 
     With a search or a filter, it lists the executions with matching runs, or with --runs the runs themselves.
     """

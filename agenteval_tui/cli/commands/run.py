@@ -18,6 +18,7 @@ _CHOICES = {
     "tests": "--test", "tags": "--tag", "failed": "--failed", "agent": "--agent", "judge": "--judge",
     "variation": "--variation", "repeat": "--repeat", "timeout": "--timeout", "seed": "--seed", "ab": "--ab",
     "sample": "--sample", "cache": "--cache", "no_early_stop": "--no-early-stop", "plan": "--plan",
+    "name": "--name", "note": "--note", "meta": "--meta",
 }  # fmt: skip
 
 
@@ -55,6 +56,14 @@ class _Run(click.Command):
 @click.option(
     "--cache", type=click.Choice(("first", "all")), default=None, metavar="[=all]",
     help="Reuse answers to equal requests from the history: for first repetitions, or for all.",
+)  # fmt: skip
+@click.option(
+    "--name", default="", metavar="TEXT", help="Call the execution this; use the name wherever an id is used."
+)
+@click.option("--note", default="", metavar="TEXT", help="Keep a note with the execution.")
+@click.option(
+    "--meta", multiple=True, metavar="KEY=VALUE",
+    help="Keep metadata with the execution, to search and to group by; may be repeated.",
 )  # fmt: skip
 @click.option("--trust", is_flag=True, help="Let programs and Python functions in the suites' folders run.")
 @click.option("--plan", is_flag=True, help="Print what would run and what it may cost; run nothing.")

@@ -31,7 +31,7 @@ from agenteval_tui.views.difference import difference_view
 from agenteval_tui.views.evidence import results_in_short
 from agenteval_tui.views.execution import execution_view, run_head
 from agenteval_tui.views.gates import gates_view
-from agenteval_tui.views.label import label_text
+from agenteval_tui.views.label import feedback_text, label_text
 from agenteval_tui.views.model_request import lost_view
 from agenteval_tui.views.run_output import NO_OUTPUT, has_output, output_lines
 from agenteval_tui.views.state import state_lines
@@ -118,7 +118,7 @@ def _show_run(out: Output, store: Store, row: RunRow, as_json: bool, only_transc
         if only_transcript:
             out.json(stored_transcript(transcript))
         else:
-            out.json(run_document(row, results, transcript, store.labels([row.id])))
+            out.json(run_document(row, results, transcript, store.labels([row.id]), store.feedback([row.id])))
         return 0
 
     if not only_transcript:
@@ -133,6 +133,8 @@ def _show_run(out: Output, store: Store, row: RunRow, as_json: bool, only_transc
     if not only_transcript:
         for label in store.labels([row.id]):
             out.line((one_line(label_text(label)), "dim"))
+        for feedback in store.feedback([row.id]):
+            out.line((one_line(feedback_text(feedback)), "dim"))
     return 0
 
 

@@ -12,6 +12,7 @@ from agenteval_tui.core.document import Count, Document, ExecutionStatus, Share,
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.quarantines import Quarantine
 from agenteval_tui.history.records import ExecutionRow, RunRow
+from agenteval_tui.suites.commits import Commit
 
 
 class ListedExecution(Document, frozen=True, kw_only=True):
@@ -36,6 +37,12 @@ class ListedExecution(Document, frozen=True, kw_only=True):
     cancelled: Count
     needs_review: Count
     cost: float | None
+    name: Annotated[str, Meta(description="what a person called it; empty: it has no name")]
+    note: str
+    meta: Annotated[dict[str, str], Meta(description="metadata that it was started with, or was given later")]
+    commits: Annotated[
+        tuple[Commit, ...], Meta(description="of the repositories of its suites and agents, as it began")
+    ]
 
 
 def listed_execution(row: ExecutionRow) -> ListedExecution:
@@ -60,6 +67,10 @@ def listed_execution(row: ExecutionRow) -> ListedExecution:
         cancelled=row.cancelled,
         needs_review=row.needs_review,
         cost=row.cost,
+        name=row.name,
+        note=row.note,
+        meta=dict(row.meta),
+        commits=row.commits,
     )
 
 

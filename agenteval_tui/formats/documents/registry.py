@@ -100,6 +100,7 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "make-test": ("what `agenteval make-test --json` prints", MadeTestDocument),
     "review": ("what `agenteval review --json` prints", Review),
     "history": ("what `agenteval history --json` prints", tuple[ListedExecution, ...]),
+    "name": ("what `agenteval name --json` prints", ListedExecution),
     "history-runs": ("what `agenteval history --runs --json` prints", tuple[ListedRun, ...]),
     "db": ("what `agenteval db --json` prints", HistoryHealth),
     "db-check": ("what `agenteval db check --json` prints", HistoryCheck),

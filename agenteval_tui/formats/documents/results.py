@@ -16,15 +16,24 @@ from agenteval_tui.core.document import Count, Document, ExecutionStatus, RowKey
 from agenteval_tui.formats.documents.causes import FailureCause, failure_cause
 from agenteval_tui.formats.documents.comparison import AgainstBaseline, against_document
 from agenteval_tui.formats.documents.fork import ForkedFrom, forked_from
-from agenteval_tui.formats.labels import LabelDocument, label_document, labels_by_run
+from agenteval_tui.formats.labels import (
+    FeedbackDocument,
+    LabelDocument,
+    feedback_by_run,
+    feedback_document,
+    label_document,
+    labels_by_run,
+)
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.grading.codec import CriterionDocument, result_document
 from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.history.feedback import Feedback
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.around.record import decoded
 from agenteval_tui.runs.plan.gates import OPTION, SUITE, TEST
+from agenteval_tui.suites.commits import Commit
 from agenteval_tui.transcripts.codec import (
     StoredError,
     StoredHook,
@@ -123,6 +132,7 @@ class RunDocument(Document, frozen=True, kw_only=True):
     labels: Annotated[
         tuple[LabelDocument, ...], Meta(description="what people said of the run and its criteria, oldest first")
     ]
+    feedback: Annotated[tuple[FeedbackDocument, ...], Meta(description="scores by key that it was given, oldest first")]
     final_output: str
     tool_calls: tuple[StoredToolCall, ...]
     usage: StoredUsage
@@ -159,6 +169,7 @@ class ShownRun(Document, frozen=True, kw_only=True):
     labels: Annotated[
         tuple[LabelDocument, ...], Meta(description="what people said of the run and its criteria, oldest first")
     ]
+    feedback: Annotated[tuple[FeedbackDocument, ...], Meta(description="scores by key that it was given, oldest first")]
     final_output: str
     tool_calls: tuple[StoredToolCall, ...]
     usage: StoredUsage
@@ -192,6 +203,12 @@ class ExecutionResults(Document, frozen=True, kw_only=True):
     version: Literal[1] = 1
     execution: str
     title: str
+    name: Annotated[str, Meta(description="what a person called it; empty: it has no name")]
+    note: str
+    meta: Annotated[dict[str, str], Meta(description="metadata that it was started with, or was given later")]
+    commits: Annotated[
+        tuple[Commit, ...], Meta(description="of the repositories of its suites and agents, as it began")
+    ]
     kind: Annotated[str, one_of("run", "import", "fork")]
     suite: str
     status: ExecutionStatus
@@ -232,10 +249,15 @@ def execution_document(store: Store, execution: ExecutionRow) -> ExecutionResult
     gates = gates_now(store, execution, rows, held)
     causes, decided = causes_of_execution(store, execution.id)
     labels = labels_by_run(store, [row.id for row in rows])
+    feedback = feedback_by_run(store, [row.id for row in rows])
     record = decoded(store.around_of(execution.id))
     return ExecutionResults(
         execution=execution.id,
         title=execution.title,
+        name=execution.name,
+        note=execution.note,
+        meta=dict(execution.meta),
+        commits=execution.commits,
         kind=execution.kind,
         suite=execution.suites,
         status=execution.status,
@@ -251,7 +273,15 @@ def execution_document(store: Store, execution: ExecutionRow) -> ExecutionResult
         hooks=tuple(map(stored_hook, record.hooks)) or UNSET,
         gates=tuple(map(gate_document, gates.verdicts)) or UNSET,
         runs=tuple(
-            RunDocument(**_run(row, store.results(row.id), store.transcript(row.id), labels.get(row.id, ())))
+            RunDocument(
+                **_run(
+                    row,
+                    store.results(row.id),
+                    store.transcript(row.id),
+                    labels.get(row.id, ()),
+                    feedback.get(row.id, ()),
+                )
+            )
             for row in rows
         ),
         causes=tuple(failure_cause(group, decided.get(group.cause.signature)) for group in causes.groups),
@@ -259,10 +289,14 @@ def execution_document(store: Store, execution: ExecutionRow) -> ExecutionResult
 
 
 def run_document(
-    row: RunRow, results: Sequence[CriterionResult], transcript: Transcript, labels: Sequence[Label]
+    row: RunRow,
+    results: Sequence[CriterionResult],
+    transcript: Transcript,
+    labels: Sequence[Label],
+    feedback: Sequence[Feedback],
 ) -> ShownRun:
     """A run with its transcript."""
-    return ShownRun(**_run(row, results, transcript, labels), transcript=stored_transcript(transcript))
+    return ShownRun(**_run(row, results, transcript, labels, feedback), transcript=stored_transcript(transcript))
 
 
 def _not_gating(one: QuarantineEffect) -> NotGating:
@@ -317,7 +351,11 @@ def _summary(execution: ExecutionRow, rows: Sequence[RunRow]) -> ExecutionSummar
 
 
 def _run(
-    row: RunRow, results: Sequence[CriterionResult], transcript: Transcript, labels: Sequence[Label]
+    row: RunRow,
+    results: Sequence[CriterionResult],
+    transcript: Transcript,
+    labels: Sequence[Label],
+    feedback: Sequence[Feedback],
 ) -> dict[str, Any]:
     return {
         "run": row.id,
@@ -340,6 +378,7 @@ def _run(
         "attempts": row.attempts,
         "criteria": tuple(map(result_document, results)),
         "labels": tuple(map(label_document, labels)),
+        "feedback": tuple(map(feedback_document, feedback)),
         "final_output": transcript.final_output,
         "tool_calls": stored_calls(transcript),
         "usage": stored_usage(transcript.usage),

@@ -14,6 +14,7 @@ from agenteval_tui.formats.exporters.exporter import (
     about,
     json_line,
     not_kept,
+    of_execution,
 )
 from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.transcripts.codec import to_json
@@ -27,7 +28,7 @@ def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:
         more: dict[str, Any] = {
             "outcome": run.row.status,
             **({"results": results} if results else {}),
-            KEY: {**ending_fields(run.row), **not_kept(run, LOSSES)},
+            KEY: {**ending_fields(run.row), **of_execution(run), **not_kept(run, LOSSES)},
         }
         yield json_line({**to_json(run.transcript), **about(run), **more}) + "\n"
 

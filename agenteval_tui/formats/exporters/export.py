@@ -17,7 +17,7 @@ from agenteval_tui.core.entry_points import EXPORTERS
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.exporters.exporter import Exporter, ExportRun, Loss
-from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.model import Test
 from agenteval_tui.views.evidence import explanation_page
@@ -62,8 +62,18 @@ def exporter_named(name: str) -> Exporter:
 
 def stored_runs(store: Store, rows: Iterable[RunRow]) -> Iterator[ExportRun]:
     """The runs of `rows` that have a transcript."""
+    executions: dict[str, ExecutionRow] = {}
     for row in rows:
-        yield ExportRun(row, store.transcript(row.id), store.results(row.id), tuple(store.labels([row.id])))
+        if row.execution_id not in executions:
+            executions[row.execution_id] = store.execution(row.execution_id)
+        yield ExportRun(
+            row,
+            store.transcript(row.id),
+            store.results(row.id),
+            tuple(store.labels([row.id])),
+            tuple(store.feedback([row.id])),
+            executions[row.execution_id],
+        )
 
 
 def export_run(store: Store, run_id: str, form: str, path: Path, *, force: bool = False) -> int:

@@ -8,13 +8,14 @@ from typing import Any
 
 from msgspec import Struct, to_builtins
 
-from agenteval_tui.formats.agenteval_run import RUN_FIELDS, own_fields
+from agenteval_tui.formats.agenteval_run import RUN_FIELDS, describe, own_fields
 from agenteval_tui.formats.json_sanitize import replace_non_finite
-from agenteval_tui.formats.labels import label_document
+from agenteval_tui.formats.labels import feedback_document, label_document
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.history.feedback import Feedback
 from agenteval_tui.history.labels import Label
-from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.transcripts.codec import to_openai_messages
 from agenteval_tui.transcripts.model import Transcript
 
@@ -26,6 +27,9 @@ class ExportRun(Struct, frozen=True):
     transcript: Transcript
     results: tuple[CriterionResult, ...]
     labels: tuple[Label, ...] = ()
+    feedback: tuple[Feedback, ...] = ()
+    execution: ExecutionRow | None = None
+    """The execution that it is a run of; None: not known."""
 
 
 class Loss(Struct, frozen=True):
@@ -37,7 +41,9 @@ class Loss(Struct, frozen=True):
 
 
 LABELS = Loss(
-    "labels", "people's labels: the file has them, but an import does not read them", lambda run: bool(run.labels)
+    "labels",
+    "people's labels and feedback: the file has them, but an import does not read them",
+    lambda run: bool(run.labels or run.feedback),
 )
 
 
@@ -83,7 +89,7 @@ def chat_messages(transcript: Transcript) -> list[dict[str, Any]]:
 
 
 def about(run: ExportRun) -> dict[str, Any]:
-    """Which run it is: its test, repetition, agent, variables, labels."""
+    """Which run it is: its test, repetition, agent, variables, labels, feedback."""
     row = run.row
     known: dict[str, Any] = {"test_id": row.test_id, "name": row.test_name, "repetition": row.repetition}
     for key, value in (("variation", row.variation), ("agent", row.agent)):
@@ -95,6 +101,8 @@ def about(run: ExportRun) -> dict[str, Any]:
         known["started"] = iso(row.started_ms)
     if run.labels:
         known["labels"] = to_builtins([label_document(label) for label in run.labels])
+    if run.feedback:
+        known["feedback"] = to_builtins([feedback_document(feedback) for feedback in run.feedback])
     return known
 
 
@@ -122,7 +130,15 @@ def not_kept(run: ExportRun, losses: Sequence[Loss]) -> dict[str, Any]:
 
 def beside_of(run: ExportRun, losses: Sequence[Loss]) -> dict[str, Any]:
     """What is agenteval's own of a run, for formats that keep its name and agent by themselves."""
-    return {**own_fields(run.row, run.transcript, run.results), **not_kept(run, losses)}
+    return {**own_fields(run.row, run.transcript, run.results), **of_execution(run), **not_kept(run, losses)}
+
+
+def of_execution(run: ExportRun) -> dict[str, Any]:
+    """What its execution was called, and what it was a version of; nothing where nothing is known of that."""
+    if run.execution is None:
+        return {}
+    described = describe(run.execution.name, run.execution.note, run.execution.meta, run.execution.commits)
+    return {"execution": described} if described else {}
 
 
 def own(run: ExportRun, losses: Sequence[Loss]) -> dict[str, Any]:

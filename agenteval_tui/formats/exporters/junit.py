@@ -19,18 +19,20 @@ from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.documents.causes import properties_of
 from agenteval_tui.formats.exporters.report_figures import html_comment_escape
-from agenteval_tui.formats.labels import labels_by_run
+from agenteval_tui.formats.labels import feedback_by_run, labels_by_run
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.grading.sentences import criterion_sentence, not_made_sentence
+from agenteval_tui.history.feedback import Feedback
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import DECIDED, ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.views.baseline import fell_text, notice_lines, regressed_text
 from agenteval_tui.views.comparison import overall_text, regression_text
 from agenteval_tui.views.evidence import explanation
+from agenteval_tui.views.execution import commit_text
 from agenteval_tui.views.failure import reason_of
 from agenteval_tui.views.gates import excuse_text, verdict_text
-from agenteval_tui.views.label import label_text
+from agenteval_tui.views.label import feedback_text, label_text
 from agenteval_tui.views.quarantine import held_text
 from agenteval_tui.views.terminal import plain_text
 
@@ -57,12 +59,14 @@ def junit_xml(store: Store, execution: ExecutionRow) -> str:
     _, decided = causes_of_execution(store, execution.id)
     against = compare_to_baseline(store, execution)
     labels = labels_by_run(store, [row.id for row in every])
+    feedback = feedback_by_run(store, [row.id for row in every])
     causes = failure_causes(store, [row.id for row in every if row.status in ("failed", "error")])
     hooked = bool(store.around_of(execution.id))
     for name, rows in suites.items():
         stamp = iso(execution.started_ms) or ""
         lines.append(f"  <testsuite name={_attribute(name)}{_counts(rows, excused)} timestamp={_attribute(stamp)}>")
-        lines += _properties(_of_baseline(against, {row.suite_key for row in rows}))
+        baseline = _of_baseline(against, {row.suite_key for row in rows})
+        lines += _properties([*_of_execution(execution), *baseline])
         for row in rows:
             lines.extend(
                 _case(
@@ -72,6 +76,7 @@ def junit_xml(store: Store, execution: ExecutionRow) -> str:
                     held,
                     gates,
                     labels.get(row.id, ()),
+                    feedback.get(row.id, ()),
                 )
             )
         lines.append("  </testsuite>")
@@ -86,6 +91,7 @@ def _case(
     held: GatedRuns,
     gates: TestGates,
     labels: Sequence[Label],
+    feedback: Sequence[Feedback],
 ) -> list[str]:
     name = row.test_name + (f" [{row.variation}]" if row.variation else "")
     name += f" row {row.row_label}" if row.row else ""
@@ -103,6 +109,7 @@ def _case(
     if row.checks_not_made and row.status in DECIDED:
         properties = [*properties, ("checks_not_made", _not_made(store, row))]
     properties = [*properties, *(("label", label_text(one)) for one in labels)]
+    properties = [*properties, *(("feedback", feedback_text(one).removeprefix("feedback ")) for one in feedback)]
     if row.status == "passed":
         return [head + ">", *_notes(properties), "    </testcase>"] if properties else [head + "/>"]
     return [head + ">", *_notes(properties), *_ending(store, row, held, gates, labels), "    </testcase>"]
@@ -124,6 +131,13 @@ def _not_made(store: Store, row: RunRow) -> str:
         if result.outcome == "error"
     ]
     return f"{not_made_sentence(row.checks_not_made)}: {'; '.join(whys)}"
+
+
+def _of_execution(execution: ExecutionRow) -> list[tuple[str, str]]:
+    """What the execution is called, and what it is a version of."""
+    named = [(name, value) for name, value in (("name", execution.name), ("note", execution.note)) if value]
+    commits = [("commit", commit_text(commit, whole=True)) for commit in execution.commits]
+    return [*named, *commits, *((f"meta.{key}", value) for key, value in execution.meta.items())]
 
 
 def _of_baseline(against: BaselineResult | None, suites: set[str]) -> list[tuple[str, str]]:

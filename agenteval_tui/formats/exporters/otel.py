@@ -15,26 +15,25 @@ from agenteval_tui.formats.exporters.exporter import (
     ExportRun,
     codes_of,
     json_line,
+    of_execution,
 )
 from agenteval_tui.formats.json_sanitize import replace_non_finite
 from agenteval_tui.grading import sentences
 from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.grading.results import CriterionResult
-from agenteval_tui.history.records import RunRow
 from agenteval_tui.transcripts.model import Message, Step, ToolCall, Transcript
 
 LOSSES = (LABELS, ATTACHED)
 _INTERNAL, _CLIENT, _ERROR = 1, 3, 2
 
 
-def _otlp_of(
-    row: RunRow, transcript: Transcript, results: Sequence[CriterionResult], not_kept: Sequence[str] = ()
-) -> dict[str, Any]:
+def _otlp_of(run: ExportRun, not_kept: Sequence[str] = ()) -> dict[str, Any]:
     """An export with one trace: a span of the agent with the conversation, below it those of its steps and tools.
 
     `not_kept`: codes of what the format can't keep of the run, which the span of the agent says. The ids are made from
     the run's id, so that the same run gives the same trace.
     """
+    row, transcript, results = run.row, run.transcript, run.results
     trace = _hex(row.id, 32)
     root = _hex(f"{row.id}:agent", 16)
     begin = int((row.started_ms or 0) * 1_000_000)
@@ -46,7 +45,7 @@ def _otlp_of(
         "kind": _INTERNAL,
         "startTimeUnixNano": str(begin),
         "endTimeUnixNano": str(begin + int(total * 1e6)),
-        "attributes": _pairs({**_about_run(row, transcript), "agenteval.not_kept": list(not_kept) or None}),
+        "attributes": _pairs({**_about_run(run), "agenteval.not_kept": list(not_kept) or None}),
         "events": [_evaluation(result, begin + int(total * 1e6)) for result in results],
         "status": {},
     }
@@ -71,7 +70,8 @@ def _otlp_of(
     }
 
 
-def _about_run(row: RunRow, transcript: Transcript) -> dict[str, Any]:
+def _about_run(run: ExportRun) -> dict[str, Any]:
+    row, transcript = run.row, run.transcript
     usage = transcript.usage
     said = [_message(transcript, message) for message in transcript.messages]
     last = len(said) - 1 if said and said[-1]["role"] == "assistant" else len(said)
@@ -88,7 +88,7 @@ def _about_run(row: RunRow, transcript: Transcript) -> dict[str, Any]:
         "operation.cost": usage.cost,
         "gen_ai.input.messages": _text(said[:last]),
         "gen_ai.output.messages": _text(said[last:]) if said[last:] else None,
-        "agenteval.run": _text(replace_non_finite(own_fields(row, transcript, ()))),
+        "agenteval.run": _text(replace_non_finite({**own_fields(row, transcript, ()), **of_execution(run)})),
         "agenteval.run.id": row.id,
         "agenteval.run.outcome": row.status,
         "agenteval.run.repetition": row.repetition,
@@ -201,7 +201,7 @@ def _hex(text: str, length: int) -> str:
 
 def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:
     for run in runs:
-        yield json_line(_otlp_of(run.row, run.transcript, run.results, codes_of(run, LOSSES))) + "\n"
+        yield json_line(_otlp_of(run, codes_of(run, LOSSES))) + "\n"
 
 
 EXPORTER = Exporter(

@@ -18,8 +18,9 @@ from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.analysis.test_gates import TestGates, gates_now
 from agenteval_tui.core import numbers
 from agenteval_tui.core.numbers import count
-from agenteval_tui.formats.labels import labels_by_run
+from agenteval_tui.formats.labels import feedback_by_run, labels_by_run
 from agenteval_tui.grading.sentences import not_made_in_runs_sentence
+from agenteval_tui.history.feedback import Feedback, means
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import ExecutionRow, RunRow, checks_not_made
 from agenteval_tui.history.store import Store
@@ -31,6 +32,7 @@ from agenteval_tui.views.comparison import (
     regression_text,
     significance_text,
 )
+from agenteval_tui.views.execution import version_words
 from agenteval_tui.views.gates import excuse_text, gate_text, gates_text
 from agenteval_tui.views.model import OUTCOMES, Column, Row, Table, sentence, text
 from agenteval_tui.views.quarantine import held_text, left_out_text
@@ -107,6 +109,8 @@ class ReportFigures(Struct, frozen=True):
     """The results of the tests that have a gate."""
     labels: tuple[tuple[RunRow, Label], ...] = ()
     """People's labels for its runs, each with its run, in the order of the runs."""
+    feedback: tuple[tuple[RunRow, Feedback], ...] = ()
+    """The scores by key that its runs were given."""
 
     @property
     def date(self) -> str:
@@ -126,9 +130,15 @@ class ReportFigures(Struct, frozen=True):
 
     @property
     def experiment(self) -> str:
-        """The execution, with the agents that took part."""
+        """What the execution is called, its id, and the agents that took part."""
         agents = f", agents {self.execution.agents}" if self.execution.agents else ""
-        return f"{self.execution.id}{agents}"
+        named = f"{self.execution.name} ({self.execution.id})" if self.execution.name else self.execution.id
+        return f"{named}{agents}"
+
+    @property
+    def version(self) -> str:
+        """The commits that it began with, and its metadata; "" where nothing is known."""
+        return ", ".join(version_words(self.execution))
 
     @property
     def bad_runs(self) -> list[RunRow]:
@@ -258,6 +268,13 @@ def report_figures(store: Store, execution: ExecutionRow) -> ReportFigures:
         found.append(Figure("Checks that could not run", f"{missing:,}", missing, "count"))
     against = compare_to_baseline(store, execution)
     labels = labels_by_run(store, [run.id for run in runs])
+    feedback = feedback_by_run(store, [run.id for run in runs])
+    found += [
+        Figure(f"Feedback {mean.key}", f"{mean.mean:.2f} ({count(mean.n, 'score')})", mean.mean, "share")
+        for mean in means(
+            (given.key, run.rowid, given.who, given.score) for run in runs for given in feedback.get(run.id, ())
+        )
+    ]
     return ReportFigures(
         execution=execution,
         runs=runs,
@@ -268,6 +285,7 @@ def report_figures(store: Store, execution: ExecutionRow) -> ReportFigures:
         gating=gating,
         gates=gates,
         labels=tuple((run, label) for run in runs for label in labels.get(run.id, ())),
+        feedback=tuple((run, given) for run in runs for given in feedback.get(run.id, ())),
     )
 
 

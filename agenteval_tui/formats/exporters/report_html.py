@@ -31,7 +31,7 @@ from agenteval_tui.transcripts.observed import calls_phrase
 from agenteval_tui.views.causes import causes_table, causes_text, compared_text
 from agenteval_tui.views.comparison import changes_table
 from agenteval_tui.views.evidence import explanation, place_of
-from agenteval_tui.views.label import labels_table
+from agenteval_tui.views.label import feedback_table, labels_table
 from agenteval_tui.views.model import OUTCOMES, plain
 from agenteval_tui.views.terminal import plain_text
 
@@ -63,6 +63,7 @@ def _body(store: Store, figures: ReportFigures, most: int) -> Iterator[str]:
         ("Date", figures.date),
         ("Dataset", figures.dataset),
         ("Experiment", figures.experiment),
+        *((name, words) for name, words in (("Version", figures.version), ("Note", figures.execution.note)) if words),
         ("Status", figures.execution.status),
     ):
         yield f"<dt>{name}</dt><dd>{line_html(value)}</dd>"
@@ -78,6 +79,9 @@ def _body(store: Store, figures: ReportFigures, most: int) -> Iterator[str]:
     if labels:
         yield "<h2>Labels</h2>"
         yield from table_html(labels_table(labels))
+    if figures.feedback:
+        yield "<h2>Feedback</h2>"
+        yield from table_html(feedback_table(figures.feedback))
     failures = figures.failures
     if failures:
         yield "<h2>Failures</h2>"

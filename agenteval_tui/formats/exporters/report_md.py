@@ -20,7 +20,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.views.causes import causes_page
 from agenteval_tui.views.comparison import changes_table, section_text
 from agenteval_tui.views.evidence import explanation_page
-from agenteval_tui.views.label import labels_table
+from agenteval_tui.views.label import feedback_table, labels_table
 from agenteval_tui.views.markdown import escaped, markdown
 from agenteval_tui.views.model import Heading, Table, text
 
@@ -45,13 +45,14 @@ def report_md(store: Store, execution: ExecutionRow, *, most: int = MOST_FAILURE
         "",
         f"**Date:** {figures.date}  ",
         f"**Dataset:** {_text(figures.dataset)}  ",
-        f"**Experiment:** {_text(figures.experiment)}",
+        *_named(figures),
         "",
         *_section("Results", results_table(figures)),
         *_changes(store, figures),
         *_section("Tests", tests_table(figures.tests)),
         *markdown(causes_page(*causes_of_execution(store, execution.id))).splitlines(),
         *_section("Labels", labels_table(figures.labels)),
+        *_section("Feedback", feedback_table(figures.feedback)),
         *_failures(store, figures, most),
         "### Conclusion",
         "",
@@ -61,6 +62,12 @@ def report_md(store: Store, execution: ExecutionRow, *, most: int = MOST_FAILURE
         "",
     ]
     return "\n".join(lines)
+
+
+def _named(figures: ReportFigures) -> list[str]:
+    """Which execution it is: its name, what it is a version of, a person's note. A line ends with two blanks."""
+    parts = (("Experiment", figures.experiment), ("Version", figures.version), ("Note", figures.execution.note))
+    return "  \n".join(f"**{name}:** {_text(words)}" for name, words in parts if words).split("\n")
 
 
 def _section(head: str, table: Table) -> list[str]:

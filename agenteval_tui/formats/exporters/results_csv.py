@@ -12,18 +12,18 @@ from agenteval_tui.analysis.test_gates import gates_now
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.core.display import displayable
 from agenteval_tui.formats.documents.causes import properties_of
-from agenteval_tui.formats.labels import labels_by_run
+from agenteval_tui.formats.labels import feedback_by_run, labels_by_run
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.views.gates import verdict_text
-from agenteval_tui.views.label import label_text
+from agenteval_tui.views.label import feedback_score, label_text
 from agenteval_tui.views.quarantine import held_text
 
 COLUMNS = (
     "execution", "run", "suite", "test", "test_name", "variation", "row", "repetition", "agent", "outcome", "score",
     "why", "started", "duration_ms", "attempts", "input_tokens", "output_tokens", "cost", "final_output",
-    "quarantine", "causes", "triage", "row_key", "labels", "gate",
+    "quarantine", "causes", "triage", "row_key", "labels", "gate", "feedback", "execution_name",
 )  # fmt: skip
 # What makes a cell a formula; the wide ones do it where such letters are written.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -45,6 +45,7 @@ def results_csv(store: Store, execution: ExecutionRow) -> str:
     _, decided = causes_of_execution(store, execution.id)
     causes = failure_causes(store, [row.id for row in rows if row.status in ("failed", "error")])
     labels = labels_by_run(store, [row.id for row in rows])
+    feedback = feedback_by_run(store, [row.id for row in rows])
     for row in rows:
         said = properties_of(causes.get(row.id, ()), decided)
         answer = store.transcript(row.id).final_output
@@ -58,6 +59,7 @@ def results_csv(store: Store, execution: ExecutionRow) -> str:
                 _cell(held_text(held.of_run(row))), *(_joined(said, name) for name in ("cause", "triage")),
                 _cell(row.row_key), _cell("; ".join(label_text(one) for one in labels.get(row.id, ()))),
                 _cell(verdict_text(verdict) if (verdict := gates.of_run(row)) is not None else ""),
+                _cell("; ".join(feedback_score(one) for one in feedback.get(row.id, ()))), _cell(execution.name),
             ]
         )  # fmt: skip
     return out.getvalue()

@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from agenteval_tui.formats.stream.json_stream import BrokenElement
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.runs.fork.model import ForkOrigin
+from agenteval_tui.suites.commits import Commit
 from agenteval_tui.transcripts.model import Transcript
 
 
@@ -21,6 +22,15 @@ class StatedOutcome(Struct, frozen=True):
     score: float | None
     why: str = ""
     warnings: int = 0
+
+
+class Described(Struct, frozen=True):
+    """What the execution of a run of this program was called, and what it was a version of."""
+
+    name: str = ""
+    note: str = ""
+    meta: Mapping[str, str] = field(default_factory=dict)
+    commits: tuple[Commit, ...] = ()
 
 
 class Recording(Struct, frozen=True):
@@ -55,6 +65,8 @@ class Recording(Struct, frozen=True):
     expected: tuple[Mapping[str, Any], ...] = ()
     fork: ForkOrigin | None = None
     """Of a run of this program that comes back: the run that it continues."""
+    execution: Described | None = None
+    """Of a run of this program that comes back: what its execution was called."""
 
 
 class Skipped(Struct, frozen=True):

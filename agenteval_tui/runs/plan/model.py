@@ -80,6 +80,10 @@ class PlanOptions(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
     executor: str = ""
     scheduler: str = ""
     fail_under_test: float | None = None
+    name: str = ""
+    """What the execution is called; so `note` and `meta` (`history.execution_names`)."""
+    note: str = ""
+    meta: Mapping[str, str] = field(default_factory=dict)
 
 
 class StopRule(Struct, frozen=True):
@@ -201,6 +205,10 @@ class Plan(Struct, frozen=True):
     cluster: Cluster | None = None
     kind: str = "run"
     """"fork": its runs continue others, and count nowhere."""
+    name: str = ""
+    """What the execution is called; so `note` and `meta` (`history.execution_names`)."""
+    note: str = ""
+    meta: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def suite_keys(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id
+from agenteval_tui.history.execution_names import DescriptionError, checked_meta, checked_name, checked_note
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import Specs
 from agenteval_tui.runs.judge_resolution import Respondents
@@ -84,6 +85,9 @@ def make_untrusted_plan(
         limits=Limits(options.max_cost, options.max_tokens, options.max_seconds),
         cache=options.cache,
         cluster=cluster_of(options, all_threads=concurrency is None),
+        name=checked_name(options.name),
+        note=checked_note(options.note),
+        meta=checked_meta(options.meta),
     )
 
 
@@ -94,7 +98,8 @@ def _stored(options: PlanOptions, chosen: Sequence[SelectedTest]) -> dict[str, A
         for name, gate in ((OF_SUITE, one.suite.gate), (one.test.id, one.test.gate)):
             if gate is not None:
                 gates.setdefault(one.loaded.key, {})[name] = gate.pass_rate
-    return {**to_builtins(options), **({GATES: gates} if gates else {})}
+    kept = {name: value for name, value in to_builtins(options).items() if name not in _DESCRIPTION}
+    return {**kept, **({GATES: gates} if gates else {})}
 
 
 def _concurrency(suites: Iterable[Suite]) -> int | None:
@@ -115,6 +120,8 @@ _LEAST = {
     "sample": 1,
 }
 _CACHES = ("", "first", "all")
+_DESCRIPTION = ("name", "note", "meta")
+"""Of the options what the execution has of its own, as it may be changed later."""
 
 
 def _check(options: PlanOptions) -> None:
@@ -126,6 +133,12 @@ def _check(options: PlanOptions) -> None:
         raise PlanOptionError("cache", f"cache is first or all, not {options.cache!r}")
     check_arms(options.ab)
     check_executor(options)
+    try:
+        checked_name(options.name)
+        checked_note(options.note)
+        checked_meta(options.meta)
+    except DescriptionError as error:
+        raise PlanOptionError(error.option, error.what, mend=error.mend) from error
 
 
 def _nothing(chosen: Sequence[SelectedTest], options: PlanOptions) -> AgentevalError:

@@ -1,6 +1,9 @@
 index dataset_rows_assumed
 CREATE INDEX dataset_rows_assumed ON dataset_rows (test) WHERE assumed;
 
+index executions_by_name
+CREATE INDEX executions_by_name ON executions (name) WHERE name != '';
+
 index executions_by_project
 CREATE INDEX executions_by_project ON executions (project);
 
@@ -9,6 +12,9 @@ CREATE INDEX executions_running ON executions (status) WHERE status = 'running';
 
 index judge_replies_by_request
 CREATE INDEX judge_replies_by_request ON judge_replies (request, answerer);
+
+index labels_by_key
+CREATE INDEX labels_by_key ON labels (key) WHERE key != '';
 
 index labels_of_run
 CREATE INDEX labels_of_run ON labels (run);
@@ -135,7 +141,8 @@ CREATE TABLE executions (
         errors INTEGER NOT NULL DEFAULT 0, skipped INTEGER NOT NULL DEFAULT 0, cancelled INTEGER NOT NULL DEFAULT 0,
         needs_review INTEGER NOT NULL DEFAULT 0, input_tokens INTEGER NOT NULL DEFAULT 0,
         output_tokens INTEGER NOT NULL DEFAULT 0, cost REAL, setup INTEGER, project TEXT NOT NULL DEFAULT '',
-        startup_ms REAL, around TEXT NOT NULL DEFAULT '');
+        startup_ms REAL, around TEXT NOT NULL DEFAULT '', name TEXT NOT NULL DEFAULT '',
+        note TEXT NOT NULL DEFAULT '', meta TEXT NOT NULL DEFAULT '{}', commits TEXT NOT NULL DEFAULT '{}');
 
 table failed_attempts
 CREATE TABLE failed_attempts (
@@ -158,7 +165,7 @@ table labels
 CREATE TABLE labels (
         id INTEGER PRIMARY KEY, run INTEGER NOT NULL, criterion INTEGER, rating INTEGER,
         comment TEXT NOT NULL DEFAULT '', who TEXT NOT NULL DEFAULT '', at_ms INTEGER NOT NULL, passed INTEGER,
-        criterion_name TEXT);
+        criterion_name TEXT, key TEXT NOT NULL DEFAULT '', score REAL);
 
 table plans
 CREATE TABLE plans (

@@ -1,0 +1,120 @@
+"""Feedback on runs: a score from 0 to 1 by a key, such as user_satisfaction. It decides no verdict.
+
+It lies in the table of labels, so that whatever keeps, copies, merges and rescues labels does so with it.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.history.blobs import clean
+from agenteval_tui.history.bulk_sql import batches
+from agenteval_tui.history.errors import HistoryError
+from agenteval_tui.history.writer import Totals
+
+_KEY = re.compile(r"[^\W\d][\w.-]{0,63}")
+_CHUNK = 400
+
+
+class Feedback(Struct, frozen=True):
+    """What somebody, or something, gave a run: a score from 0 (bad) to 1 (good) by a key.
+
+    `who` may be a person or a program. `id`: its number in the history, 0 before it is there.
+    """
+
+    run_id: str
+    key: str
+    score: float
+    comment: str = ""
+    who: str = ""
+    at_ms: int = 0
+    id: int = 0
+
+
+class FeedbackMean(Struct, frozen=True):
+    """The mean score of a key over runs: of each person's last score of each run, `n` of them, of `runs` runs."""
+
+    key: str
+    mean: float
+    n: int
+    runs: int
+    lowest: float
+
+
+def check_key(key: str) -> str:
+    """The key without blanks around it. Raises `AgentevalError` where it is no word."""
+    key = key.strip()
+    if not _KEY.fullmatch(key):
+        raise AgentevalError(
+            f"{key[:80]!r} can't be the key of feedback",
+            mend="a key is a word of letters, digits, `_`, `.` and `-`, at most 64 of them: user_satisfaction",
+        )
+    return key
+
+
+class AddFeedback(Struct):
+    """A score of a run."""
+
+    patient: ClassVar[bool] = False
+    feedback: Feedback
+
+    def prepare(self) -> None:
+        """Refuse a key that is no word, and a score that is none."""
+        check_key(self.feedback.key)
+        if isinstance(self.feedback.score, bool) or not 0 <= self.feedback.score <= 1:  # NaN is not either
+            raise AgentevalError(
+                f"a score is a number from 0 to 1, not {self.feedback.score!r}", mend="0 is the worst, 1 the best"
+            )
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> int:
+        """Insert it; earlier ones stay, the last one of a person counts. Gives its number."""
+        given = self.feedback
+        run = connection.execute("SELECT id FROM runs WHERE uid = ?", (clean(given.run_id),)).fetchone()
+        if run is None:
+            raise HistoryError(f"there is no run {given.run_id}")
+        # What is said last counts, and no two have one time: by it they are told apart in other histories.
+        (last,) = connection.execute("SELECT max(at_ms) FROM labels WHERE run = ?", run).fetchone()
+        number: tuple[int] = connection.execute(
+            "INSERT INTO labels (run, key, score, comment, who, at_ms) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
+            (
+                run[0],
+                given.key.strip(),
+                float(given.score),
+                clean(given.comment),
+                clean(given.who),
+                given.at_ms or max(now_ms(), (last or 0) + 1),
+            ),
+        ).fetchone()
+        return number[0]
+
+
+def feedback_of(connection: sqlite3.Connection, run_ids: Sequence[str] | None) -> list[Feedback]:
+    """The feedback of these runs (None: of all), oldest first."""
+    select = (
+        "SELECT r.uid, l.key, l.score, l.comment, l.who, l.at_ms, l.id FROM labels l JOIN runs r ON r.id = l.run"
+        " WHERE l.key != '' AND l.score IS NOT NULL"
+    )
+    if run_ids is None:
+        return [Feedback(*row) for row in connection.execute(f"{select} ORDER BY l.at_ms, l.id").fetchall()]
+    rows: list[Any] = []
+    for chunk in batches(map(clean, run_ids), _CHUNK):
+        rows += connection.execute(f"{select} AND r.uid IN ({','.join('?' * len(chunk))})", chunk).fetchall()
+    return [Feedback(*row) for row in sorted(rows, key=lambda row: (row[5], row[6]))]
+
+
+def means(scores: Iterable[tuple[str, int, str, float]]) -> tuple[FeedbackMean, ...]:
+    """By key, of (key, run, who, score) in the order in which they were given."""
+    last: dict[str, dict[tuple[int, str], float]] = {}
+    for key, run, who, score in scores:
+        last.setdefault(key, {})[run, who] = score
+    return tuple(
+        FeedbackMean(key, sum(of.values()) / len(of), len(of), len({run for run, _ in of}), min(of.values()))
+        for key, of in sorted(last.items())
+    )
