@@ -8,7 +8,8 @@ import pytest
 
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.compile import compile_criterion
-from agenteval_tui.grading.metrics.judge import UnreadableError, conversation, prompt_of, read_judgment, tools_of
+from agenteval_tui.grading.metrics.judge_question import conversation, prompt_of, tools_of
+from agenteval_tui.grading.metrics.judge_reading import UnreadableError, read_judgment
 from agenteval_tui.grading.metrics.judge_scale import SCALES, median, read_verdict
 from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.grading.results import CriterionResult, Outcome

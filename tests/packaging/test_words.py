@@ -81,7 +81,7 @@ NOT_READ = {
     "agents/http/client.py": ", which nobody asked for",
     "history/open_database.py": "the process that ran it ended without a word",
     # Part of a prompt: other words would be another question, and ask every judge again.
-    "grading/metrics/judge.py": "Length and politeness are no merit by themselves",
+    "grading/metrics/judge_question.py": "Length and politeness are no merit by themselves",
 }
 
 
