@@ -16,7 +16,8 @@ from agenteval_tui.core.entry_points import EMBEDDERS
 from agenteval_tui.core.errors import AgentevalError, Problem, Severity
 from agenteval_tui.grading import registry
 from agenteval_tui.grading.config.diagnostics import diagnose
-from agenteval_tui.grading.placeholders import has_placeholders, is_blank, names_in, needle_names
+from agenteval_tui.grading.config_variables import variables_of, without_templates
+from agenteval_tui.grading.placeholders import has_placeholders, is_blank, needle_names
 from agenteval_tui.grading.registry import prototype
 from agenteval_tui.grading.type_names import short_name
 from agenteval_tui.runs.criteria import spec_of
@@ -640,7 +641,7 @@ def needles(test: Test) -> Iterator[tuple[str, set[str]]]:
     for criterion in test.criteria:
         spec = spec_of(criterion)
         config = None if spec.broken else spec.document.value
-        names = set(needle_names(config))
+        names = set(needle_names(without_templates(config)))
         listed = config.get("metrics") if isinstance(config, Mapping) else None
         for metric in listed if isinstance(listed, list) else ():
             kind = str(metric.get("type")).rpartition(".")[2] if isinstance(metric, Mapping) else ""
@@ -666,7 +667,7 @@ def _askers(test: Test) -> Iterator[tuple[str, set[str]]]:
         spec = spec_of(criterion)
         if not spec.broken:
             own = {"expected_value"} if criterion.expected_value is not None else set()
-            names = {name.partition(".")[0] for name in names_in(spec.document.value)}
+            names = {name.partition(".")[0] for name in variables_of(spec.document.value)}
             yield f'criterion "{criterion.name}"', names - own
 
 

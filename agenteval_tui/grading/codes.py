@@ -152,6 +152,8 @@ class Code(StrEnum):
     OFF_SCALE = "off_scale"
     NO_SCORE = "no_score"
     NOTHING_TO_SEE = "nothing_to_see"
+    NO_CONTEXT = "no_context"
+    """A judge's prompt asks for what the answer may rest on, and neither the row nor the recording has it."""
     UNUSABLE_LABEL = "unusable_label"
     UNUSABLE_RETURN = "unusable_return"
     UNUSABLE_VECTOR = "unusable_vector"

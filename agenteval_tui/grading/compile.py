@@ -17,6 +17,12 @@ from agenteval_tui.core.ids import canonical_json
 from agenteval_tui.grading import registry
 from agenteval_tui.grading.coded_error import CodedError
 from agenteval_tui.grading.codes import Code
+from agenteval_tui.grading.config_variables import (
+    metric_without_templates,
+    templates_of,
+    variables_of,
+    without_templates,
+)
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.extracted_value import ExtractionError, Value
 from agenteval_tui.grading.placeholders import PlaceholderError, fill, fill_config, has_placeholders, look_up, names_in
@@ -103,8 +109,8 @@ class Checker:
         self._quick: dict[tuple[int, ...], tuple[CriterionResult, tuple[MetricResult, ...]]] = {}
         if spec.broken:
             self._pipeline = spec.broken
-        elif has_placeholders(spec.document.value):
-            self._variables = names_in(spec.document.value)
+        elif has_placeholders(without_templates(spec.document.value)):
+            self._variables = names_in(without_templates(spec.document.value))
         else:
             self._pipeline = _build(self._prototype, spec.prototype_class, spec.document.value)
 
@@ -124,7 +130,7 @@ class Checker:
     @property
     def variables(self) -> frozenset[str]:
         """The variables that the config asks for."""
-        return self._variables
+        return frozenset() if self.spec.broken else variables_of(self.spec.document.value)
 
     @cached_property
     def asks(self) -> bool:
@@ -416,7 +422,10 @@ def _fill_config(value: Any, variables: Mapping[str, Any]) -> Any:
 def _fill_metric(metric: Any, variables: Mapping[str, Any]) -> Any:
     # What a function is given is its own: it may well take an empty text.
     is_function = isinstance(metric, Mapping) and registry.known_metric(str(metric.get("type"))) == "Python"
-    return (fill if is_function else fill_config)(metric, variables, _any_json(metric))
+    filled = (fill if is_function else fill_config)(metric_without_templates(metric), variables, _any_json(metric))
+    return (
+        {**filled, **{name: metric[name] for name in templates_of(metric)}} if isinstance(metric, Mapping) else filled
+    )
 
 
 def _any_json(metric: Any) -> frozenset[str]:

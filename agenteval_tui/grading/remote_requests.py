@@ -19,7 +19,8 @@ GOOD_FROM = 4
 class RemoteRequest(Struct, frozen=True, dict=True):
     """One question. `payload` is JSON data; the hash over all fields is its identity.
 
-    `chat`: `messages` [{role, content}] and `vote` (counts from 1) for the agent `target` ("": the default judge).
+    `chat`: `messages` [{role, content}] and `vote` (counts from 1) for the agent `target` ("": the default judge);
+    with a prompt of a person's own also `fence` (the code around what is judged), and `reply` "text" if it is no JSON.
     `embed`: `text` for the embedder `target`. `call`: `target` is `module:function`, `payload` what it is called with.
     `person`: `target` is the criterion that asks, by name: two criteria may ask the same. `question` and its subject.
     `user`: what the simulated user that the agent `target` plays says next; no criterion asks that.

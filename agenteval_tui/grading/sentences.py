@@ -202,6 +202,8 @@ def _no_expected(fields: Fields) -> str:
         return "no label to compare with: set `label` or an expected value"
     if kind == "Similarity":
         return "nothing to compare with: set `to`, or give the criterion an expected_value"
+    if kind == "Judge":
+        return "{{expected}} has nothing to show: set `reference` or an expected value"
     return "nothing to compare with: set `to` or an expected value"
 
 
@@ -223,8 +225,14 @@ def _vote(fields: Fields) -> str:
     return f" (vote {fields['vote']} of {fields['votes']})" if fields.get("votes", 1) > 1 else ""
 
 
+def _other_scale(fields: Fields) -> str:
+    return f"; for such scores write `scale: {fields['fits']}`" if fields.get("fits") else ""
+
+
 def _unknown_variable(fields: Fields) -> str:
     known = ", ".join(fields.get("known") or ())
+    if fields.get("meant"):
+        return f"unknown placeholder {fields['variable']!r}: write {{{{{fields['meant']}}}}} (known: {known})"
     return f"unknown variable {fields['variable']!r}" + (f" (known: {known})" if known else " (no variables are set)")
 
 
@@ -389,9 +397,13 @@ _RESULTS: dict[str, Callable[[Fields], str]] = {
     Code.NOT_ASKED_THIS: lambda f: f"{_respondent(f)} has not been asked this question yet",
     Code.ASKING_FAILED: lambda f: str(f["message"]),
     Code.UNREADABLE_REPLY: _unreadable_reply,
-    Code.OFF_SCALE: lambda f: f"the judge's score {f['problem']}{_vote(f)}",
+    Code.OFF_SCALE: lambda f: f"the judge's score {f['problem']}{_vote(f)}{_other_scale(f)}",
     Code.NO_SCORE: lambda f: f"the judge's score {f['problem']}{_vote(f)}",
     Code.NOTHING_TO_SEE: lambda f: "the judge would see nothing: there is no reference, and `see` names no other part",
+    Code.NO_CONTEXT: lambda f: (
+        "{{context}} has nothing to show: the row has no variable `context`, and what the model saw is not recorded "
+        "(`capture: model` records it)"
+    ),
     Code.WAITING: lambda f: f"waits for a person: {f['question']}",
     Code.UNUSABLE_LABEL: _unusable_label,
     Code.UNUSABLE_RETURN: _unusable_return,

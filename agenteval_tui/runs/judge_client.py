@@ -42,6 +42,7 @@ from agenteval_tui.runs.spending_limit import SpendingLimit
 from agenteval_tui.runs.stored_answers import label_reply, sole_of_specs
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.transcripts.codec import to_json
+from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
 from agenteval_tui.transcripts.redact import TranscriptRedactor
 
@@ -211,7 +212,7 @@ class JudgeClient:
         attempt = 0
         try:
             async with room, self._turn(), asyncio.timeout(self._timeout_s):
-                form = self._form(plan) if request.kind == "chat" else {}
+                form = self._form(plan, request)
                 while True:
                     if self._limit is not None and (refusal := self._limit.refusal):
                         got = _Got(Reply(error=refusal))
@@ -267,8 +268,11 @@ class JudgeClient:
             self._made[key] = made, config, room, TranscriptRedactor(secrets)
         return self._made[key]
 
-    def _form(self, plan: AgentPlan) -> Mapping[str, Any]:
-        """The option that asks a judge for JSON only, unless its configuration has one or its server refused it."""
+    def _form(self, plan: AgentPlan, request: RemoteRequest) -> Mapping[str, Any]:
+        """The option that asks a judge for JSON only, unless its configuration has one or its server refused it, or
+        the question asks for another form."""
+        if request.kind != "chat" or request.payload.get("reply") == "text":
+            return {}
         option, value = _JSON_ONLY.get(str(plan.config.get("kind")), ("", None))
         own = option in plan.config or option in (plan.config.get("extra_body") or {})
         return {} if not option or own or plan.hash in self._without_form else {option: value}
@@ -307,6 +311,9 @@ async def _ask_judge(agent: Any, config: Mapping[str, Any], request: RemoteReque
     error = "" if got.error is None else _failure(got.error)
     cost = cost_of(price, model, usage)
     reply = Reply(got.transcript.final_output, model, error, usage.input_tokens, usage.output_tokens, cost)
+    ending = ending_of(got.transcript) if request.payload.get("reply") == "text" else None
+    if not error and ending is not None and ending.code != "empty":
+        error = f"{ending.said}, so its score can't be trusted"  # "1" may be the beginning of "10"
     refused = got.error is not None and got.error.kind == "bad_request"
     return _Got(reply, got.retry, got.retry_after_s, refused)
 

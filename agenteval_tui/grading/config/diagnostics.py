@@ -13,6 +13,8 @@ from agenteval_tui.grading import registry
 from agenteval_tui.grading.config.errors import in_words_of, path_of
 from agenteval_tui.grading.config.model import NullError
 from agenteval_tui.grading.config.schema import config_schema
+from agenteval_tui.grading.config_variables import templates_of
+from agenteval_tui.grading.metrics.judge_question import elsewhere
 from agenteval_tui.grading.metrics.matchers import MatcherError
 from agenteval_tui.grading.metrics.metric import ConfigWarning
 from agenteval_tui.grading.placeholders import placeholders_in
@@ -136,7 +138,7 @@ def _at(
     """A diagnostic at `path`; at a character of the text there (a pattern); or at its name, which is a different
     place."""
     node = _node(document, path)
-    if node is not None and isinstance(node.value, str) and "{{" in node.value:
+    if node is not None and isinstance(node.value, str) and "{{" in node.value and code != "judge-prompt":
         return  # its final value is not known yet
     start, end = _range(document, path)
     fix = None
@@ -152,9 +154,23 @@ def _at(
     yield Diagnostic("error", "wrong-value" if position is None else code, message, start, end, fix)
 
 
+def _templates(document: Document) -> dict[int, frozenset[str]]:
+    """The names that are no variables, by the place of the templates that they stand in."""
+    found: dict[int, frozenset[str]] = {}
+    listed = document.value.get("metrics") if isinstance(document.value, dict) else None
+    for number, metric in enumerate(listed if isinstance(listed, list) else ()):
+        for name, own in templates_of(metric).items():
+            node = _node(document, ("metrics", number, name))
+            if node is not None:
+                found[node.start] = own
+    return found
+
+
 def _placeholders(document: Document, variables: Collection[str] | None) -> Iterator[Diagnostic]:
-    known = None if variables is None else dict.fromkeys(variables)
+    templates = _templates(document)
     for node in _strings(document.root):
+        own = templates.get(node.start, frozenset())
+        known = None if variables is None else dict.fromkeys((*sorted(own), *variables))
         if node.value.strip() == UNWRITTEN:
             text = f"{UNWRITTEN} stands for what you want to check: write it here."
             yield Diagnostic("warning", "unwritten", text, node.start, node.end)
@@ -168,8 +184,10 @@ def _placeholders(document: Document, variables: Collection[str] | None) -> Iter
                 yield Diagnostic("error", "bad-placeholder", text, start, end)
             elif known is not None and not _is_there(placeholder.name, known):
                 close = get_close_matches(placeholder.name, [str(name) for name in known], n=1)
+                if own and elsewhere(placeholder.name):
+                    close = [elsewhere(placeholder.name)]
                 fix = replace_fix(f"write {close[0]}", start, end, f"{{{{{close[0]}}}}}") if close else None
-                there = ", ".join(sorted(str(name) for name in known)[:8]) or "none"
+                there = ", ".join(sorted(str(name) for name in known)[: max(8, len(own))]) or "none"
                 hint = f"did you mean {close[0]}?" if close else f"there are: {there}."
                 yield Diagnostic(
                     "error", "unknown-variable", f"There is no variable {placeholder.name}: {hint}", start, end, fix

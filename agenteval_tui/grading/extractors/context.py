@@ -88,6 +88,14 @@ class Context(Prototype):
                 yield f"{message.get('role')}: {content_of(message)}"
 
 
+def last_request(transcript: Transcript) -> str:
+    """What the model saw when it gave the final answer. Raises `ExtractionError`."""
+    seen = Context.model_validate({}).extract(transcript)
+    if seen is None:
+        raise ExtractionError(code=Code.NO_REQUESTS)
+    return seen.text
+
+
 def _tool(tool: Any) -> dict[str, Any]:
     return {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
 

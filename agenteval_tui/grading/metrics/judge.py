@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from agenteval_tui.core.schema_rules import Rule, given, set_to, where
 from agenteval_tui.grading.codes import Code
+from agenteval_tui.grading.config.model import RegexText
 from agenteval_tui.grading.context import Context
-from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.extracted_value import ExtractionError, Value
+from agenteval_tui.grading.extractors.context import last_request
 from agenteval_tui.grading.metrics.judge_question import (
+    AS_JSON,
+    OWN_NAMES,
+    SHOWN,
+    PromptTemplate,
     conversation,
+    json_form,
     judge_messages,
+    listed,
+    material_of,
+    own_messages,
     prompt_of,
     repair_messages,
+    template_of,
     tools_of,
+    variable_text,
 )
 from agenteval_tui.grading.metrics.judge_reading import Judgment, UnreadableError, read_judgment
+from agenteval_tui.grading.metrics.judge_reply_forms import (
+    KINDS,
+    PatternReplyError,
+    ReplyForm,
+    form_of,
+    read_reply,
+)
 from agenteval_tui.grading.metrics.judge_scale import SCALES, OffScaleError, Scale, ScaleName, median
 from agenteval_tui.grading.metrics.metric import ConfigWarning
-from agenteval_tui.grading.placeholders import text_of
+from agenteval_tui.grading.placeholders import PlaceholderError, is_blank, text_of
+from agenteval_tui.grading.regex_search import PatternError, SlowPatternError
 from agenteval_tui.grading.remote import RemoteMetric, UnusableError, replies_as_evidence
 from agenteval_tui.grading.remote_requests import AskKind, RemoteCall, RemoteRequest, Reply
 from agenteval_tui.grading.results import Evidence, MetricResult
@@ -47,14 +67,26 @@ def _scale_rule(scale: Scale) -> Rule:
     )
 
 
+class JudgeError(ValueError):
+    """Properties of a judge that don't go together: which one, and why."""
+
+    code = "judge-reply"
+
+    def __init__(self, name: str, message: str, position: int | None = None) -> None:
+        super().__init__(message)
+        self.path = (name,)
+        self.position = position
+
+
 class Judge(RemoteMetric):
     """Asks another agent, the judge, to score the value by criteria that you write in words.
 
-    The judge gets a fixed prompt in which the material is marked as data. It answers with one JSON object, which has a
-    score and its reasons. Sentences before or after the object, a code block around it, and a think block before it are
-    allowed. If there are several objects, if the only one is a quote of the material, or if its fields contradict each
-    other, the judge is asked once more. If that answer can't be read either, or a score isn't on the scale, the outcome
-    is `error`, never a verdict. Servers with structured output (OpenAI, Gemini) are asked for the object's form.
+    The judge gets a fixed prompt, or yours (`prompt`), in which the material is marked as data. It answers with one
+    JSON object, which has a score and its reasons, or in the form that `reply` names. Sentences before or after the
+    object, a code block around it, and a think block before it are allowed. If there are several objects, if the only
+    one is a quote of the material, or if its fields contradict each other, the judge is asked once more. If that answer
+    can't be read either, or a score isn't on the scale, the outcome is `error`, never a verdict. Servers with
+    structured output (OpenAI, Gemini) are asked for the object's form.
     """
 
     model_config = ConfigDict(
@@ -71,6 +103,8 @@ class Judge(RemoteMetric):
     given_criteria: ClassVar[str] = ""
     """The criteria of a preset. They come before the criteria of its user."""
 
+    fills: ClassVar[Mapping[str, frozenset[str]]] = {"prompt": OWN_NAMES}
+
     criteria: str = Field("", description="What makes a good answer, in words. The judge scores the value by this.")
     scale: ScaleName = Field(_DEFAULT_SCALE, description="The scale of the judge's score.")
     dimensions: dict[str, str] | None = Field(
@@ -86,6 +120,29 @@ class Judge(RemoteMetric):
         None,
         description="The lowest score for each dimension, on the scale itself. Each dimension must reach its minimum.",
     )
+    prompt: str | None = Field(
+        None,
+        description="Your own prompt, in place of the fixed one. {{output}}, {{prompt}}, {{expected}}, {{transcript}}, "
+        "{{tools}}, {{context}} and the row's variables are put in as marked data; {{criteria}}, {{dimensions}} and "
+        "{{reply_form}} as they are.",
+    )
+    reply: Annotated[str, RegexText()] = Field(
+        "json",
+        examples=list(KINDS),
+        description="How a judge with your own `prompt` answers: json, number, yes_no, lines (`Helpfulness: 4 - why`), "
+        "or a pattern with the group (?P<score>...) or one for each dimension, and perhaps (?P<reasoning>...).",
+    )
+    yes_words: Annotated[list[str], Field(min_length=1)] | None = Field(
+        None, description="The words for yes. Default: yes, ja. Case does not matter."
+    )
+    no_words: Annotated[list[str], Field(min_length=1)] | None = Field(
+        None, description="The words for no. Default: no, nein. Case does not matter."
+    )
+    overall: str | None = Field(
+        None,
+        description="With `reply: lines`, the label of the line with the overall score, which must be there. Default: "
+        "`Overall Score`, `Overall` or `Score`, or else the mean of the dimensions.",
+    )
     reference: str | None = Field(
         None, description="The right answer for the judge to compare with. Default: the criterion's expected value."
     )
@@ -100,7 +157,41 @@ class Judge(RemoteMetric):
 
     @property
     def needs(self) -> frozenset[ObservedKind]:
-        return frozenset(("tool_calls",) if "tools" in self.see else ())
+        shows_tools = "tools" in self.see if self.template is None else "tools" in self.template.names
+        return frozenset(("tool_calls",) if shows_tools else ())
+
+    @field_validator("prompt")
+    @classmethod
+    def _prompt(cls, text: str | None) -> str | None:
+        if text is not None:
+            template_of(text)
+        return text
+
+    @model_validator(mode="after")
+    def _read_strictly(self) -> Self:
+        if self.prompt is None:
+            for name in ("reply", "yes_words", "no_words", "overall"):
+                if name in self.model_fields_set:
+                    raise JudgeError(name, f"`{name}` needs a `prompt`: the fixed prompt asks for JSON")
+            return self
+        try:
+            form = self.form
+        except PatternError as problem:
+            raise JudgeError("reply", problem.message, problem.position) from None
+        except PatternReplyError as problem:
+            raise JudgeError("reply", str(problem)) from None
+        if form.kind == "yes_no" and self.scale not in ("pass_fail", _DEFAULT_SCALE):
+            raise JudgeError("scale", f"`reply: yes_no` has no figure on {self.scale}: leave `scale` out")
+        if form.kind in ("number", "yes_no") and self.dimensions:
+            raise JudgeError(
+                "dimensions", f"`reply: {form.kind}` has one score: use `lines` or `json` for `dimensions`"
+            )
+        if form.kind != "lines" and self.overall is not None:
+            raise JudgeError("overall", "`overall` is for `reply: lines`")
+        both = {word.casefold() for word in form.yes} & {word.casefold() for word in form.no}
+        if both:
+            raise JudgeError("no_words", f"{sorted(both)[0]!r} can't mean both yes and no")
+        return self
 
     @model_validator(mode="after")
     def _on_the_scale(self) -> Self:
@@ -119,7 +210,17 @@ class Judge(RemoteMetric):
     @property
     def the_scale(self) -> Scale:
         """The scale's figures."""
-        return SCALES[self.scale]
+        return SCALES["pass_fail" if self.reply == "yes_no" and self.prompt is not None else self.scale]
+
+    @property
+    def template(self) -> PromptTemplate | None:
+        """The person's own prompt; None: the fixed one."""
+        return None if self.prompt is None else template_of(self.prompt)
+
+    @property
+    def form(self) -> ReplyForm:
+        """How replies are read."""
+        return form_of(self.reply, self.yes_words, self.no_words, self.overall, self.dimensions)
 
     @property
     def target(self) -> str:
@@ -134,30 +235,31 @@ class Judge(RemoteMetric):
         return scale.share(scale.threshold if given is None else given)
 
     def checks_nothing(self) -> bool:
-        return not (self.criteria.strip() or self.given_criteria or self.dimensions)
+        return not (self.criteria.strip() or self.given_criteria or self.dimensions or self.prompt)
 
     def findings(self) -> Iterator[ConfigWarning]:
         if self.checks_nothing():
             yield ConfigWarning("warning", "checks-nothing", "the judge has neither `criteria` nor `dimensions`")
-        if self.reference is not None and "expected" not in self.see:
+        if self.template is not None:
+            yield from self._findings_of_prompt(self.template)
+        elif self.reference is not None and "expected" not in self.see:
             yield ConfigWarning(
                 "warning", "without-effect", '`reference` is not shown: `see` has no "expected"', ("reference",)
             )
 
     def requests(self, value: Value, context: Context) -> tuple[RemoteRequest, ...]:
-        criteria = "\n\n".join(part for part in (self.given_criteria, self.criteria.strip()) if part)
-        messages = judge_messages(criteria, self.the_scale, self.dimensions or {}, self._material(value, context))
-        return tuple(
-            RemoteRequest("chat", self.judge, {"messages": messages, "vote": vote}) for vote in range(1, self.votes + 1)
-        )
+        payload = self._asked(value, context)
+        return tuple(RemoteRequest("chat", self.judge, {**payload, "vote": vote}) for vote in range(1, self.votes + 1))
 
     def follow_up(self, request: RemoteRequest, reply: Reply) -> RemoteRequest | None:
         try:
             self._read(reply, request)
         except UnreadableError as problem:
-            messages = repair_messages(request.payload["messages"], reply.raw, str(problem))
-            return RemoteRequest("chat", self.judge, {"messages": messages, "vote": request.payload["vote"]})
-        except OffScaleError:
+            is_json = self.prompt is None or self.reply == "json"
+            form = AS_JSON if is_json else self.form.remedy(self.the_scale, tuple(self.dimensions or ()))
+            messages = repair_messages(request.payload["messages"], reply.raw, str(problem), form)
+            return RemoteRequest("chat", self.judge, {**request.payload, "messages": messages})
+        except (OffScaleError, SlowPatternError):
             pass
         return None
 
@@ -168,7 +270,9 @@ class Judge(RemoteMetric):
                 judgments.append(self._read(one.last, one.request))
             except (UnreadableError, OffScaleError) as problem:
                 code = Code.OFF_SCALE if isinstance(problem, OffScaleError) else Code.UNREADABLE_REPLY
-                fields = {"problem": str(problem), "vote": number, "votes": len(asked)}
+                fields: dict[str, Any] = {"problem": str(problem), "vote": number, "votes": len(asked)}
+                if isinstance(problem, OffScaleError) and "scale" not in self.model_fields_set and problem.fits:
+                    fields["fits"] = problem.fits
                 return self.error(evidence=replies_as_evidence(asked), code=code, fields=fields)
         if not judgments:
             raise UnusableError(code=Code.NOT_ASKED, kind=self.asks, target=self.target)
@@ -176,8 +280,13 @@ class Judge(RemoteMetric):
 
     def _read(self, reply: Reply, request: RemoteRequest) -> Judgment:
         asked = next(one["content"] for one in request.payload["messages"] if one["role"] == "user")
+        dimensions = tuple(self.dimensions or ())
+        material = None if self.prompt is None else material_of(asked, request.payload["fence"])
+        if material is not None and self.reply != "json":
+            form = self.form
+            return read_reply(reply.raw, form, self.the_scale, dimensions, threshold=self.threshold, material=material)
         return read_judgment(
-            reply.raw, self.the_scale, tuple(self.dimensions or ()), threshold=self.threshold, asked=asked
+            reply.raw, self.the_scale, dimensions, threshold=self.threshold, asked=asked, material=material
         )
 
     def _result(self, judgments: Sequence[Judgment], asked: Sequence[RemoteCall]) -> MetricResult:
@@ -207,21 +316,82 @@ class Judge(RemoteMetric):
         evidence.extend(_words(judgments, asked))
         return self.result(reached and not low, share, tuple(evidence))
 
-    def _material(self, value: Value, context: Context) -> list[tuple[str, str]]:
-        reference = self.reference
-        if reference is None and context.expected_value is not None:
-            reference = text_of(context.expected_value)
-        makers: dict[str, Any] = {
-            "output": lambda: ("the answer to be judged", value.text),
-            "prompt": lambda: ("what the agent was asked", prompt_of(value.transcript)),
-            "transcript": lambda: ("the whole conversation", conversation(value.transcript)),
-            "tools": lambda: ("the agent's tool calls and their results", tools_of(value.transcript)),
-            "expected": lambda: ("the expected answer (reference)", reference),
-        }
-        wanted = [name for name in dict.fromkeys(self.see) if name != "expected" or reference is not None]
-        if not wanted:
-            raise UnusableError(code=Code.NOTHING_TO_SEE)
-        return [makers[name]() for name in wanted]
+    def _asked(self, value: Value, context: Context) -> dict[str, Any]:
+        """What one vote is asked with. Raises `UnusableError`."""
+        criteria = "\n\n".join(part for part in (self.given_criteria, self.criteria.strip()) if part)
+        dimensions, scale = self.dimensions or {}, self.the_scale
+        template = self.template
+        if template is None:
+            wanted = [name for name in dict.fromkeys(self.see) if name != "expected" or self._has_reference(context)]
+            if not wanted:
+                raise UnusableError(code=Code.NOTHING_TO_SEE)
+            material = [self._shown(name, value, context) for name in wanted]
+            return {"messages": judge_messages(criteria, scale, dimensions, material)}
+        form = self.form
+        answer = json_form(scale, dimensions) if form.kind == "json" else form.asked_for(scale, tuple(dimensions))
+        words = {"criteria": criteria, "dimensions": listed(dimensions), "reply_form": answer}
+        content, fence = template.filled(words, lambda name: self._shown(name, value, context))
+        made: dict[str, Any] = {"messages": own_messages(content), "fence": fence}
+        return made if form.kind == "json" else {**made, "reply": "text"}
+
+    def _has_reference(self, context: Context) -> bool:
+        return self.reference is not None or context.expected_value is not None
+
+    def _shown(self, name: str, value: Value, context: Context) -> tuple[str, str]:
+        """What a judge is shown under this name, and how that is called. Raises `UnusableError`."""
+        transcript = value.transcript
+        if name == "output":
+            return SHOWN[name], value.text
+        if name == "prompt":
+            return SHOWN[name], prompt_of(transcript)
+        if name == "transcript":
+            return SHOWN[name], conversation(transcript)
+        if name == "tools":
+            return SHOWN[name], tools_of(transcript)
+        if name in ("expected", "expected_value"):
+            if not self._has_reference(context):
+                raise UnusableError(code=Code.NO_EXPECTED_VALUE, metric=self.type_name)
+            return SHOWN["expected"], text_of(context.expected_value) if self.reference is None else self.reference
+        try:
+            if name == "context" and is_blank(context.variables.get(name)):
+                return SHOWN[name], last_request(transcript)
+            return variable_text(name, context.variables)
+        except ExtractionError as problem:
+            code = Code.NO_CONTEXT if problem.code == Code.NO_REQUESTS else problem.code
+            raise UnusableError(code=code, **problem.fields) from None
+        except PlaceholderError as problem:
+            raise UnusableError(code=problem.code, **problem.fields) from None
+
+    def _findings_of_prompt(self, template: PromptTemplate) -> Iterator[ConfigWarning]:
+        names = template.names
+        if "see" in self.model_fields_set:
+            yield ConfigWarning("warning", "without-effect", "`see` has no effect beside `prompt`", ("see",))
+        if self.reference is not None and not names & {"expected", "expected_value"}:
+            yield ConfigWarning(
+                "warning", "without-effect", "`reference` is not shown: `prompt` has no {{expected}}", ("reference",)
+            )
+        if self.criteria.strip() and "criteria" not in names:
+            yield ConfigWarning(
+                "warning", "without-effect", "`criteria` are not asked: `prompt` has no {{criteria}}", ("criteria",)
+            )
+        text = template.text.casefold()
+        hidden = [name for name in self.dimensions or () if name.casefold() not in text]
+        if hidden and "dimensions" not in names and "reply_form" not in names:
+            yield ConfigWarning(
+                "warning",
+                "not-asked",
+                f"the judge is not told of the dimension {hidden[0]!r}: name it in "
+                "`prompt`, or write {{dimensions}}",
+                ("dimensions",),
+            )
+        if self.reply == "json" and "reply_form" not in names and "score" not in text:
+            yield ConfigWarning(
+                "warning",
+                "not-asked",
+                "the prompt does not ask for JSON with a `score`: write {{reply_form}} at its end, or name another "
+                "`reply`",
+                ("prompt",),
+            )
 
 
 def _words(judgments: Sequence[Judgment], asked: Sequence[RemoteCall]) -> Iterator[Evidence]:

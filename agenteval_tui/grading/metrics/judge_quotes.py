@@ -13,6 +13,8 @@ _ESCAPED = re.compile(r"\\+u([0-9a-fA-F]{4})")
 # Quotation marks, escapes, emphasis and spaces differ between a text and its quote.
 _LEFT_OUT = re.compile(r"""[\\\s"'`*_“”‘’«»„]+""")
 _NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?")
+_MARKS = re.compile(r"""[\\"'`*“”‘’«»„]+""")
+_SIGNED = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?")
 _LONGEST_WORD = 40  # characters of a text that may be a verdict
 
 
@@ -27,6 +29,50 @@ def is_quoted(written: str, value: Any, asked: str, material: str) -> bool:
         return True
     text = _plain(material)
     return any(_stands(name, scalar, text) for name, scalar in _scalars(value))
+
+
+def figure_is_quoted(text: str, start: int, end: int, material: str) -> bool:
+    """Whether the figure or word of a reply, `text[start:end]`, stands in the material in the same words: behind the
+    word before it ("Score: 4"), before what is attached to it ("4/10"), or, at the start of its line, alone.
+    """
+    figure, line = text[start:end].strip(), text[text.rfind("\n", 0, start) + 1 : start]
+    label = _label_before(line)
+    shown = _spaced(material)
+    if label:
+        after = rf"{re.escape(label)}[ :=\[(]*"
+        if any(_same_figure(figure, shown, match.end()) for match in re.finditer(after, shown)):
+            return True
+    elif any(_same_figure(figure, row, 0) for row in map(_spaced, material.splitlines())):
+        return True
+    attached = _spaced(re.split(r"\s", text[end:], maxsplit=1)[0])
+    if not any(one.isalnum() for one in attached):
+        return False
+    return re.search(rf"(?<![\w.]){re.escape(_spaced(figure) + attached)}(?!\w)", shown) is not None
+
+
+def _label_before(line: str) -> str:
+    """The last word of a line, with what stands behind it."""
+    words = _spaced(line).rstrip(" :=[(").split(" ")
+    for number in range(1, len(words) + 1):
+        last = " ".join(words[-number:])
+        if any(one.isalnum() for one in last):
+            return last
+    return ""
+
+
+def _same_figure(figure: str, text: str, at: int) -> bool:
+    """Whether the text has this figure at the character `at`: as a number of the same value, or the same word."""
+    number = _SIGNED.match(text, at)
+    if _SIGNED.fullmatch(figure):
+        return number is not None and Decimal(number[0]) == Decimal(figure)
+    word = _spaced(figure)
+    return bool(word) and text.startswith(word, at) and not text[at + len(word) : at + len(word) + 1].isalnum()
+
+
+def _spaced(text: str) -> str:
+    """As `_plain`, with one space where there are any."""
+    unescaped = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), html.unescape(text))
+    return " ".join(_MARKS.sub("", unescaped).casefold().split())
 
 
 def _stands(name: str, scalar: Any, text: str) -> bool:

@@ -21,14 +21,14 @@ from agenteval_tui.grading.metrics.judge_question import ANSWER_TITLE
 from agenteval_tui.grading.metrics.judge_quotes import is_quoted
 from agenteval_tui.grading.metrics.judge_scale import NoScoreError, Scale, read_verdict
 
-_LONGEST = 200_000  # characters of a reply that are read
+LONGEST = 200_000  # characters of a reply that are read
 _BARE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*\.?")
 # What stands around an object that is part of a larger JSON value, or of a text in quotation marks.
 _INSIDE_BEFORE = ("[", '":', '"', "'", "“", "‘", "«", "„")
 _INSIDE_AFTER = ("]", '"', "'", "”", "’", "»")
 _FENCE_MARKS = ("```", "~~~")
 _THINK = re.compile(r"<(think|thinking|thought|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
-_THINK_MARK = re.compile(r"</?(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+THINK_MARK = re.compile(r"</?(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _SCORE = ("score", "overall", "overall_score")
 _PASS = ("pass", "passed", "verdict", "outcome")
 _BY_DIMENSION = ("dimensions", "scores")
@@ -69,12 +69,12 @@ def read_judgment(
     passes must not contradict its score. `asked`: what the judge was asked, with the material. Without it, an object
     with sentences around it is not read. `material`: what of `asked` is judged; default: all before its answer form.
     """
-    if len(text) > _LONGEST:
-        raise UnreadableError(f"the reply is longer than {_LONGEST} characters")
+    if len(text) > LONGEST:
+        raise UnreadableError(f"the reply is longer than {LONGEST} characters")
     least = scale.share(scale.threshold) if threshold is None else threshold
     try:
         try:
-            bare_text = _unwrapped(text)
+            bare_text = unwrapped(text)
             bare = _BARE.fullmatch(bare_text)
             if bare is not None and scale.name == "one_to_five" and not dimensions:
                 return Judgment(scale.read(bare[1]), {})
@@ -84,7 +84,7 @@ def read_judgment(
                 raise
             shown = asked.rpartition(ANSWER_TITLE)[0] if material is None else material
             given = _only_object(text, asked, shown)
-        return _judgment(given, scale, dimensions, least)
+        return judgment_in(given, scale, dimensions, least)
     except NoScoreError as problem:
         raise UnreadableError(str(problem)) from None
 
@@ -97,7 +97,7 @@ def _only_object(text: str, asked: str, material: str) -> Mapping[str, Any]:
     thought = _THINK.match(text.lstrip("\ufeff \t\r\n"))
     if thought is not None:
         text = text.lstrip("\ufeff \t\r\n")[thought.end() :]
-    if _THINK_MARK.search(text):
+    if THINK_MARK.search(text):
         raise UnreadableError("there is a think tag among the sentences of the reply")
     start = text.find("{")
     if start < 0:
@@ -123,7 +123,7 @@ def _only_object(text: str, asked: str, material: str) -> Mapping[str, Any]:
     return value
 
 
-def _unwrapped(text: str) -> str:
+def unwrapped(text: str) -> str:
     """The reply without the one fence around it, or the one think block before it. Raises `UnreadableError`."""
     text = text.strip("\ufeff \t\r\n")
     if not text:
@@ -136,19 +136,25 @@ def _unwrapped(text: str) -> str:
         if text.startswith(_FENCE_MARKS):
             raise UnreadableError("there is a code block inside the code block")
         return text
-    if _THINK_MARK.match(text) is None:
+    thoughtless = without_thought(text)
+    if thoughtless != text and thoughtless.startswith(_FENCE_MARKS):
+        raise _NotAloneError("after the think block stands a code block, not the bare JSON object")
+    return thoughtless
+
+
+def without_thought(text: str) -> str:
+    """A reply that begins with its own words or a think tag, without the think block. Raises `UnreadableError`."""
+    if THINK_MARK.match(text) is None:
         return text
     thought = _THINK.match(text)
     if thought is None:
         raise UnreadableError("the think block at the start does not end")
-    if len(_THINK_MARK.findall(text)) > 2:
+    if len(THINK_MARK.findall(text)) > 2:
         # Which of several ends is the judge's own can't be known: the judged text may hold one.
         raise UnreadableError("there are several think tags in the reply")
     text = text[thought.end() :].strip()
     if not text:
         raise UnreadableError("there is nothing after the think block")
-    if text.startswith(_FENCE_MARKS):
-        raise _NotAloneError("after the think block stands a code block, not the bare JSON object")
     return text
 
 
@@ -192,7 +198,8 @@ def _no_constant(name: str) -> Any:
 _DECODER = json.JSONDecoder(object_pairs_hook=_agreeing, parse_constant=_no_constant)
 
 
-def _judgment(given: Mapping[str, Any], scale: Scale, dimensions: Sequence[str], threshold: float) -> Judgment:
+def judgment_in(given: Mapping[str, Any], scale: Scale, dimensions: Sequence[str], threshold: float) -> Judgment:
+    """The judgment in a reply's fields. Raises `UnreadableError`, `NoScoreError` and `OffScaleError`."""
     scores = _dimensions(given, scale, dimensions, threshold)
     mean = sum(scores.values()) / len(scores) if scores else None
     score = _stated(given, scale, threshold, mean, frozenset(dimensions))

@@ -19,7 +19,16 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?
 
 
 class OffScaleError(ValueError):
-    """A number that is not on the scale."""
+    """A `number` that is not on the scale."""
+
+    def __init__(self, message: str, number: float) -> None:
+        super().__init__(message)
+        self.number = number
+
+    @property
+    def fits(self) -> str:
+        """The narrowest scale that the number is on; "" for none."""
+        return next((name for name in ("one_to_five", "zero_to_ten") if _is_on(SCALES[name], self.number)), "")
 
 
 class NoScoreError(ValueError):
@@ -48,7 +57,7 @@ class Scale(Struct, frozen=True):
         if number is None:
             raise NoScoreError(f"{_short(given)} is not a score")
         if not self.low <= number <= self.high or (self.name == "pass_fail" and number not in (0, 1)):
-            raise OffScaleError(f"{number:g} is not on the scale ({self.in_words})")
+            raise OffScaleError(f"{number:g} is not on the scale ({self.in_words})", number)
         return number
 
     def passes(self, score: float, threshold: float) -> bool:
@@ -74,6 +83,10 @@ SCALES: dict[str, Scale] = {
     "one_to_five": Scale("one_to_five", 1, 5, 3.5, "a number from 1 to 5", "4"),
     "zero_to_ten": Scale("zero_to_ten", 0, 10, 7, "a number from 0 to 10", "8"),
 }
+
+
+def _is_on(scale: Scale, number: float) -> bool:
+    return scale.low <= number <= scale.high
 
 
 def read_verdict(given: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import ClassVar
 
 from msgspec import Struct
@@ -42,6 +42,9 @@ class Metric(BaseModel):
     """Whom it asks (`grading.remote.RemoteMetric`); None: it asks nothing."""
     any_json: ClassVar[frozenset[str]] = frozenset()
     """Properties, at any depth, that hold any JSON: a lone `{{variable}}` below them keeps its type."""
+
+    fills: ClassVar[Mapping[str, frozenset[str]]] = {}
+    """Properties whose placeholders the metric fills itself, each with the names that are no variables there."""
 
     needs_to_pass: ClassVar[frozenset[ObservedKind]] = frozenset()
     """What must have been observed for a pass: what was seen is enough to fail."""

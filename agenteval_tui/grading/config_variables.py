@@ -1,0 +1,52 @@
+"""The variables that a config asks for. Some properties are templates that the metric itself fills (`Metric.fills`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading import registry
+from agenteval_tui.grading.placeholders import names_in
+
+
+def variables_of(config: Any) -> frozenset[str]:
+    """The names and paths of variables that the whole config needs."""
+    own = frozenset(
+        name for text, names in _templates(config) for name in names_in(text) if name not in names
+    )  # fmt: skip
+    return names_in(without_templates(config)) | own
+
+
+def without_templates(config: Any) -> Any:
+    """The config without the properties that metrics fill themselves."""
+    listed = config.get("metrics") if isinstance(config, Mapping) else None
+    if not isinstance(listed, list) or not any(map(templates_of, listed)):
+        return config
+    return {**config, "metrics": [metric_without_templates(one) for one in listed]}
+
+
+def metric_without_templates(metric: Any) -> Any:
+    """The same of one metric."""
+    filled = templates_of(metric)
+    return {name: value for name, value in metric.items() if name not in filled} if filled else metric
+
+
+def templates_of(metric: Any) -> Mapping[str, frozenset[str]]:
+    """The properties of this metric of a config that it fills itself, each with the names that are no variables."""
+    name = metric.get("type") if isinstance(metric, Mapping) else None
+    known = registry.known_metric(name) if isinstance(name, str) else None
+    if known is None:
+        return {}
+    try:
+        fills: Mapping[str, frozenset[str]] = registry.metric(known).fills
+    except AgentevalError:
+        return {}
+    return {key: names for key, names in fills.items() if isinstance(metric.get(key), str)}
+
+
+def _templates(config: Any) -> Iterator[tuple[str, frozenset[str]]]:
+    listed = config.get("metrics") if isinstance(config, Mapping) else None
+    for metric in listed if isinstance(listed, list) else ():
+        for key, names in templates_of(metric).items():
+            yield metric[key], names
