@@ -45,6 +45,8 @@ _WORDS_OF_LABEL = 5
 _PROBED = ("4", "0.5", "10", "yes", "no", "pass", "fail", "ja", "nein", "true", "false")
 _SLOW_S = 0.2
 _REPEATED = 40
+_ENDS = "\x00 abcdefghijklmnopqrstuvwxyz:./]"  # so that what must come at the end is there
+_LITERAL = re.compile(r"[\w :=-]*(?![*+?{])")
 _MANY = 50
 
 
@@ -247,9 +249,12 @@ def _probe(pattern: Pattern) -> None:
                     f"the pattern finds a score in any text with {word!r}: write what stands before the score, "
                     "or ^ and $ around it"
                 )
+        head = _LITERAL.match(pattern.body)
+        begun = "" if head is None else head[0]
         for character in dict.fromkeys([*"4a ", *(one for one in pattern.body if one.isalnum())]):
-            compiled.search(character * _REPEATED + "\x00", timeout=_SLOW_S)
-            compiled.search(f"{character}4 " * (_REPEATED // 2) + "\x00", timeout=_SLOW_S)
+            for before in dict.fromkeys(("", begun, f"{begun}4 ")):
+                compiled.search(f"{before}{character * _REPEATED}\x00", timeout=_SLOW_S)
+                compiled.search(f"{before}{character * _REPEATED}{_ENDS}", timeout=_SLOW_S)
     except TimeoutError:
         raise PatternReplyError(
             "the pattern takes too long on a short text, since a repeated part is repeated again: "
