@@ -192,6 +192,42 @@ async def test_a_server_that_refuses_the_form_is_asked_without_it_from_then_on(e
     assert ["response_format" in request.json for request in server.requests] == [True, False, False]
 
 
+def ended(text: str, reason: str) -> Answer:
+    made = json.loads(str(chat(text).body))
+    made["choices"][0]["finish_reason"] = reason
+    return Answer(200, json.dumps(made))
+
+
+OWN = {"type": "Judge", "prompt": "Rate 1 to 5. Question: {{prompt}}\nAnswer: {{output}}", "scale": "one_to_five"}
+
+
+async def test_a_judge_with_a_prompt_of_ones_own_is_not_asked_for_json(execution: Made) -> None:
+    async with ScriptedServer(lambda _: chat("4")) as server:
+        made = execution(suite({**OWN, "reply": "number"}, agents={"judge": judge_at(server)}))
+        await made.engine.run()
+    (asked,) = [request.json for request in server.requests]
+    assert "response_format" not in asked
+    assert asked["messages"][1]["content"].startswith("Rate 1 to 5. Question: \n<<<DATA ")
+    row, result = only_result(made)
+    assert (result.outcome, result.score) == (Outcome.PASSED, 0.75)
+    assert made.store.judge_usage(row.execution_id)[1].input_tokens == 200
+    async with ScriptedServer(lambda _: chat('{"score": 5}')) as server:
+        made = execution(suite(OWN, agents={"judge": judge_at(server)}))
+        await made.engine.run()
+    assert server.requests[0].json["response_format"] == {"type": "json_object"}
+
+
+async def test_an_answer_that_was_cut_off_is_no_score(execution: Made) -> None:
+    """ "1" may be the beginning of "10"."""
+    async with ScriptedServer(lambda _: ended("1", "length")) as server:
+        metric = {**OWN, "scale": "zero_to_ten", "reply": "number"}
+        made = execution(suite(metric, agents={"judge": judge_at(server)}))
+        await made.engine.run()
+    _, result = only_result(made)
+    assert (result.outcome, result.metrics[0].code) == (Outcome.ERROR, "asking_failed")
+    assert "cut by max_tokens" in criterion_sentence(result)
+
+
 async def test_questions_at_once_are_all_asked_again_without_the_form(execution: Made) -> None:
     def answer(request: Request) -> Answer:
         return Answer(400, "{}") if "response_format" in request.json else chat('{"score": 1}')
