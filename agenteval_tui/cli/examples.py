@@ -174,6 +174,10 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     ),
     "db": (("agenteval db", "where the history is, its size and its health"),),
     "db check": (("agenteval db check", "read and check all of it"),),
+    "db query": (
+        ('agenteval db query "SELECT test, avg(passed) FROM runs GROUP BY test"', "your own question, in SQL"),
+        ("agenteval db query --views", "the views and their columns"),
+    ),
     "db vacuum": (("agenteval db vacuum", "free unused space"),),
     "db export": (("agenteval db export backup.db", "a copy, even while runs are being written"),),
     "db import": (("agenteval db import other.db", "runs and decisions from another machine"),),

@@ -110,7 +110,7 @@ def test_help_of_a_verb_is_that_of_its_option(cli: Any) -> None:
     )
     assert asked.out == cli("db", "prune", "-h").out
     assert cli("help", "rn").err == "agenteval: there is no verb 'rn' (did you mean run?)\n"
-    assert "its parts: check, prune, vacuum" in cli("help", "db", "grow").err
+    assert "its parts: check, query, prune, vacuum" in cli("help", "db", "grow").err
     assert cli("help", "run", "fast").err == "agenteval: run has no part 'fast' (agenteval help run)\n"
 
 

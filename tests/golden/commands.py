@@ -31,6 +31,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "db": ("",),
     "db check": ("", "--deep"),
     "db import": ("{other}",),
+    "db query": ("'SELECT id, test, outcome FROM runs ORDER BY id LIMIT 3'",),
     "db prune": ("--older-than 1d --keep 1 --dry-run",),
     "doctor": ("",),
     "flaky": ("", "--all --test refund"),

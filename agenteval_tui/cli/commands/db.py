@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from agenteval_tui.cli.commands.db_query import command as query_command
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, Style
 from agenteval_tui.cli.prompts import can_ask, confirm
@@ -50,8 +51,9 @@ class _Parts(click.Group):
 def command(context: click.Context, as_json: bool) -> int:
     """Show the state of the history file: its size, its health, what takes the space, versions and counts.
 
-    `db check` examines it thoroughly; `db prune` removes old runs; `db vacuum` frees unused disk space; `db export`,
-    `db import` and `db move` are for another disk or machine; `db salvage` is for damaged files.
+    `db query` runs your own SQL over it; `db check` examines it thoroughly; `db prune` removes old runs; `db vacuum`
+    frees unused disk space; `db export`, `db import` and `db move` are for another disk or machine; `db salvage` is for
+    damaged files.
     """
     if context.invoked_subcommand is not None:
         return 0
@@ -473,6 +475,7 @@ def _document(prunable: Prunable, done: DeleteResult | None) -> HistoryPruning:
 
 for _name, _part in (
     ("check", check_command),
+    ("query", query_command),
     ("prune", prune_command),
     ("vacuum", vacuum_command),
     ("export", export_command),

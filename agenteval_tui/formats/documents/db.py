@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -86,3 +86,38 @@ class HistoryMerge(Document, frozen=True, kw_only=True):
     taken_back: Annotated[Count, Meta(description="labels, decisions and baselines that were removed, as in the file")]
     already: Count
     left_out: tuple[str, ...]
+
+
+class HistoryQueryResult(Document, frozen=True, kw_only=True):
+    """`agenteval db query --json`: the rows of a person's own query."""
+
+    version: Literal[1] = 1
+    views: Annotated[Count, Meta(description="the version of the views that it read")]
+    columns: Annotated[tuple[str, ...], Meta(description="their names; of equal ones the second is `NAME_2`")]
+    rows: Annotated[
+        tuple[dict[str, Any], ...], Meta(description="by column: text, number, null; of bytes their hexadecimal digits")
+    ]
+    cut: Annotated[bool, Meta(description="whether there are more rows")]
+
+
+class HistoryViewColumn(Document, frozen=True, kw_only=True):
+    """A column of a view."""
+
+    name: str
+    about: str
+
+
+class HistoryView(Document, frozen=True, kw_only=True):
+    """A view that queries can read."""
+
+    name: str
+    about: str
+    columns: tuple[HistoryViewColumn, ...]
+
+
+class HistoryViews(Document, frozen=True, kw_only=True):
+    """`agenteval db query --views --json`."""
+
+    version: Literal[1] = 1
+    views_version: Annotated[Count, Meta(description="changes when a query that was right would be wrong")]
+    views: tuple[HistoryView, ...]

@@ -17,7 +17,14 @@ from agenteval_tui.formats.documents.audit import Audit
 from agenteval_tui.formats.documents.blame import BlameDocument
 from agenteval_tui.formats.documents.causes import FailureCauses, Triage
 from agenteval_tui.formats.documents.comparison import ComparedSides, CriterionVersions, ListedBaseline
-from agenteval_tui.formats.documents.db import HistoryCheck, HistoryHealth, HistoryMerge, HistoryPruning
+from agenteval_tui.formats.documents.db import (
+    HistoryCheck,
+    HistoryHealth,
+    HistoryMerge,
+    HistoryPruning,
+    HistoryQueryResult,
+    HistoryViews,
+)
 from agenteval_tui.formats.documents.difference import Difference
 from agenteval_tui.formats.documents.flaky import FlakyTests
 from agenteval_tui.formats.documents.fork import RunForks
@@ -105,6 +112,8 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "db": ("what `agenteval db --json` prints", HistoryHealth),
     "db-check": ("what `agenteval db check --json` prints", HistoryCheck),
     "db-prune": ("what `agenteval db prune --json` prints", HistoryPruning),
+    "db-query": ("what `agenteval db query --json` prints", HistoryQueryResult),
+    "db-views": ("what `agenteval db query --views --json` prints", HistoryViews),
     "db-import": ("what `agenteval db import --json` prints", tuple[HistoryMerge, ...]),
     "import": ("what `agenteval import --json` prints", tuple[ImportedFile, ...]),
     "agents": ("what `agenteval agents --json` prints", tuple[ListedAgent, ...]),

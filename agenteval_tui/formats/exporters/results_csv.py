@@ -52,27 +52,28 @@ def results_csv(store: Store, execution: ExecutionRow) -> str:
         texts = [row.suite_name, row.test_id, row.test_name, row.variation]
         writer.writerow(
             [
-                _cell(execution.id), _cell(row.id), *map(_cell, texts), row.row, row.repetition, _cell(row.agent),
-                _cell(row.status),
-                _number(row.score), _cell(row.why), iso(row.started_ms) or "", _number(row.duration_ms), row.attempts,
-                _number(row.input_tokens), _number(row.output_tokens), _number(row.cost), _cell(answer),
-                _cell(held_text(held.of_run(row))), *(_joined(said, name) for name in ("cause", "triage")),
-                _cell(row.row_key), _cell("; ".join(label_text(one) for one in labels.get(row.id, ()))),
-                _cell(verdict_text(verdict) if (verdict := gates.of_run(row)) is not None else ""),
-                _cell("; ".join(feedback_score(one) for one in feedback.get(row.id, ()))), _cell(execution.name),
+                cell(execution.id), cell(row.id), *map(cell, texts), row.row, row.repetition, cell(row.agent),
+                cell(row.status),
+                _number(row.score), cell(row.why), iso(row.started_ms) or "", _number(row.duration_ms), row.attempts,
+                _number(row.input_tokens), _number(row.output_tokens), _number(row.cost), cell(answer),
+                cell(held_text(held.of_run(row))), *(_joined(said, name) for name in ("cause", "triage")),
+                cell(row.row_key), cell("; ".join(label_text(one) for one in labels.get(row.id, ()))),
+                cell(verdict_text(verdict) if (verdict := gates.of_run(row)) is not None else ""),
+                cell("; ".join(feedback_score(one) for one in feedback.get(row.id, ()))), cell(execution.name),
             ]
         )  # fmt: skip
     return out.getvalue()
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
+    """A text as a cell that no spreadsheet takes for a formula, and no terminal for a command."""
     text = displayable(text)
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def _joined(said: Sequence[tuple[str, str]], wanted: str) -> str:
     """What has this name, one after the other."""
-    return "; ".join(_cell(text) for name, text in said if name == wanted)
+    return "; ".join(cell(text) for name, text in said if name == wanted)
 
 
 def _number(value: float | None) -> str:

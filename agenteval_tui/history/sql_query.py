@@ -1,0 +1,250 @@
+"""A person's own SQL over the history's views: it only reads, within a time and a number of rows.
+
+SQLite itself sees to that: the file is opened read-only, `query_only` is on, and an authorizer lets through nothing but
+reading the views; a progress handler ends what takes too long.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from difflib import get_close_matches
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.connections import connect_to_look
+from agenteval_tui.history.errors import explain, is_busy
+from agenteval_tui.history.sql_views import VERSION, VIEWS
+
+SECONDS = 30.0
+"""How long a query may take."""
+ROWS = 10_000
+"""How many rows are read."""
+_LONGEST_SQL = 100_000
+_LARGEST_VALUE = 50_000_000  # bytes of a value that a query makes
+_LARGEST_RESULT = 200_000_000
+_STEPS = 20_000  # of SQLite's machine, between two looks at the clock
+_ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE)
+_OUTSIDE = ("load_extension", "readfile", "writefile", "edit", "fts3_tokenizer")
+_WORDS = {
+    sqlite3.SQLITE_INSERT: "it would write",
+    sqlite3.SQLITE_UPDATE: "it would write",
+    sqlite3.SQLITE_DELETE: "it would delete",
+    sqlite3.SQLITE_TRANSACTION: "it would begin or end a transaction, and keep others from writing",
+    sqlite3.SQLITE_SAVEPOINT: "it would begin or end a transaction, and keep others from writing",
+    sqlite3.SQLITE_ATTACH: "it would open another file",
+    sqlite3.SQLITE_DETACH: "it would close a file",
+    sqlite3.SQLITE_PRAGMA: "PRAGMA changes how the file is read",
+    sqlite3.SQLITE_FUNCTION: "it would call a function that leaves the history",
+    sqlite3.SQLITE_ANALYZE: "it would write",
+    sqlite3.SQLITE_REINDEX: "it would write",
+}
+_OTHERWISE = "it would change the tables"
+_QUOTED = re.compile(r'near "(.*)": syntax error', re.DOTALL)
+_NO_NAME = re.compile(r"(?:no such (?:table|column|function)|ambiguous column name): (.+)", re.DOTALL)
+_VIEWS_HINT = "`agenteval db query --views` lists the views and their columns"
+
+
+class QueryResult(Struct, frozen=True):
+    """What a query gave. `columns`: their names, each once. `cut`: there are more rows."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    cut: bool
+    views: int = VERSION
+
+
+class QueryError(AgentevalError):
+    """A query that can't be run, or not to its end."""
+
+
+def query(path: Path, sql: str, *, rows: int = ROWS, seconds: float = SECONDS) -> QueryResult:
+    """Run one SELECT over the views (`sql_views`). Reads at most so many rows, for at most so many seconds.
+
+    Raises `AgentevalError` that says what is wrong with the query, and where in it; `HistoryError` where the file can't
+    be read.
+    """
+    _check_text(sql)
+    try:
+        connection = connect_to_look(path)
+    except sqlite3.Error as error:
+        raise explain(error, path, doing="read") from error
+    with closing(connection):
+        return _Query(connection, sql, path).run(rows, seconds)
+
+
+def _check_text(sql: str) -> None:
+    if not sql.strip():
+        raise QueryError("there is no query", mend='for example: agenteval db query "SELECT * FROM runs LIMIT 5"')
+    if len(sql) > _LONGEST_SQL:
+        raise QueryError(f"the query has {len(sql):,} characters", mend=f"at most {_LONGEST_SQL:,} are read")
+    if "\0" in sql:
+        raise QueryError("the query has a character that no SQL has (NUL)", where=_place(sql, sql.index("\0")))
+
+
+class _Query:
+    """A query on its connection, and why the authorizer refused what it refused."""
+
+    def __init__(self, connection: sqlite3.Connection, sql: str, path: Path) -> None:
+        self._connection, self._sql, self._path = connection, sql, path
+        self._refused = ""
+        self._views = {view.name for view in VIEWS}
+        self._tables: frozenset[str] = frozenset()
+        self._until = 0.0
+
+    def run(self, rows: int, seconds: float) -> QueryResult:
+        # 60 ms to import, for which nothing else of `db` waits.
+        from sqlite_utils import Database
+
+        database = Database(self._connection, recursive_triggers=False, execute_plugins=False)
+        self._connection.text_factory = lambda data: data.decode("utf-8", "replace")
+        # Views for this connection alone: `query_only` would keep them out.
+        database.execute("PRAGMA query_only = OFF")
+        database.execute("PRAGMA trusted_schema = OFF")
+        try:
+            for view in VIEWS:
+                database.execute(view.statement)
+            database.execute("PRAGMA query_only = ON")
+            tables = database.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'").fetchall()
+            self._tables = frozenset({"sqlite_master", *(name for (name,) in tables)})
+            self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE)
+            self._connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+            self._until = time.monotonic() + seconds
+            self._connection.set_progress_handler(self._late, _STEPS)
+            self._connection.set_authorizer(self._authorize)
+            cursor = database.execute(self._sql)
+            if cursor.description is None:
+                raise QueryError("this is no query: it gives no rows", mend="begin with SELECT or WITH")
+            columns = _unique([column[0] for column in cursor.description])
+            read = _read(cursor, rows + 1)
+            cursor.close()
+        except (sqlite3.Error, sqlite3.Warning) as error:
+            raise self._error(error, seconds) from error
+        return QueryResult(columns, tuple(read[:rows]), len(read) > rows)
+
+    def _late(self) -> bool:
+        return time.monotonic() > self._until
+
+    def _authorize(
+        self, action: int, first: str | None, second: str | None, database: str | None, source: str | None
+    ) -> int:
+        """Let through what reads views. `source`: the view that asks, None where the person's own words do."""
+        if action in _ALLOWED:
+            return sqlite3.SQLITE_OK
+        if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() not in _OUTSIDE:
+            return sqlite3.SQLITE_OK
+        if action == sqlite3.SQLITE_READ:
+            # A view reads tables; the query itself reads views. `count(*)` reads no column.
+            if source in self._views or database != "main" or not second or first not in self._tables:
+                return sqlite3.SQLITE_OK
+            self._refused = self._refused or f"{first} is a table of the history, which may change with each release"
+            return sqlite3.SQLITE_DENY
+        self._refused = self._refused or _WORDS.get(action, _OTHERWISE)
+        return sqlite3.SQLITE_DENY
+
+    def _error(self, error: sqlite3.Error | sqlite3.Warning, seconds: float) -> AgentevalError:
+        said = str(error)
+        if "because it is a view" in said:
+            self._refused = self._refused or "it would write"
+        if self._refused:
+            return QueryError(
+                f"this query is refused: {self._refused}",
+                where=_place(self._sql, len(self._sql) - len(self._sql.lstrip())),
+                mend=f"only SELECT is run; {_VIEWS_HINT}",
+            )
+        if "one statement at a time" in said:
+            return QueryError("these are several statements", mend="give one SELECT, without a `;` in between")
+        if "interrupt" in said:
+            return QueryError(
+                f"the query took longer than {seconds:g} {'second' if seconds == 1 else 'seconds'}",
+                mend="narrow it with WHERE and LIMIT, or give it more time with --timeout",
+            )
+        if "binding" in said:
+            return QueryError("the query has a parameter (`?`, `:name`)", mend="write the value into the query")
+        if "too big" in said:
+            return QueryError(f"the query makes a value of more than {_LARGEST_VALUE:,} bytes", mend="make it shorter")
+        if (found := _QUOTED.fullmatch(said)) is not None:
+            return QueryError(
+                f"this is no SQL: syntax error near {found[1][:60]!r}",
+                where=self._where(found[1]),
+                mend="the SQL is SQLite's; a name that is a keyword stands in double quotes",
+            )
+        if "incomplete input" in said:
+            return QueryError("the query is incomplete", where=_place(self._sql, len(self._sql)), mend="write the rest")
+        if "unrecognized token" in said:
+            token = said.partition('"')[2].rpartition('"')[0]
+            return QueryError(
+                f"this is no SQL: {token[:60]!r} can't be read", where=self._where(token), mend="is a quote not closed?"
+            )
+        if (found := _NO_NAME.fullmatch(said)) is not None:
+            return self._unknown(said, found[1])
+        own = isinstance(error, sqlite3.OperationalError) and not is_busy(error)
+        if isinstance(error, sqlite3.DatabaseError) and not own:
+            return explain(error, self._path, doing="read")
+        return QueryError(f"the query can't be run: {said}", mend=_VIEWS_HINT)
+
+    def _unknown(self, said: str, name: str) -> AgentevalError:
+        """A view, a column or a function that there is not."""
+        bare = name.rpartition(".")[2].strip('"')
+        where = self._where(bare)
+        if said.startswith("no such table"):
+            near = get_close_matches(bare.lower(), sorted(self._views), n=1, cutoff=0.5)
+            views = ", ".join(view.name for view in VIEWS)
+            return QueryError(
+                f"there is no view {name!r}",
+                where=where,
+                mend=f"did you mean {near[0]}? (views: {views})" if near else f"views: {views}",
+            )
+        if said.startswith("no such column"):
+            columns = sorted({column.name for view in VIEWS for column in view.columns})
+            near = get_close_matches(bare.lower(), columns, n=1, cutoff=0.6)
+            hint = f"did you mean {near[0]}? " if near else ""
+            return QueryError(f"there is no column {name!r}", where=where, mend=f"{hint}{_VIEWS_HINT}")
+        if said.startswith("ambiguous"):
+            return QueryError(f"several views have a column {name!r}", where=where, mend="write VIEW.COLUMN")
+        return QueryError(f"there is no function {name!r}", where=where, mend="SQLite's own functions are there")
+
+    def _where(self, token: str) -> str:
+        """Where in the query a token is; "" where that is not sure."""
+        if not token or self._sql.count(token) != 1:
+            word = rf"(?<!\w){re.escape(token)}(?!\w)"
+            places = [found.start() for found in re.finditer(word, self._sql)] if token else []
+            return _place(self._sql, places[0]) if len(places) == 1 else ""
+        return _place(self._sql, self._sql.index(token))
+
+
+def _read(cursor: sqlite3.Cursor, most: int) -> list[tuple[Any, ...]]:
+    """The first rows. Raises `QueryError` where they would fill the memory."""
+    rows: list[tuple[Any, ...]] = []
+    size = 0
+    for row in islice(cursor, most):
+        rows.append(tuple(row))
+        size += sum(len(value) for value in row if isinstance(value, str | bytes))
+        if size > _LARGEST_RESULT:
+            raise QueryError(
+                f"the first {len(rows):,} rows have more than {_LARGEST_RESULT // 1_000_000} MB",
+                mend="select fewer columns, or fewer rows with WHERE or LIMIT",
+            )
+    return rows
+
+
+def _place(sql: str, offset: int) -> str:
+    line, last = sql.count("\n", 0, offset) + 1, sql.rfind("\n", 0, offset)
+    return f"query:{line}:{offset - last}"
+
+
+def _unique(names: Sequence[str]) -> tuple[str, ...]:
+    """The names, with a number behind those that came before: a row is an object in JSON."""
+    taken: dict[str, int] = {}
+    unique = []
+    for name in names:
+        taken[name] = taken.get(name, 0) + 1
+        unique.append(name if taken[name] == 1 else f"{name}_{taken[name]}")
+    return tuple(unique)
