@@ -19,6 +19,7 @@ from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.process import project_environment as module
 from agenteval_tui.agents.process import python_imports, python_tree
 from agenteval_tui.agents.process.project_environment import project_environment
+from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.core.errors import AgentevalError
@@ -550,6 +551,23 @@ async def test_a_package_that_is_missing_names_the_environment_and_the_line(proj
     assert f"it ran with {prefix}/bin/python (3.11.7), of {prefix}" in error.mend
     assert "uv sync, or uv add pydantic_absent" in error.mend
     assert "`python: PATH`" in error.mend
+
+
+@pytest.mark.parametrize(
+    ("module", "install"),
+    [
+        ("agents.models", "uv add openai-agents)"),
+        ("google.adk.agents", "uv add google-adk)"),
+        ("google.cloud.dataform_v1", "install the package that has google"),
+        ("dotenv", "uv add python-dotenv)"),
+        ("absent.google", "uv add absent)"),
+    ],
+)
+def test_a_package_is_named_as_it_is_installed(project: Path, module: str, install: str) -> None:
+    environment(project / ".venv")
+    (project / "uv.lock").touch()
+    own = project_environment(project / "evals", targets=("mine:f",))
+    assert install in remedy({"module": module}, own, {})
 
 
 async def test_a_framework_that_hides_the_missing_package_is_seen_through(project: Path) -> None:

@@ -19,6 +19,18 @@ _NAMES = {
 _ADDS = {
     **{"uv": "uv add", "poetry": "poetry add", "pipenv": "pipenv install", "pdm": "pdm add", "pixi": "pixi add"},
 }
+_DISTRIBUTIONS = {
+    **{"agents": "openai-agents", "attr": "attrs", "bs4": "beautifulsoup4", "Crypto": "pycryptodome"},
+    **{"cv2": "opencv-python", "dateutil": "python-dateutil", "discord": "discord.py", "docx": "python-docx"},
+    **{"dotenv": "python-dotenv", "fitz": "pymupdf", "git": "gitpython", "github": "pygithub", "jwt": "pyjwt"},
+    **{"PIL": "pillow", "pptx": "python-pptx", "psycopg2": "psycopg2-binary", "sklearn": "scikit-learn"},
+    **{"telegram": "python-telegram-bot", "yaml": "pyyaml", "zmq": "pyzmq"},
+    **{"google.adk": "google-adk", "google.auth": "google-auth", "google.genai": "google-genai"},
+    **{"google.generativeai": "google-generativeai", "google.protobuf": "protobuf"},
+}
+"""Packages that are not called as their modules are."""
+_SHARED_NAMES = ("google", "azure")
+"""Many packages have modules below these names, and none of them has the name."""
 
 
 def python_in_words(environment: ProjectEnvironment) -> str:
@@ -79,19 +91,24 @@ def remedy(clues: Mapping[str, Any], environment: ProjectEnvironment, env: Mappi
 
 def _install(module: str, environment: ProjectEnvironment) -> str:
     used, tool = environment.interpreter, environment.tool
-    package = module.partition(".")[0]
+    name = module.partition(".")[0]
+    package = _DISTRIBUTIONS.get(".".join(module.split(".")[:2])) or _DISTRIBUTIONS.get(name)
+    if package is None and name not in _SHARED_NAMES:
+        package = name
     ran = f"it ran with {python_in_words(environment)}"
     if used.source == "own" and tool is not None:
         how = f"make the project's environment (in {tool.folder}: {tool.install})"
     elif used.source == "own":
         how = "install it into the project's environment, .venv"
+    elif package is None:
+        how = f"install the package that has {module} there ({shlex.quote(used.program)} -m pip install ...)"
     elif tool is not None and tool.name in _ADDS and used.source not in ("option", "VIRTUAL_ENV"):
         how = f"install it there (in {tool.folder}: {tool.install}, or {_ADDS[tool.name]} {package})"
     else:
         how = f"install it there ({shlex.quote(used.program)} -m pip install {package})"
     return (
         f"{ran}; {how}, or name the Python that has it: `python: PATH`; "
-        f"if {package} is your own module, name its folder in `path`"
+        f"if {name} is your own module, name its folder in `path`"
     )
 
 
