@@ -296,7 +296,7 @@ class RunProgress:
             self._line("      ", (one_line(error, 80), "dim"), ("  (as before)", "dim"))
             return
         remedy = alike[0].mend or self._known.remedy(alike[0].ref.run)
-        self._line("      ", one_line(error, 400), (f" ({one_line(remedy, 200)})" if remedy else "", "dim"))
+        self._line("      ", one_line(error, 400), (f" ({one_line(remedy, 800)})" if remedy else "", "dim"))
 
     def not_observed(self) -> list[NotObserved]:
         """Which criteria were not checked because nobody could see what they look at: each reason once, of most runs
