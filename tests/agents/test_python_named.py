@@ -386,3 +386,27 @@ class TestContextOfFunctions:
         problem = failure(await run_agent(python("mine:typed", context={"name": "a", "nam": 1}))).message
         assert "Shop" in problem
         assert "has no nam" in problem
+
+
+class TestFactoriesWithSettings:
+    """What needs only what the agent's settings have makes the agent."""
+
+    MODULE = """
+class Bot:
+    def __init__(self, tone): self.tone = tone
+    def run(self, prompt): return self.tone + " " + prompt
+def make(tone, size=3): return Bot(tone)
+async def later(*, tone): return Bot(tone)
+def answer(tone, prompt): return tone + "! " + prompt
+"""
+
+    @pytest.mark.parametrize("name", ["make", "later", "Bot"])
+    async def test_its_parameters_are_the_settings(self, run_agent: Run, tmp_path: Path, name: str) -> None:
+        (tmp_path / "mine.py").write_text(self.MODULE, encoding="utf-8")
+        ran = await run_agent(python(f"mine:{name}", settings={"tone": "kind"}))
+        assert ran.transcript.final_output == "kind hello", ran.events
+
+    async def test_without_them_it_is_no_factory(self, run_agent: Run, tmp_path: Path) -> None:
+        (tmp_path / "mine.py").write_text("def make(tone): return 'asked ' + tone\n", encoding="utf-8")
+        ran = await run_agent(python("mine:make", settings={"size": 1}))
+        assert ran.transcript.final_output == "asked hello"

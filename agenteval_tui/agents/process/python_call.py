@@ -43,7 +43,7 @@ def run(
     """
     how = how or {}
     runner: Any
-    if objects.is_factory(found):
+    if objects.is_factory(found, request.get("config") or ()):
         gave = objects.make(found, request)
         if inspect.isawaitable(gave):
             gave = wait(gave)

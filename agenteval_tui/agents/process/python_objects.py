@@ -114,8 +114,9 @@ def result_of(last: Any) -> Any:
     return last if find is None else find(last)
 
 
-def is_factory(found: Any) -> Any:
-    """Whether it can only make an agent, or answer without a prompt: it needs nothing, or only `settings`."""
+def is_factory(found: Any, settings: Any = ()) -> Any:
+    """Whether it can only make an agent, or answer without a prompt: it needs nothing, or only `settings`, or what is
+    among them by name."""
     if not (inspect.isclass(found) or inspect.isroutine(found)):
         return False
     parameters = answers.parameters_of(found)
@@ -123,6 +124,8 @@ def is_factory(found: Any) -> Any:
         return inspect.isclass(found)
     for one in parameters:
         if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) or one.name in SETTINGS:
+            continue
+        if one.name in settings and one.kind is not one.POSITIONAL_ONLY and one.name not in answers.OFFERED:
             continue
         if one.default is one.empty or one.name in (*answers.OFFERED, "request", *answers.PROMPTS):
             return False
