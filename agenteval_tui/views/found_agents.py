@@ -9,6 +9,7 @@ from agenteval_tui.core.numbers import count
 _WORDS = {
     Sign.DECLARED: "named in pyproject.toml",
     Sign.LANGGRAPH: "named in langgraph.json",
+    Sign.LLAMA_AGENTS: "a workflow named in pyproject.toml",
     Sign.ADK: "the root agent",
     Sign.CREW: "a crew or flow",
     Sign.OBJECT: "an agent",

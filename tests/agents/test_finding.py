@@ -50,6 +50,47 @@ OBJECTS = {
 }
 
 
+@pytest.mark.parametrize("tool", ["llamaagents", "llamadeploy"])
+def test_the_workflows_that_llama_agents_serves(tmp_path: Path, tool: str) -> None:
+    workflow = "from workflows import Workflow\nclass Flow(Workflow):\n    'Answers.'\nflow = Flow(timeout=None)\n"
+    table = f'[project]\nname = "app"\n[tool.{tool}]\nname = "x"\n[tool.{tool}.workflows]\nask_me = "app.flows:flow"\n'
+    agents = agents_of(tmp_path, {"svc/pyproject.toml": table, "svc/src/app/flows.py": workflow})
+    first = agents[0]
+    assert (first.sign, first.framework, first.name, first.folder) == (Sign.LLAMA_AGENTS, "LlamaIndex", "ask-me", "svc")
+    assert first.config["callable"] == "app.flows:flow"
+    assert first.place == "svc/pyproject.toml:6"
+
+
+@pytest.mark.parametrize("table", ["workflows = 3", "workflows = {a = 1, b = 'x', c = 'no.such:thing', d = 'app:'}"])
+def test_workflows_that_are_not_there(tmp_path: Path, table: str) -> None:
+    assert agents_of(tmp_path, {"pyproject.toml": f"[tool.llamaagents]\n{table}\n", "app.py": "x = 1\n"}) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "settings", "path"),
+    [
+        ("cook/root_agent.yaml", "cook/root_agent.yaml", None),
+        ("apps/cook/root_agent.yaml", "apps/cook/root_agent.yaml", ["apps"]),
+        ("root_agent.yaml", "root_agent.yaml", [".."]),
+    ],
+)
+def test_an_agent_of_google_adk_in_yaml(tmp_path: Path, file: str, settings: str, path: list[str] | None) -> None:
+    text = "name: cook\nmodel: m\ninstruction: Recipes only.\n"
+    text += "tools:\n  - name: cook.tools.search\n  - name: google_search\n"
+    agent = only(tmp_path, {file: text})
+    assert (agent.sign, agent.framework, agent.name, agent.file) == (Sign.ADK, "Google ADK", "cook", file)
+    assert agent.config["callable"] == "google.adk.agents.config_agent_utils:from_config"
+    assert agent.config["settings"] == {"config_path": settings}
+    assert agent.config.get("path") == path
+    assert agent.instructions == "Recipes only."
+    assert [tool.name for tool in agent.tools] == ["search", "google_search"]
+
+
+@pytest.mark.parametrize("text", ["", "- a", "name: [1]", "name: x\n\tb: {", "name: &a [*a]", "\x00", "name: x: y"])
+def test_yaml_that_is_no_agent_of_google_adk(tmp_path: Path, text: str) -> None:
+    assert agents_of(tmp_path, {"a/root_agent.yaml": text}) == []
+
+
 @pytest.mark.parametrize("framework", OBJECTS)
 def test_an_object_of_each_framework(tmp_path: Path, framework: str) -> None:
     agent = only(tmp_path, {"app/bot.py": PROMPTS + OBJECTS[framework]})

@@ -1,4 +1,5 @@
-"""Agents that a project's configuration names: pyproject.toml, langgraph.json, files with a model server."""
+"""Agents that a project's configuration names: pyproject.toml, langgraph.json, root_agent.yaml, files with a model
+server."""
 
 from __future__ import annotations
 
@@ -8,9 +9,10 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import yaml
 from msgspec import structs
 
-from agenteval_tui.agents.finding.model import FoundAgent, Sign
+from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign
 from agenteval_tui.agents.finding.naming import agent_name
 from agenteval_tui.agents.finding.node_programs import SOURCES, graph_of
 from agenteval_tui.agents.finding.project_files import ProjectFiles
@@ -18,18 +20,36 @@ from agenteval_tui.agents.finding.python_agents import PythonAgents
 
 
 def of_pyproject(files: ProjectFiles, path: str, python: PythonAgents) -> Iterator[FoundAgent]:
-    """`[tool.agenteval.agents.NAME]`, with the keys of `agents:` in a suite; or `agent = "module:name"`."""
+    """`[tool.agenteval.agents.NAME]`, with the keys of `agents:` in a suite; or `agent = "module:name"`. The workflows
+    of `[tool.llamaagents.workflows]`, which was `[tool.llamadeploy.workflows]`."""
     data = files.text(path)
-    if data is None or b"agenteval" not in data:
+    if data is None or not (b"agenteval" in data or b"tool.llama" in data):
         return
     try:
-        tables = tomllib.loads(data.decode("utf-8"))
+        tools = tomllib.loads(data.decode("utf-8")).get("tool")
     except (ValueError, UnicodeDecodeError):
         return
-    table = tables.get("tool", {}).get("agenteval") if isinstance(tables.get("tool"), dict) else None
-    if not isinstance(table, dict):
+    if not isinstance(tools, dict):
         return
     folder = path.rpartition("/")[0]
+    for tool in ("llamaagents", "llamadeploy"):
+        workflows = tools[tool].get("workflows") if isinstance(tools.get(tool), dict) else None
+        for key, target in workflows.items() if isinstance(workflows, dict) else ():
+            agent = _code(files, folder, str(target), python, Sign.LLAMA_AGENTS, str(key))
+            if agent is not None:
+                line, source = _line(data, str(target).encode()), f'{key} = "{target}"'
+                yield structs.replace(
+                    agent,
+                    config={**agent.config, "callable": target},
+                    folder=folder,
+                    framework="LlamaIndex",
+                    source=source,
+                    file=path,
+                    line=line,
+                )
+    table = tools.get("agenteval")
+    if not isinstance(table, dict):
+        return
     line = _line(data, b"[tool.agenteval")
     agents = table.get("agents")
     named = dict(agents) if isinstance(agents, dict) else {}
@@ -55,7 +75,50 @@ def of_pyproject(files: ProjectFiles, path: str, python: PythonAgents) -> Iterat
         )
 
 
-def _code(files: ProjectFiles, folder: str, target: str, python: PythonAgents) -> FoundAgent | None:
+def of_adk(files: ProjectFiles, path: str) -> Iterator[FoundAgent]:
+    """An agent of Google ADK that is written as YAML: ADK's own function makes it."""
+    try:
+        config = yaml.load((files.text(path) or b"").decode("utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError):
+        return
+    if not isinstance(config, dict) or not isinstance(config.get("name"), str):
+        return
+    folder, own = files.project_of(path), path.rpartition("/")[0]
+    inside = path.removeprefix(f"{folder}/") if folder else path
+    # Names of its Python functions begin with the name of its folder.
+    outer = inside.rpartition("/")[0].rpartition("/")[0] if "/" in inside else ".."
+    tools = [entry.get("name") for entry in _listed(config.get("tools")) if isinstance(entry, dict)]
+    yield FoundAgent(
+        sign=Sign.ADK,
+        name=agent_name(config["name"] or own, path, files.root),
+        framework="Google ADK",
+        file=path,
+        line=1,
+        source=f"name: {config['name']}",
+        folder=folder,
+        config={
+            "kind": "python",
+            "callable": "google.adk.agents.config_agent_utils:from_config",
+            "settings": {"config_path": inside},
+            **({"path": [outer]} if outer else {}),
+        },
+        instructions=instruction if isinstance(instruction := config.get("instruction"), str) else "",
+        tools=tuple(FoundTool(name.rpartition(".")[2]) for name in tools if isinstance(name, str)),
+    )
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _code(
+    files: ProjectFiles,
+    folder: str,
+    target: str,
+    python: PythonAgents,
+    sign: Sign = Sign.DECLARED,
+    called: str = "",
+) -> FoundAgent | None:
     module, _, name = target.rpartition(":")
     if not module:
         return None
@@ -64,7 +127,7 @@ def _code(files: ProjectFiles, folder: str, target: str, python: PythonAgents) -
         for ending in (".py", "/__init__.py"):
             path = f"{folder}/{place}{ending}" if folder else place + ending
             if files.has(path):
-                return python.target(path, name, Sign.DECLARED, "")
+                return python.target(path, name, sign, called)
     return None
 
 

@@ -25,6 +25,7 @@ _NAMES = frozenset(
     (
         *("package.json", "langgraph.json", "pyproject.toml", ".env", ".env.example", "docker-compose.yml"),
         *("compose.yaml", "docker-compose.yaml", "compose.yml", "litellm_config.yaml", "litellm.yaml"),
+        "root_agent.yaml",
     )
 )
 _ENDINGS = (".py", ".ts", ".tsx", ".js", ".mjs", ".mts", ".cjs")

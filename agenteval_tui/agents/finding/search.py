@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from agenteval_tui.agents.finding.declared import of_compose, of_env, of_langgraph, of_pyproject
+from agenteval_tui.agents.finding.declared import of_adk, of_compose, of_env, of_langgraph, of_pyproject
 from agenteval_tui.agents.finding.frameworks import MARKS, SDKS
 from agenteval_tui.agents.finding.model import Findings, FoundAgent, Sign
 from agenteval_tui.agents.finding.node_programs import Package, package_of, programs_of
@@ -37,6 +37,8 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
             agents += of_pyproject(files, path, python)
         elif name == "langgraph.json":
             agents += of_langgraph(files, path, python)
+        elif name == "root_agent.yaml":
+            agents += of_adk(files, path)
         elif name.startswith(".env"):
             agents += of_env(files, path)
         elif name == "package.json":
@@ -71,8 +73,12 @@ def _once(agents: list[FoundAgent]) -> list[FoundAgent]:
     """Each of them once: what is declared wins over the same object that was seen."""
     kept: dict[tuple[str, str], FoundAgent] = {}
     for agent in sorted(agents, key=lambda agent: _ORDER.index(agent.sign)):
-        target = str(
-            agent.config.get("callable") or agent.config.get("url") or agent.config.get("command") or agent.place
+        target = (
+            agent.place
+            if agent.file.endswith("root_agent.yaml")
+            else str(
+                agent.config.get("callable") or agent.config.get("url") or agent.config.get("command") or agent.place
+            )
         )
         kept.setdefault((agent.folder, target.removeprefix("./")), agent)
     return list(kept.values())
