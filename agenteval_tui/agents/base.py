@@ -251,10 +251,11 @@ class Seen(Struct, frozen=True):
 
 
 class Done(Struct, frozen=True):
-    """The agent has finished by itself."""
+    """The agent has finished by itself. `outputs`: what it returned beside its answer, by name, as JSON data."""
 
     finish_reason: str = "stop"
     model: str = ""
+    outputs: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Failed(Struct, frozen=True):

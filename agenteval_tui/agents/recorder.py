@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -115,6 +116,7 @@ class Recorder:
         self._usage = UsageSum()
         self._model = ""
         self._finish = ""
+        self._outputs: Mapping[str, Any] = {}
         self._error: RunError | None = None
         self._recorded: Transcript | None = None
         self._captured: Transcript | None = None
@@ -181,10 +183,10 @@ class Recorder:
                 self._recorded = with_possible_figures(transcript)
             case Captured(transcript, _, answers):
                 self._captured, self._captured_answers = with_possible_figures(transcript), answers
-            case Done(reason, model):
+            case Done(reason, model, outputs):
                 self._end_turn()
                 self._ended, self._finish = self._now, reason
-                self._model = model or self._model
+                self._model, self._outputs = model or self._model, outputs
             case Failed(error):
                 self._end_turn()
                 self._ended, self._error = self._now, error
@@ -288,6 +290,7 @@ class Recorder:
             log=self._log,
             output=tuple(self._output),
             notes=(*self._notes, *self._usage.notes),
+            outputs=self._outputs,
         )
 
     def _print(self, event: Printed) -> None:

@@ -66,8 +66,8 @@ class EventRedactor:
                 return ToolCallStarted(key, clean(call), clean(name))
             case ToolCallFinished():
                 return replace(event, result=clean(event.result))
-            case Done(reason, model):
-                return Done(clean(reason), clean(model))
+            case Done(reason, model, outputs):
+                return Done(clean(reason), clean(model), self._redactor.data(outputs))
             case Failed():
                 return replace(event, error=self._redactor.error(event.error))
             case LogLine(text):

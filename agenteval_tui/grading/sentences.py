@@ -305,18 +305,25 @@ def _unusable_label(fields: Fields) -> str:
     return "the label can't be read"
 
 
+_RETURN = 'return a bool, a score from 0 to 1, or an object such as {"score": 0.5, "comment": "why"}'
+
+
 def _unusable_return(fields: Fields) -> str:
     name, problem = fields["function"], fields["problem"]
     if problem == "unreadable":
         return f"the value that {name} returned can't be read"
+    if problem == "type":
+        kind = str(fields["type"])
+        bare = kind in ("None", "nan", "inf", "-inf")
+        return f"{name} returned {kind if bare else f'something of type {kind}'} ({fields['place']}): {_RETURN}"
     given = shown(fields["returned"], 120)
     return (
         f"{name} returned "
         + {
             "passed": f"`passed` {given}, which is neither true nor false",
-            "nothing": f"{given}: return a bool or a score from 0 to 1",
-            "not a score": f"{given}, which is neither a bool nor a number",
-            "off the scale": f"{given}: a score is from 0 to 1",
+            "nothing": f"{given}, which does not say whether it passed: {_RETURN}",
+            "not a score": f"{given}, which is neither a bool nor a number: {_RETURN}",
+            "off the scale": f"{given}: a score is from 0 to 1; divide it by the highest one, or return `passed`",
         }[problem]
     )
 
@@ -333,6 +340,14 @@ def _unusable_vector(fields: Fields) -> str:
 def _within_result(fields: Fields, said: str) -> str:
     tool = fields.get("tool")
     return f"the result of {tool}: {said}" if tool else said
+
+
+def _returned(line: Evidence) -> str:
+    fields = line.fields
+    words = str(fields.get("message") or f"{fields['function']} returned {shown(fields.get('score', line.found), 120)}")
+    if "label" in fields:
+        words = f"{shown(fields['label'], 60)}" + (f": {fields['message']}" if "message" in fields else "")
+    return words + (f" (it passes from {fields['threshold']:g})" if "threshold" in fields else "")
 
 
 _RESULTS: dict[str, Callable[[Fields], str]] = {
@@ -1218,7 +1233,5 @@ _EVIDENCE: dict[str, Callable[[Evidence], str]] = {
     ),
     Code.LABELLED: _labelled,
     Code.REPLIED: _replied,
-    Code.RETURNED: lambda line: (
-        line.fields.get("message") or f"{line.fields['function']} returned {shown(line.found, 120)}"
-    ),
+    Code.RETURNED: _returned,
 }

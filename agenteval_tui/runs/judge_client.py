@@ -8,11 +8,11 @@ import logging
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from agenteval_tui.agents.base import AgentRequest, Failed, TranscriptSource
@@ -20,6 +20,7 @@ from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.process.errors import stderr_tail
 from agenteval_tui.agents.process.project_environment import ProjectEnvironment, project_environment
 from agenteval_tui.agents.process.project_words import remedy
+from agenteval_tui.agents.process.python import printed_text
 from agenteval_tui.agents.process.python_host import HostError, HostProcess, RaisedError
 from agenteval_tui.agents.process.python_tree import Lease, Root
 from agenteval_tui.agents.registry import make_agent, make_embedder
@@ -28,6 +29,7 @@ from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.grading.compile import compile_criterion
+from agenteval_tui.grading.metrics.python import PRINTED, RETURNED
 from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.labels import Label
@@ -41,7 +43,7 @@ from agenteval_tui.runs.single_answer import ask_once, cost_of
 from agenteval_tui.runs.spending_limit import SpendingLimit
 from agenteval_tui.runs.stored_answers import label_reply, sole_of_specs
 from agenteval_tui.suites.environment import environment_for
-from agenteval_tui.transcripts.codec import to_json
+from agenteval_tui.transcripts.codec import openai_messages, to_json
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
 from agenteval_tui.transcripts.redact import TranscriptRedactor
@@ -63,6 +65,7 @@ _JSON_ONLY: Mapping[str, tuple[str, Any]] = {
 Known = Callable[[str, str], StoredReply | None]
 """`known(request hash, answerer)`: a reply from the history."""
 _MOST = 4_000_000  # bytes of an answer
+_PRINTED_KEPT = 4_000  # characters of what a function printed: the end of it
 
 
 class JudgeRequestGroup(Struct, frozen=True):
@@ -281,7 +284,7 @@ class JudgeClient:
         folder = self._respondents.base_dir(case.suite_key)
         if self._lease is None:
             self._lease = Lease()
-        return await call_function(request, to_json(case.transcript), folder, self._permission, self._lease)
+        return await call_function(request, case.transcript, folder, self._permission, self._lease)
 
     def _turn(self) -> AbstractAsyncContextManager[object]:
         return nullcontext() if self._limit is None else self._limit.turn
@@ -342,7 +345,7 @@ def _said(error: AgentevalError) -> str:
 
 
 async def call_function(
-    request: RemoteRequest, transcript: Mapping[str, Any], folder: Path, permission: Permission, lease: Lease
+    request: RemoteRequest, transcript: Transcript, folder: Path, permission: Permission, lease: Lease
 ) -> Reply:
     """What the function of a `call` request returns, as JSON text; never raises for what the function does.
 
@@ -354,7 +357,8 @@ async def call_function(
         "value": payload["value"],
         "arguments": payload["properties"],
         "offered": {
-            "transcript": transcript,
+            "transcript": to_json(transcript),
+            "messages": to_builtins(openai_messages(transcript)),
             "expected": payload["expected"],
             "variables": payload["variables"],
         },
@@ -365,23 +369,31 @@ async def call_function(
         permission.require_code(folder, f"python function {request.target}")
         env = environment_for(folder)
         project = project_environment(folder, targets=(request.target,))
-        root = Root.of(project, env, (("import own", request.target),))
+        # Evaluators of one module share what its import took.
+        root = Root.of(project, env, (("import own", request.target.partition(":")[0]),))
         host = await lease.tree(root, permission).host()
     except AgentevalError as error:
         mend = f" ({error.mend})" if error.mend else ""
         return _failed(f"{request.target} can't be started: {error.what}{mend}")
     except (RaisedError, HostError) as error:
         return _failed(_call_failure(request.target, error, getattr(error, "program", None), env, project))
+    returned: Any = None
+    printed = ""
     async with host:
         try:
             async with asyncio.timeout(float(payload["timeout"])):
-                returned = await host.call("metric", request.target, limit=_MOST, last=True, **asked)
+                events = host.events("metric", request.target, limit=_MOST, last=True, **asked)
+                async with aclosing(events) as answers:
+                    async for answer in answers:
+                        if "output" in answer:
+                            printed = (printed + printed_text(answer["output"]))[-_PRINTED_KEPT:]
+                        returned = answer.get("returned")
         except TimeoutError:
             await host.end()
-            return _failed(f"{request.target} did not return within {payload['timeout']:g} s")
+            return _failed(f"{request.target} did not return within {payload['timeout']:g} s", printed)
         except (RaisedError, HostError) as error:
-            return _failed(_call_failure(request.target, error, host.program, env, project))
-    return Reply(json.dumps(returned), at_ms=now_ms())
+            return _failed(_call_failure(request.target, error, host.program, env, project), printed)
+    return Reply(json.dumps({PRINTED: printed, RETURNED: returned} if printed.strip() else returned), at_ms=now_ms())
 
 
 def _call_failure(
@@ -400,5 +412,6 @@ def _call_failure(
     return f"{target} {error}" + (f": {said}" if said else "")
 
 
-def _failed(said: str) -> Reply:
-    return Reply(error=said, at_ms=now_ms())
+def _failed(said: str, printed: str = "") -> Reply:
+    """A reply that is none; what the function printed stays with it, as it was."""
+    return Reply(raw=printed, error=said, at_ms=now_ms())

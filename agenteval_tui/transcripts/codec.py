@@ -287,6 +287,9 @@ class StoredTranscript(Document, frozen=True, kw_only=True):
     requests: Annotated[
         StoredRequests | UnsetType, Meta(description="what its models were asked; absent where that is not known")
     ] = UNSET
+    outputs: Annotated[
+        dict[str, Any] | UnsetType, Meta(description="what the agent returned beside its answer, by name")
+    ] = UNSET
 
 
 def to_json(transcript: Transcript) -> dict[str, Any]:
@@ -321,6 +324,7 @@ def stored_transcript(transcript: Transcript) -> StoredTranscript:
         workdir=transcript.workdir or UNSET,
         state=tuple(map(stored_state, transcript.state)) or UNSET,
         requests=UNSET if transcript.requests is None else _stored_requests(transcript.requests),
+        outputs=dict(transcript.outputs) or UNSET,
     )
 
 
@@ -862,6 +866,7 @@ def _read(data: Mapping[str, Any]) -> Transcript:
         workdir=str(data.get("workdir") or ""),
         state=convert(data.get("state") or (), tuple[ProbeState, ...]),
         requests=_requests(data.get("requests")),
+        outputs=dict(data.get("outputs") or {}),
         user_usage=Usage(**figures(data, "user_usage", (dict,))),
         notes=(
             *(

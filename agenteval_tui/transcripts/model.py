@@ -318,7 +318,8 @@ class Transcript(Struct, frozen=True):
     used: `usage` is the agent's alone. `output` is what its code printed and logged, at most 64 KB: the end of it;
     nothing is judged by it. `hooks` are those that ran before and after it; `workdir` is the folder that it worked in
     ("": it had none of its own). `state` is what the test's probes read before and after it. `requests` is what its
-    models were asked for each of their answers; None where that is not known."""
+    models were asked for each of their answers; None where that is not known. `outputs` is what the agent returned
+    beside its answer, by name, as JSON data (its answer among it)."""
 
     messages: tuple[Message, ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
@@ -336,6 +337,7 @@ class Transcript(Struct, frozen=True):
     workdir: str = ""
     state: tuple[ProbeState, ...] = ()
     requests: ModelRequests | None = None
+    outputs: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def final_message(self) -> int | None:

@@ -92,6 +92,8 @@ class TranscriptRedactor(Redactor):
             )
         if transcript.requests is not None and self._in_requests(transcript.requests):
             changed["requests"] = self._requests(transcript.requests)
+        if self.inside(transcript.outputs):
+            changed["outputs"] = self.data(transcript.outputs)
         error = transcript.error
         if error is not None:
             said = self.error(error)
@@ -126,6 +128,8 @@ class TranscriptRedactor(Redactor):
         if any(self._in_reading(reading) for one in transcript.state for reading in (one.before, one.after)):
             return True
         if transcript.requests is not None and self._in_requests(transcript.requests):
+            return True
+        if self.inside(transcript.outputs):
             return True
         arguments = [call.arguments for call in transcript.tool_calls]
         return any(

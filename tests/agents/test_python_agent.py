@@ -19,6 +19,7 @@ from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.process import child_pool, python_child
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.transcripts.codec import from_json, to_json
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Usage
 
 from .conftest import Run
@@ -69,6 +70,18 @@ class Agent:
     def __call__(self, prompt): return {"answer": "ok", "tool_calls": [{"name": "f", "args": {"x": 1}, "result": [2]}]}
 agent = Agent()
 def number(prompt): return 42
+from typing import Any, Dict, TypedDict
+class Row(TypedDict):
+    question: str
+def rows(inputs): return {"answer": inputs["question"]}
+def typed_rows(inputs: Dict[str, Any]) -> dict: return {"answer": inputs.get("question")}
+def quoted_rows(example: "dict[str, str]"): return example["question"]
+def inputs_of_a_class(row: Row): return row["question"]
+def messages_of(inputs: dict): return inputs["messages"][-1]["content"]
+def wrong_row(inputs: dict): return inputs["topic"]
+def beside(prompt): return {"answer": "ok", "latency_ms": 12, "sources": ["a", "b"], "lock": object(), "model": "m"}
+def beside_graph(prompt): return {"messages": [{"role": "assistant", "content": "ok"}], "documents": ["a"]}
+def much_beside(prompt): return {"answer": "ok", "more": "x" * 300_000}
 def nothing(prompt): print("said"); return None
 def forgot(prompt): prompt + "!"
 async def later_nothing(prompt): await asyncio.sleep(0)
@@ -161,6 +174,34 @@ async def test_a_function_that_gives_nothing_is_an_error(run_agent: Run, name: s
     assert isinstance(failed, Failed)
     assert (failed.error.kind, failed.error.message) == ("protocol", f"mine:{name} {said}")
     assert f"is `{missing}` missing?" in failed.error.mend
+
+
+@pytest.mark.parametrize("name", ["rows", "typed_rows", "quoted_rows", "inputs_of_a_class"])
+async def test_a_function_that_takes_a_row_as_a_dict(run_agent: Run, name: str) -> None:
+    ran = await run_agent(python(name), variables={"question": "Which?", "expected_value": "x"})
+    assert (ran.transcript.error, ran.transcript.final_output) == (None, "Which?")
+
+
+async def test_a_row_without_variables_has_the_prompt_by_every_name(run_agent: Run) -> None:
+    ran = await run_agent(python("rows"))
+    assert ran.transcript.final_output == "hello"
+    ran = await run_agent(python("messages_of"))
+    assert ran.transcript.final_output == "hello"
+    ran = await run_agent(python("wrong_row"))
+    assert "KeyError: 'topic (there is: input)'" in failure(ran).message
+
+
+async def test_what_a_function_returns_beside_its_answer_is_kept(run_agent: Run) -> None:
+    ran = await run_agent(python("beside"))
+    assert ran.transcript.final_output == "ok"
+    assert ran.transcript.outputs == {"answer": "ok", "latency_ms": 12, "sources": ["a", "b"]}
+    assert from_json(to_json(ran.transcript)) == ran.transcript
+    ran = await run_agent(python("beside_graph"))
+    assert ran.transcript.outputs == {"documents": ["a"]}
+    assert (await run_agent(python("text"))).transcript.outputs == {}
+    ran = await run_agent(python("much_beside"))
+    assert (ran.transcript.final_output, ran.transcript.outputs) == ("ok", {})
+    assert [note.code for note in ran.transcript.notes if note.code == "left_out"]
 
 
 async def test_figures_that_can_not_be_so_are_not_counted(run_agent: Run) -> None:

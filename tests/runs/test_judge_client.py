@@ -547,7 +547,7 @@ async def test_a_metric_calls_no_code_from_outside_of_the_project(
     row, result = await call(execution, tmp_path, metric)
     said = criterion_sentence(result)
     assert row.status == "error"
-    assert f"{target} can't be a metric" in said
+    assert "can't be a metric" in said
     assert f"is not in the project {tmp_path}" in said
     assert "write a function in a module of the project" in said
     assert not (tmp_path / "was_here").exists()
@@ -598,7 +598,7 @@ async def test_functions_are_not_called_without_trust(execution: Made, tmp_path:
         ("broken", "KeyError: 'nothing' (checks.py, line"),
         ("leaves", "without an answer"),
         ("exits", "SystemExit: enough"),
-        ("strange", "not JSON serializable"),
+        ("strange", "something of type object (checks.py, line"),
         ("missing", "AttributeError"),
     ],
 )

@@ -41,6 +41,10 @@ TYPES = (
 )
 
 
+OUTPUTS_KEPT = 256 * 1024
+"""Characters, as JSON, of what an agent returned beside its answer."""
+
+
 class EventError(Exception):
     """An event is not as it should be; the text says how."""
 
@@ -137,13 +141,19 @@ class EventReader:
         return [UsageReported(usage), *(Noted(note) for note in figures.notes)]
 
     def _done(self, event: Mapping[str, Any]) -> list[AgentEvent]:
+        outputs = event.get("outputs", {})
+        if not isinstance(outputs, Mapping):
+            raise EventError("an event of type 'done' needs an object as `outputs`")
         self.ended = True
-        return [
-            Done(
-                truncate_for_store(str(event.get("finish_reason") or "stop")),
-                truncate_for_store(str(event.get("model") or "")),
-            )
-        ]
+        size = len(_json(outputs)) if outputs else 0
+        done = Done(
+            truncate_for_store(str(event.get("finish_reason") or "stop")),
+            truncate_for_store(str(event.get("model") or "")),
+            outputs if size <= OUTPUTS_KEPT else {},
+        )
+        if size <= OUTPUTS_KEPT:
+            return [done]
+        return [Noted(Note("left_out", f"outputs of {size:,} characters ({', '.join(map(str, outputs))[:200]})")), done]
 
     def _error(self, event: Mapping[str, Any]) -> list[AgentEvent]:
         self.ended = True

@@ -207,7 +207,7 @@ class PythonAgent:
                     async with asyncio.timeout(wait_s):
                         answer = await anext(answers)
                         while "output" in answer:  # no sign of the agent itself
-                            words = (words + _words_of(answer["output"]))[-STDERR_KEPT:]
+                            words = (words + printed_text(answer["output"]))[-STDERR_KEPT:]
                             for event in self._printed(answer["output"], options):
                                 yield event
                             answer = await anext(answers)
@@ -324,7 +324,7 @@ class PythonAgent:
             return problem.mend
 
 
-def _words_of(told: Any) -> str:
+def printed_text(told: Any) -> str:
     """What was printed, as it was; a record that was logged, as a line."""
     if not isinstance(told, Mapping):
         return ""

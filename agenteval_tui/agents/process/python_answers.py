@@ -7,6 +7,7 @@ answer in it; or yield any of these.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import inspect
 import json
@@ -18,10 +19,12 @@ if __name__.startswith("_agenteval_"):
     pieces: Any = sys.modules["_agenteval_python_pieces"]
     conversation: Any = sys.modules["_agenteval_python_conversation"]
     frameworks: Any = sys.modules["_agenteval_python_frameworks"]
+    run_data: Any = sys.modules["_agenteval_python_run_data"]
 else:
-    from agenteval_tui.agents.process import python_conversation, python_frameworks, python_pieces
+    from agenteval_tui.agents.process import python_conversation, python_frameworks, python_pieces, python_run_data
 
     pieces, conversation, frameworks = python_pieces, python_conversation, python_frameworks
+    run_data = python_run_data
 
 EVENTS = (
     *("text", "reasoning", "tool_call", "tool_result", "message_end", "usage", "done", "error"),
@@ -30,6 +33,7 @@ EVENTS = (
 OFFERED = ("prompt", "messages", "context", "variables", "config", "test", "repetition", "seed", "run", "turn")
 # What frameworks call the prompt, where it is optional.
 PROMPTS = ("user_prompt", "input", "message", "query", "question", "task", "text")
+_NO_OUTPUTS = ("messages", "tool_calls", "usage", "usage_metadata", "token_usage", "model", "remaining_steps")
 ANSWERS = ("final_output", "output", "answer", "content", "text", "response", "result")
 MODES = ("values", "updates", "messages", "custom", "debug", "tasks", "checkpoints")
 WANTED = "give a text, an event, messages, or what a framework returns"
@@ -49,7 +53,7 @@ def parameters_of(function: Any) -> Any:
 
 
 def call(function: Any, request: Any) -> Any:
-    """Call it with what its parameters ask for: names of the request, `request` itself, else the prompt."""
+    """Call it with what its parameters ask for: names of the request, `request` itself, `inputs`, else the prompt."""
     parameters = parameters_of(function)
     if parameters is None:
         return function(request["prompt"])
@@ -63,6 +67,8 @@ def call(function: Any, request: Any) -> Any:
             value = request
         elif parameter.name in OFFERED:
             value = request[parameter.name]
+        elif _takes_inputs(parameter, function) and not (prompted and parameter.name != "inputs"):
+            value, prompted = run_data.inputs_of(request["variables"], request["prompt"], request["messages"]), True
         elif not wanted and parameter.name in PROMPTS:
             value, wanted = request["prompt"], True
         elif parameter.default is parameter.empty and not prompted and parameter.kind is not parameter.KEYWORD_ONLY:
@@ -77,6 +83,20 @@ def call(function: Any, request: Any) -> Any:
         else:
             named[parameter.name] = value
     return function(*positional, **named)
+
+
+def _takes_inputs(parameter: Any, function: Any) -> Any:
+    """Whether it wants the row as a dict: a parameter `inputs`, or one that has no default and the type of a dict."""
+    kind = parameter.annotation
+    if isinstance(kind, str):
+        known = getattr(inspect.unwrap(function), "__globals__", {}) if inspect.isroutine(function) else {}
+        kind = known.get(kind, {"dict": dict, "Dict": dict, "Mapping": dict}.get(kind.partition("[")[0], str))
+    kind = getattr(kind, "__origin__", kind)
+    if kind is parameter.empty:
+        return parameter.name == "inputs"
+    names = {one.__name__ for one in getattr(kind, "__mro__", ())}
+    wants = bool(names & {"dict", "Mapping"})
+    return wants and (parameter.name == "inputs" or parameter.default is parameter.empty)
 
 
 class Reader:
@@ -290,6 +310,7 @@ class Reader:
         else:
             self._list(piece["messages"], False)
         self._interrupted(piece)
+        self._beside(piece, None)
         structured = piece.get("structured_response")
         if structured is not None:
             self.said.final(pieces.text_of(structured, self._note))
@@ -590,6 +611,17 @@ class Reader:
             self.said.total(piece, event)
         if piece.get("model"):
             self.said.about(model=str(piece["model"]))
+        self._beside(piece, answer)
+
+    def _beside(self, piece: Any, answer: Any) -> Any:
+        """What a dict has beside its answer, by name, as far as it is JSON data."""
+        kept: Any = {}
+        for name in piece:
+            if isinstance(name, str) and not name.startswith("__") and name not in _NO_OUTPUTS:
+                with contextlib.suppress(TypeError, ValueError, RecursionError):
+                    kept[name] = json.loads(json.dumps(pieces.plain(piece[name]), allow_nan=False))
+        if kept.keys() - {answer}:
+            self.said.about(outputs=kept)
 
     def _as_json(self, piece: Any) -> Any:
         try:

@@ -21,7 +21,7 @@ do: "fork"      comes with a socket and the end of a pipe: a process that goes o
                 `cwd`, `env`: where it works, if that is not the suite's folder
     "describe"  its name, docstring and parameters as a JSON Schema
     "tool"      `arguments`: call it with these; runs beside others, in a thread or in the loop of all async tools
-    "metric"    `value`, `arguments`, `offered`
+    "metric"    `value`, `arguments`, `offered`: what an evaluator says of a run (`python_evaluator`)
     "hook"      `offered`, `cwd`, `env`: call it there with what its parameters name; what it prints comes as "output"
     "cancel"    `id` of a "tool" whose answer is no longer awaited
 `last`: nothing is asked after this; the process ends by itself.
@@ -389,7 +389,7 @@ def _do_agent(asked: Any) -> Any:
 def _call() -> Any:
     for name in (
         *("errors", "salvage", "usage", "pieces", "signature", "context"),
-        *("frameworks", "conversation", "answers", "objects"),
+        *("frameworks", "conversation", "run_data", "answers", "objects"),
     ):
         _sibling("python_" + name)
     return _sibling("python_call")
@@ -397,16 +397,14 @@ def _call() -> Any:
 
 def _do_metric(asked: Any) -> Any:
     found = _sibling("python_project").function_of(asked["target"], _sibling("python_effects").is_installed)
-    arguments = dict(asked["arguments"])
+    _sibling("python_run_data")
+    output = _sibling("python_output")
+    output.flush()
+    output.begin(lambda piece: _say(asked["id"], output=piece))
     try:
-        wanted = set(inspect.signature(found).parameters)
-    except (TypeError, ValueError):  # a function written in C
-        wanted = set()
-    for name, value in asked["offered"].items():
-        if name in wanted:
-            arguments.setdefault(name, value)
-    returned = found(asked["value"], **arguments)
-    return plain(_await(returned) if inspect.isawaitable(returned) else returned)
+        return _sibling("python_evaluator").call(found, asked["target"], asked, _await)
+    finally:
+        output.end()
 
 
 def _go_to(asked: Any) -> Any:
@@ -503,15 +501,13 @@ def _cancel(number: Any) -> Any:
 
 
 def plain(given: Any) -> Any:
-    """What was returned as JSON data: dataclasses, and objects with `passed` or `score`, become objects."""
+    """What was returned as JSON data: dataclasses become objects."""
     if dataclasses.is_dataclass(given) and not isinstance(given, type):
         return dataclasses.asdict(given)
     if hasattr(given, "model_dump"):
         return given.model_dump(mode="json")
     if hasattr(given, "item") and not isinstance(given, (dict, list)):  # a number of numpy
         return given.item()
-    if not isinstance(given, (dict, list, str)) and (hasattr(given, "passed") or hasattr(given, "score")):
-        return {name: getattr(given, name) for name in ("passed", "score", "reason") if hasattr(given, name)}
     if isinstance(given, (set, frozenset)):
         return sorted(given, key=repr)
     return given

@@ -171,9 +171,10 @@ class Conversation:
         if self._items:
             self._items[-1]["closed"] = True
 
-    def about(self, model: Any = None, finish: Any = None) -> Any:
-        """Which model answered, and why its last answer ended."""
-        self._about = dict(self._about, **{k: v for k, v in (("model", model), ("finish", finish)) if v})
+    def about(self, model: Any = None, finish: Any = None, outputs: Any = None) -> Any:
+        """Which model answered, why its last answer ended, and what was returned beside it."""
+        told = (("model", model), ("finish", finish), ("outputs", outputs))
+        self._about = dict(self._about, **{k: v for k, v in told if v})
 
     def note(self, code: Any, what: Any) -> Any:
         """Something that the run must say: what could not be read, for one."""
@@ -301,7 +302,7 @@ class Conversation:
             yield from _usage(figures)
         about = {
             name: self._about[key]
-            for key, name in (("finish", "finish_reason"), ("model", "model"))
+            for key, name in (("finish", "finish_reason"), ("model", "model"), ("outputs", "outputs"))
             if key in self._about
         }
         for item in self._items:

@@ -13,6 +13,8 @@ from typing import Any
 
 _MARKS = ("pyproject.toml", "setup.py", "setup.cfg")
 _GROUPS = "agenteval."
+EVALUATORS = ("agentevals", "autoevals", "deepeval", "openevals", "pydantic_evals")
+"""Packages of evaluators: what they have may be named, where it is an evaluator (`python_evaluator`)."""
 _OWN = "agenteval_tui"  # its own functions are not metrics, although it offers entry points as plug-ins do
 _IN_C = (
     types.BuiltinFunctionType,
@@ -74,7 +76,7 @@ def _check(target: Any, name: Any, places: Any, is_installed: Any) -> None:
     root = _root()
     if places and all(_is_within(place, root) and not is_installed(place) for place in places):
         return
-    if name.partition(".")[0] in _plugins():
+    if name.partition(".")[0] in EVALUATORS or name.partition(".")[0] in _plugins():
         return
     where = places[0] if places else "Python itself"
     raise WrongTarget(

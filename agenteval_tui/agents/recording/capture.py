@@ -250,7 +250,7 @@ class CapturingAgent:
             mend = "record it again, or set `on_miss: live` of the cassette"
             return [*events, Failed(RunError.told("cassette", said, mend))]
         if isinstance(end, Done):
-            end = Done(found.finish_reason or end.finish_reason, found.model or end.model)
+            end = replace(end, finish_reason=found.finish_reason or end.finish_reason, model=found.model or end.model)
         return [*events, end]
 
     def _take_new(self, request: AgentRequest, exchanges: tuple[Exchange, ...]) -> tuple[Exchange, ...]:

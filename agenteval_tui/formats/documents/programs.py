@@ -90,6 +90,9 @@ class DoneEvent(_Event, frozen=True, kw_only=True, tag="done"):
 
     finish_reason: str | UnsetType = UNSET
     model: str | UnsetType = UNSET
+    outputs: Annotated[
+        dict[str, Any] | UnsetType, Meta(description="what the agent returns beside its answer, by name")
+    ] = UNSET
 
 
 class ErrorEvent(_Event, frozen=True, kw_only=True, tag="error"):

@@ -202,7 +202,9 @@ class TracedAgent:
             events.append(Noted(Note("left_out", said)))
         events.append(Captured(_later(found, began_ms - turns[0].began_ms)))
         if isinstance(end, Done):
-            end = Done(told[0].finish_reason or end.finish_reason, told[0].model or end.model)
+            end = replace(
+                end, finish_reason=told[0].finish_reason or end.finish_reason, model=told[0].model or end.model
+            )
         return [*events, end]
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
+from msgspec import Struct
 from pydantic import ConfigDict, Field, model_validator
 
 from agenteval_tui.core.ids import content_hash
@@ -22,18 +23,32 @@ from agenteval_tui.grading.spec import json_like
 from agenteval_tui.transcripts.codec import to_json
 
 _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
-_NAME = f"[^0-9{NAME_CHARACTERS}][^{NAME_CHARACTERS}]*"
-_FUNCTION_IN_EDITORS = rf"^{_NAME}(?:\.{_NAME})*:{_NAME}(?:\.{_NAME})*$"
+_WORD = f"[^0-9{NAME_CHARACTERS}][^{NAME_CHARACTERS}]*"
+_FUNCTION_IN_EDITORS = rf"^{_WORD}(?:\.{_WORD})*:{_WORD}(?:\.{_WORD})*$"
+_UNUSABLE = "agenteval_unusable"  # as `agents/process/python_evaluator.py` writes it
+PRINTED, RETURNED = "agenteval_printed", "returned"
+"""The keys of a reply whose function also printed something."""
+# What tools call the parts of a result.
+_PASSED = ("passed", "pass", "pass_")
+_SCORE = ("score", "value")
+_COMMENT = ("reason", "comment", "explanation", "rationale")
+_NAME = ("key", "name", "metric")
 
 
 class Python(RemoteMetric):
-    """Calls your own function: `function(value, **properties)`.
+    """Calls your own function or evaluator.
 
-    `value` is the extracted text. Other properties of the metric are passed by name. If the function has a parameter
-    `transcript`, `expected` or `variables`, it gets that too. It returns a bool, a score 0..1, or an object {"passed",
-    "score", "reason", "evidence"}, and may be async. It runs in a separate process with a time limit, and only if you
-    trust its repository. It must be code of the suite's project, or of a package that is a plug-in of
-    agenteval: `os:system` is an `error`. So is an exception; neither is a verdict.
+    A function gets what its parameters are called: `value` (the extracted text, also the first parameter of any other
+    name), `inputs`, `outputs`, `reference_outputs`, `run`, `example`, `input`, `output`, `expected`, `metadata`,
+    `messages`, `tool_calls`, `transcript`, `variables`, the variables of the test, and other properties of the metric.
+    `(output, context)` is called as promptfoo does. Metrics of DeepEval, scorers of autoevals, and evaluators of
+    pydantic-evals and LangSmith are called as they are.
+
+    It returns a bool, a score from 0 to 1, an object with `passed` or `score` and with `key`, `comment` (or `reason`)
+    and `evidence`, or a list of these, and may be async. It runs in a separate process with a time limit, and only if
+    you trust its repository. It must be code of the suite's project, of a package of evaluators (autoevals, deepeval,
+    openevals, agentevals, pydantic_evals), or of a package that is a plug-in of agenteval: `os:system` is an `error`.
+    So is an exception; neither is a verdict. `agenteval docs how-to/evaluators` has an example of each.
     """
 
     model_config = ConfigDict(
@@ -74,57 +89,106 @@ class Python(RemoteMetric):
 
     def conclude(self, asked: Sequence[RemoteCall], value: Value, context: Context) -> MetricResult:
         try:
-            given: Any = json.loads(asked[0].last.raw)
+            returned: Any = json.loads(asked[0].last.raw)
         except (ValueError, RecursionError):
             raise self._unusable("unreadable") from None
-        reason, evidence = "", list[Evidence]()
+        printed: tuple[Evidence, ...] = ()
+        if isinstance(returned, Mapping) and PRINTED in returned:
+            printed = (Evidence("printed", None, str(returned[PRINTED]).strip()),)
+            returned = returned.get(RETURNED)
+        unread = returned.get(_UNUSABLE) if isinstance(returned, Mapping) else None
+        if isinstance(unread, Mapping):
+            raise self._unusable("type", None, type=str(unread.get("type")), place=str(unread.get("place")))
+        listed = returned.get("results") if isinstance(returned, Mapping) else returned
+        if not isinstance(listed, list):
+            single = self._judged(returned, "function")
+            if single.score is None:
+                raise self._unusable("nothing", returned)
+            lines = [single.line, *_evidence_of(returned)]
+            return self.result(single.line.passed is True, single.score, (*lines, *printed))
+        judged = [self._judged(result, f"result[{number}]") for number, result in enumerate(listed, 1)]
+        scores = [each.score for each in judged if each.score is not None]
+        if not scores:
+            raise self._unusable("nothing", listed)
+        lines = [
+            line for each, result in zip(judged, listed, strict=True) for line in (each.line, *_evidence_of(result))
+        ]
+        passed = all(each.line.passed is not False for each in judged)
+        return self.result(passed, sum(scores) / len(scores), (*lines, *printed))
+
+    def _judged(self, result: Any, name: str) -> _Judged:
+        """One result: its verdict and score, None where it has neither, and the line that says so."""
+        fields: dict[str, Any] = {"function": self.function}
         passed: Any = None
-        score: Any = given
-        if isinstance(given, Mapping):
-            passed, score, reason = given.get("passed"), given.get("score"), str(given.get("reason") or "")
-            evidence = list(_evidence(given.get("evidence")))
-        elif isinstance(given, bool):
-            passed, score = given, None
+        score: Any = result
+        if isinstance(result, Mapping):
+            passed, score = _first(result, _PASSED), _first(result, _SCORE)
+            name = str(_first(result, _NAME) or name)
+            if comment := _first(result, _COMMENT) or _rationale(result):
+                fields["message"] = str(comment)
+            else:
+                fields["score"] = passed if score is None else score
+            if score is None or (isinstance(score, str) and passed is None):
+                label = _first(result, ("label", *_SCORE))
+                score, fields = None, fields if label is None else {**fields, "label": label}
+        if isinstance(score, bool):
+            passed, score = score if passed is None else passed, None
         if passed is not None and not isinstance(passed, bool):
             raise self._unusable("passed", passed)
         if score is not None:
             score = self._score(score)
-        if passed is None and score is None:
-            raise self._unusable("nothing", given)
-        if score is None:
+            if passed is None:
+                passed = score >= self.pass_threshold - 1e-9
+                if not passed and score > 0:
+                    fields["threshold"] = self.pass_threshold
+        elif passed is not None:
             score = 1.0 if passed else 0.0
-        if passed is None:
-            passed = score >= self.pass_threshold - 1e-9
-        fields = {"function": self.function, **({"message": reason} if reason else {})}
-        line = Evidence("function", passed, found=given, code=Code.RETURNED, fields=fields)
-        return self.result(passed, score, (line, *evidence))
+        return _Judged(score, Evidence(name, passed, found=result, code=Code.RETURNED, fields=fields))
 
-    def _unusable(self, problem: str, returned: Any = None) -> UnusableError:
-        return UnusableError(code=Code.UNUSABLE_RETURN, function=self.function, problem=problem, returned=returned)
+    def _unusable(self, problem: str, returned: Any = None, **more: str) -> UnusableError:
+        fields: dict[str, Any] = {"function": self.function, "problem": problem, "returned": returned, **more}
+        return UnusableError(code=Code.UNUSABLE_RETURN, **fields)
 
-    def _score(self, given: Any) -> float:
-        if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
-            raise self._unusable("not a score", given)
-        if not 0 <= given <= 1:
-            raise self._unusable("off the scale", given)
-        return float(given)
+    def _score(self, score: Any) -> float:
+        if not isinstance(score, int | float) or not math.isfinite(score):
+            raise self._unusable("not a score", score)
+        if not 0 <= score <= 1:
+            raise self._unusable("off the scale", score)
+        return float(score)
 
 
-def _evidence(given: Any) -> Sequence[Evidence]:
+class _Judged(Struct, frozen=True):
+    score: float | None
+    line: Evidence
+
+
+def _first(result: Mapping[str, Any], names: Sequence[str]) -> Any:
+    return next((result[name] for name in names if result.get(name) is not None), None)
+
+
+def _rationale(result: Mapping[str, Any]) -> Any:
+    """Of autoevals: why, among the metadata."""
+    metadata = result.get("metadata")
+    return metadata.get("rationale") if isinstance(metadata, Mapping) else None
+
+
+def _evidence_of(result: Any) -> Sequence[Evidence]:
+    """The conditions that a result names: its `evidence`, or promptfoo's `componentResults`."""
+    given = _first(result, ("evidence", "componentResults")) if isinstance(result, Mapping) else None
     listed = given if isinstance(given, list) else [given] if given else []
-    made = []
-    for number, one in enumerate(listed[:100], 1):
-        if isinstance(one, Mapping):
-            passed = one.get("passed")
-            made.append(
+    lines = []
+    for number, condition in enumerate(listed[:100], 1):
+        if isinstance(condition, Mapping):
+            passed = _first(condition, _PASSED)
+            lines.append(
                 Evidence(
-                    str(one.get("condition") or f"evidence[{number}]"),
+                    str(condition.get("condition") or f"evidence[{number}]"),
                     passed if isinstance(passed, bool) else None,
-                    str(one.get("reason") or ""),
-                    one.get("expected"),
-                    one.get("found"),
+                    str(_first(condition, _COMMENT) or ""),
+                    condition.get("expected"),
+                    condition.get("found"),
                 )
             )
         else:
-            made.append(Evidence(f"evidence[{number}]", None, str(one)))
-    return made
+            lines.append(Evidence(f"evidence[{number}]", None, str(condition)))
+    return lines

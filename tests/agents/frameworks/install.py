@@ -18,6 +18,8 @@ PACKAGES = {
     "crewai": ("crewai>=1.0",),
     "google-adk": ("google-adk>=1.0",),
     "llama-index-core": ("llama-index-core>=0.13",),
+    # tests/runs/test_evaluators.py
+    "evaluators": ("autoevals>=0.4", "deepeval>=4", "langsmith>=0.4", "openevals>=0.2", "pydantic-evals>=1.0"),
     "strands": ("strands-agents>=1.0",),
     # Several in one: tests/agents/test_python_named.py.
     "named": ("langgraph>=1.0", "langchain-openai>=1.0", "pydantic-ai-slim[openai]>=1.0", "openai-agents>=0.3"),

@@ -1,0 +1,308 @@
+"""Calls an evaluator as the tool that it was written for would, and makes plain data of what it returns. Runs in the
+child: only the standard library, of Python 3.8 or later.
+
+A function gets what its parameters are called: `(inputs, outputs, reference_outputs)` and `(run, example)` as LangSmith
+has them, `(input, output, expected)` Braintrust, `(output, context)` promptfoo, `ctx` pydantic-evals, `test_case`
+DeepEval; or the variables of the row. Metrics of DeepEval, scorers of autoevals, evaluators of pydantic-evals and of
+LangSmith are called as they are; of their classes, an object is made with the properties of the metric.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import os
+import sys
+from typing import Any
+
+data: Any = sys.modules["_agenteval_python_run_data"]
+project: Any = sys.modules["_agenteval_python_project"]
+
+UNUSABLE = "agenteval_unusable"
+"""The key of what can't be read: {"type", "place"}."""
+# Parameters that nothing else can mean, and the field of `RunData` that they get.
+_VIEWS = {
+    "value": "value", "inputs": "inputs", "outputs": "outputs", "reference_outputs": "reference_outputs",
+    "expectations": "reference_outputs", "run": "run", "root_run": "run", "example": "example",
+    "transcript": "transcript", "variables": "variables", "test_case": "test_case", "ctx": "evaluator_context",
+}  # fmt: skip
+_LATER_VIEWS = {"metadata": "metadata", "messages": "messages", "tool_calls": "tool_calls", "vars": "variables",
+                "trajectory": "messages", "tools_called": "tool_calls"}  # fmt: skip
+_BY_TYPE = {"Run": "run", "Example": "example", "EvaluatorContext": "ctx", "LLMTestCase": "test_case"}
+_WITH_OUTPUT = ("value", "outputs", "run", "root_run", "transcript", "test_case", "ctx", "messages", "tool_calls",
+                "trajectory", "tools_called")  # fmt: skip
+
+
+class WrongTarget(Exception):  # noqa: N818 - the parent knows it by this name
+    """This is nothing that can judge a run; the text is the whole message."""
+
+
+def call(found: Any, target: Any, asked: Any, wait: Any) -> Any:
+    """What the evaluator says of a run, as JSON data. `wait` runs an awaitable to its end. Raises what the evaluator
+    raises, and `WrongTarget`."""
+    run, arguments = data.RunData(asked), dict(asked["arguments"])
+    kind = _kind(found)
+    if kind is None:
+        if target.partition(":")[0].partition(".")[0] in project.EVALUATORS and "outputs" not in _parameters(found):
+            raise WrongTarget(
+                f"{target} is not an evaluator; name an evaluator of this package, or a function of the project"
+            )
+        returned = _function(found, target, run, arguments)
+    else:
+        if inspect.isclass(found):
+            found = _object(found, target, arguments)
+        returned = kind(found, run, arguments)
+    if inspect.isawaitable(returned):
+        returned = wait(returned)
+    if kind is _deepeval:
+        returned = _verdict_of_deepeval(found)
+    elif kind is _pydantic_evals:
+        returned = _verdict_of_pydantic(found, returned)
+    try:
+        return _plain(returned)
+    except _UnreadableError as error:
+        return {UNUSABLE: {"type": str(error), "place": place_of(found)}}
+
+
+# Evaluators that are objects, or classes of them
+
+
+def _kind(found: Any) -> Any:
+    """How an object of a tool is called; None for what is called as a function."""
+    mro = (found if inspect.isclass(found) else type(found)).__mro__
+    names = {(one.__module__.partition(".")[0], one.__name__) for one in mro}
+    if {("deepeval", "BaseMetric"), ("deepeval", "BaseConversationalMetric")} & names:
+        return _deepeval
+    if {("autoevals", "Scorer"), ("braintrust_core", "Scorer")} & names:
+        return _scorer
+    if ("pydantic_evals", "Evaluator") in names:
+        return _pydantic_evals
+    if ("langsmith", "RunEvaluator") in names or callable(getattr(found, "as_run_evaluator", None)):
+        return _langsmith
+    return None
+
+
+def _object(found: Any, target: Any, arguments: Any) -> Any:
+    try:
+        return found(**arguments)
+    except TypeError as error:
+        raise WrongTarget(
+            f"{target} is a class of which no object can be made with the properties of the metric: {error}; write "
+            "what it needs as properties, or name an object that a module of the project makes"
+        ) from None
+
+
+def _deepeval(metric: Any, run: Any, arguments: Any) -> Any:
+    conversational = any(one.__name__ == "BaseConversationalMetric" for one in type(metric).__mro__)
+    case = run.conversation if conversational else run.test_case
+    way = metric.measure if not getattr(metric, "async_mode", True) else getattr(metric, "a_measure", metric.measure)
+    quiet = {"_show_indicator": False} if "_show_indicator" in inspect.signature(way).parameters else {}
+    return way(case, **quiet)
+
+
+def _verdict_of_deepeval(metric: Any) -> Any:
+    name = getattr(metric, "__name__", None) or type(metric).__name__
+    if getattr(metric, "error", None):
+        raise RuntimeError(f"{name}: {metric.error}")
+    verdict = {"key": name, "reason": getattr(metric, "reason", None) or "", "passed": bool(metric.is_successful())}
+    return dict(verdict, **({} if metric.score is None else {"score": metric.score}))
+
+
+def _scorer(scorer: Any, run: Any, arguments: Any) -> Any:
+    more = {"input": run.input, **{n: run.variables[n] for n in ("context", "criteria") if n in run.variables}}
+    return scorer.eval_async(run.value, run.expected, **dict(more, **arguments))
+
+
+def _pydantic_evals(evaluator: Any, run: Any, arguments: Any) -> Any:
+    return evaluator.evaluate(run.evaluator_context)
+
+
+def _verdict_of_pydantic(evaluator: Any, returned: Any) -> Any:
+    named = returned if isinstance(returned, dict) else {type(evaluator).__name__: returned}
+    results: Any = []
+    for name, one in named.items():
+        value = getattr(one, "value", one)
+        results.append({"key": str(name), "value": value, "reason": getattr(one, "reason", None) or ""})
+    if any(isinstance(one["value"], bool) for one in results):
+        # Assertions decide; a number beside them is a measure, on any scale.
+        results = [one if isinstance(one["value"], bool) else dict(one, label=one.pop("value")) for one in results]
+    return results if isinstance(returned, dict) else results[0] if returned is not None else None
+
+
+def _langsmith(evaluator: Any, run: Any, arguments: Any) -> Any:
+    if not hasattr(evaluator, "evaluate_run"):
+        evaluator = evaluator.as_run_evaluator()
+    return evaluator.evaluate_run(run.run, run.example)
+
+
+# Functions
+
+
+def _function(found: Any, target: Any, run: Any, arguments: Any) -> Any:
+    """Call it with what its parameters ask for."""
+    if not callable(found):
+        raise WrongTarget(f"{target} is a {type(found).__name__}, not a function or an evaluator")
+    try:
+        parameters = list(inspect.signature(found).parameters.values())
+    except (TypeError, ValueError):  # written in C
+        return found(run.value, **arguments)
+    positional: Any = []
+    named: Any = {}
+    rest = dict(arguments)
+    names = [_name(one) for one in parameters]
+    has_text = any(name in _WITH_OUTPUT or (name in data.TEXTS and name not in rest) for name in names)
+    told = False  # whether a parameter has had the text
+    for one, name in zip(parameters, names):  # noqa: B905 - Python 3.8
+        if one.kind is one.VAR_KEYWORD:
+            named.update(rest)
+            continue
+        if one.kind is one.VAR_POSITIONAL:
+            continue
+        by_place = one.kind is not one.KEYWORD_ONLY
+        if one.name in rest:
+            value = rest.pop(one.name)
+        elif name in _VIEWS:
+            value = getattr(run, _VIEWS[name])
+        elif not has_text and by_place:
+            value, has_text = run.value, True
+        elif name == "context" and _is_of_promptfoo(parameters, one):
+            value = run.promptfoo
+        elif name in run.variables and (name not in data.TEXTS or told):
+            value = run.variables[name]
+        elif name in data.TEXTS and not told:
+            value, told = run.value, True
+        elif name in _LATER_VIEWS:
+            value = getattr(run, _LATER_VIEWS[name])
+        elif name in data.PROMPTS:
+            value = run.input
+        elif name in data.EXPECTED:
+            value = run.expected
+        elif one.default is not one.empty:
+            continue
+        else:
+            raise WrongTarget(_unknown(one.name, target, run, found))
+        if one.kind is one.POSITIONAL_ONLY:
+            positional.append(value)
+        else:
+            named[one.name] = value
+    unused = [name for name in rest if name not in named]
+    if unused:
+        raise WrongTarget(f"{target} ({place_of(found)}) has no parameter {unused[0]!r}, which the metric has as a "
+                          f"property; its parameters: {', '.join(one.name for one in parameters)}")  # fmt: skip
+    return found(*positional, **named)
+
+
+def _parameters(found: Any) -> Any:
+    try:
+        return list(inspect.signature(found).parameters)
+    except (TypeError, ValueError):  # written in C, or nothing to call
+        return []
+
+
+def _name(parameter: Any) -> Any:
+    """Its name; of one whose type is that of a tool, the name that this tool has for it."""
+    kind = parameter.annotation
+    written = kind if isinstance(kind, str) else getattr(kind, "__name__", "")
+    return _BY_TYPE.get(written.rpartition(".")[2], parameter.name)
+
+
+def _is_of_promptfoo(parameters: Any, parameter: Any) -> Any:
+    """`(output, context)`: promptfoo's, unless its type says that it is the text of a row."""
+    kind = parameter.annotation
+    written = kind if isinstance(kind, str) else getattr(kind, "__name__", "")
+    needed = [one.name for one in parameters if one.default is one.empty]
+    return needed == ["output", "context"] and not written.startswith(("str", "list", "List"))
+
+
+def _unknown(name: Any, target: Any, run: Any, found: Any) -> Any:
+    if name in ("runs", "examples", "results"):
+        return (f"{target} ({place_of(found)}) asks for {name!r}: it judges all runs together, and a metric judges "
+                "one; `agenteval stats` has the figures of all")  # fmt: skip
+    own = ", ".join(sorted(map(str, run.variables))) or "none"
+    return (
+        f"{target} ({place_of(found)}) asks for {name!r}, and nothing has that name; an evaluator may ask for value, "
+        f"inputs, outputs, reference_outputs, run, example, input, output, expected, context, metadata, messages, "
+        f"tool_calls, transcript, properties of the metric, and variables of the test (here: {own})"
+    )
+
+
+def place_of(found: Any) -> Any:
+    """`file.py, line 3` of an evaluator; its type where that is not known."""
+    code = found
+    while hasattr(code, "func") or hasattr(code, "__wrapped__"):
+        code = getattr(code, "__wrapped__", None) or code.func
+    for name in ("", "measure", "evaluate", "evaluate_run", "_run_eval_sync", "__call__"):
+        method = code if not name else getattr(code, name, None)
+        made = getattr(getattr(method, "__func__", method), "__code__", None)
+        if made is not None:
+            file = made.co_filename
+            beside = os.path.relpath(file)
+            return (file if beside.startswith("..") else beside) + ", line " + str(made.co_firstlineno)
+    return type(found).__name__
+
+
+# What they return
+
+
+class _UnreadableError(Exception):
+    """The text is the type of what can't be read."""
+
+
+def _plain(given: Any, depth: Any = 0) -> Any:
+    """A result as JSON data. Raises `_UnreadableError`."""
+    if depth > 50:
+        raise _UnreadableError("value that is nested too deeply")
+    if given is None:
+        if depth:
+            return None
+        raise _UnreadableError("None")
+    if isinstance(given, (bool, str, int)):
+        return given if type(given) in (bool, str, int) else getattr(given, "value", given)
+    if isinstance(given, float):
+        if given != given or given in (float("inf"), float("-inf")):
+            raise _UnreadableError(repr(float(given)))
+        return float(given)
+    if isinstance(given, tuple) and hasattr(given, "_asdict"):
+        given = given._asdict()
+    if isinstance(given, dict):
+        return {str(name): _field(name, one, depth) for name, one in given.items()}
+    if isinstance(given, list):
+        return [_plain(one, depth + 1) if depth else _result(one) for one in given]
+    if dataclasses.is_dataclass(given) and not isinstance(given, type):
+        fields = {one.name: getattr(given, one.name) for one in dataclasses.fields(given)}
+        if fields.get("error") is not None and isinstance(fields["error"], BaseException):
+            raise fields["error"]
+        return _plain(_of_inspect(given, fields), depth)
+    if hasattr(given, "model_dump"):
+        return _plain(_of_inspect(given, given.model_dump(mode="json")), depth)
+    if hasattr(given, "item") and hasattr(given, "dtype"):  # a number of numpy
+        return _plain(given.item(), depth)
+    names = ("passed", "score", "value", "reason", "comment", "rationale", "name", "key")
+    if hasattr(given, "passed") or hasattr(given, "score") or hasattr(given, "value"):
+        return _plain({name: getattr(given, name) for name in names if hasattr(given, name)}, depth)
+    if isinstance(given, (set, frozenset)) and depth:
+        return sorted(map(str, given))
+    raise _UnreadableError(type(given).__name__)
+
+
+def _result(one: Any) -> Any:
+    if isinstance(one, list):
+        raise _UnreadableError("list in a list")
+    return _plain(one)
+
+
+def _field(name: Any, value: Any, depth: Any) -> Any:
+    """A field of a result: what decides must be readable, all else is shown."""
+    if name in ("results", "score", "value", "passed", "pass", "componentResults") and value is not None:
+        return _plain(value, 0 if name == "results" else depth + 1)
+    try:
+        return _plain(value, depth + 1)
+    except _UnreadableError:
+        return str(value)
+
+
+def _of_inspect(given: Any, fields: Any) -> Any:
+    """Inspect's letters are scores: correct, partial, incorrect, no answer."""
+    if type(given).__module__.startswith("inspect_ai") and fields.get("value") in ("C", "P", "I", "N"):
+        return dict(fields, value={"C": 1.0, "P": 0.5}.get(fields["value"], 0.0))
+    return fields

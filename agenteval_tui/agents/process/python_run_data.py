@@ -1,0 +1,237 @@
+"""What an evaluator may look at in a run, as the field's tools have it. Runs in the child: only the standard library,
+of Python 3.8 or later. Objects of a tool's own types are made where its package is imported already.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sys
+import types
+import uuid
+from typing import Any
+
+# Fields of a row that are no input of the agent.
+_NO_INPUTS = ("expected_value", "outputs", "reference_outputs", "metadata")
+TEXTS = (
+    *("output", "completion", "response", "prediction", "predicted", "actual", "actual_output", "answer", "text"),
+    *("generated", "final_output", "content", "result"),
+)
+PROMPTS = ("input", "prompt", "question", "query", "user_input", "user_prompt", "message", "task", "text")
+EXPECTED = (
+    *("expected", "expected_output", "expected_value", "expected_response", "expected_answer", "reference"),
+    *("reference_output", "reference_answer", "target", "ground_truth", "ideal", "label", "answer", "output"),
+)
+
+
+class Named(dict):  # type: ignore[type-arg]
+    """What a row or an agent has, by name. What else tools may ask for is in `more`, which is no part of the dict: the
+    names that they have for its one main value, say. `missing`: what is said where there is nothing."""
+
+    def __init__(self, known: Any, more: Any, missing: Any = "") -> None:
+        super().__init__(known)
+        self._more, self._said = {name: value for name, value in more.items() if value is not None}, missing
+
+    def __missing__(self, name: Any) -> Any:
+        if name in self._more:
+            return self._more[name]
+        there = "there is: " + ", ".join(map(str, self)) if self else self._said or "there is nothing"
+        raise KeyError(str(name) + " (" + there + ")")
+
+    def __contains__(self, name: Any) -> bool:
+        return dict.__contains__(self, name) or name in self._more
+
+    def get(self, name: Any, default: Any = None) -> Any:
+        """As a dict's."""
+        return self[name] if name in self else default  # noqa: SIM401 - this is `get`
+
+
+def inputs_of(variables: Any, prompt: Any, messages: Any) -> Any:
+    """The inputs of a row: its variables; a prompt that is none of them is found by the names that tools have for
+    it, the conversation as `messages`."""
+    own = {name: value for name, value in variables.items() if name not in _NO_INPUTS}
+    if not own:
+        own = {"messages": messages} if len(messages) > 1 else {"input": prompt}
+    return Named(own, dict(dict.fromkeys(PROMPTS, prompt), messages=messages))
+
+
+class RunData:
+    """One run, as evaluators ask for it: `value` is what the prototype class found in it."""
+
+    def __init__(self, asked: Any) -> None:
+        offered = asked["offered"]
+        self.value = asked["value"]
+        self.transcript = offered["transcript"]
+        self.variables = offered["variables"]
+        self.expected = offered["expected"]
+        if self.expected is None:
+            self.expected = self.variables.get("expected_value")
+        self.messages = offered.get("messages") or self.transcript.get("messages") or []
+        self.prompt = next((one.get("content") for one in reversed(self.messages) if one.get("role") == "user"), "")
+
+    @property
+    def given(self) -> Any:
+        """The messages before the agent's first."""
+        answers = (number for number, one in enumerate(self.messages) if one.get("role") == "assistant")
+        return self.messages[: next(answers, len(self.messages))]
+
+    @property
+    def inputs(self) -> Any:
+        first = next((one.get("content") for one in self.given if one.get("role") == "user"), self.prompt)
+        return inputs_of(self.variables, first, self.given)
+
+    @property
+    def input(self) -> Any:
+        """The row's `input`, or the prompt."""
+        return self.variables.get("input", self.prompt)
+
+    @property
+    def outputs(self) -> Any:
+        """What the agent returned: an object, or its answer by the name that the row has for it; as `messages` the
+        conversation."""
+        own = self.transcript.get("outputs") or _object_in(self.value)
+        if not own:
+            reference = list(self.reference_outputs)
+            own = {reference[0] if len(reference) == 1 else "output": self.value}
+        return Named(own, dict(dict.fromkeys(TEXTS, self.value), messages=self.messages))
+
+    @property
+    def reference_outputs(self) -> Any:
+        """What the row says is right."""
+        row = self.variables.get("outputs", self.variables.get("reference_outputs"))
+        own = row if isinstance(row, dict) else self.expected if isinstance(self.expected, dict) else None
+        if own is None and self.expected is not None:
+            own = {
+                next((name for name in EXPECTED if self.variables.get(name) == self.expected), "answer"): self.expected
+            }
+        missing = "the test has no expected value: write `expected_value`"
+        return Named(own or {}, dict.fromkeys(EXPECTED, self.expected), missing)
+
+    @property
+    def metadata(self) -> Any:
+        row = self.variables.get("metadata")
+        return row if isinstance(row, dict) else self.variables
+
+    @property
+    def tool_calls(self) -> Any:
+        """[{"id", "name", "arguments", "result", ...}] of all calls."""
+        return self.transcript.get("tool_calls") or []
+
+    @property
+    def seconds(self) -> Any:
+        return ((self.transcript.get("timing") or {}).get("total_ms") or 0) / 1000
+
+    @property
+    def usage(self) -> Any:
+        return self.transcript.get("usage") or {}
+
+    # The objects of other tools.
+
+    @property
+    def run(self) -> Any:
+        """LangSmith's run, with its tool calls as child runs."""
+        children = [
+            self._run(str(call["name"]), "tool", call.get("arguments"), {"output": call.get("result")}, ())
+            for call in self.tool_calls
+        ]
+        made = self._run("agent", "chain", self.inputs, self.outputs, children)
+        return _with(made, inputs=self.inputs, outputs=self.outputs)
+
+    def _run(self, name: Any, kind: Any, inputs: Any, outputs: Any, children: Any) -> Any:
+        end = datetime.datetime.now(datetime.timezone.utc)  # noqa: UP017 - Python 3.8
+        made = {
+            "id": uuid.uuid4(), "name": name, "run_type": kind, "outputs": outputs, "error": None, "end_time": end,
+            "start_time": end - datetime.timedelta(seconds=self.seconds), "child_runs": list(children),
+            "inputs": inputs if isinstance(inputs, dict) else {"input": inputs}, "extra": {"metadata": {}}, "tags": [],
+        }  # fmt: skip
+        made["trace_id"] = made["id"]
+        return _made("langsmith.schemas", "Run", made)
+
+    @property
+    def example(self) -> Any:
+        """LangSmith's example."""
+        fields = {"id": uuid.uuid4(), "dataset_id": uuid.uuid4(), "metadata": self.metadata}
+        fields.update(inputs=self.inputs, outputs=self.reference_outputs)
+        return _with(_made("langsmith.schemas", "Example", fields), inputs=self.inputs, outputs=self.reference_outputs)
+
+    @property
+    def evaluator_context(self) -> Any:
+        """pydantic-evals' context."""
+        fields = {
+            "name": None, "metadata": self.metadata, "expected_output": self.expected,
+            "output": self.value, "duration": self.seconds, "attributes": {},
+            "metrics": {name: one for name, one in self.usage.items() if one is not None},
+            "inputs": self.input if not self.variables or "input" in self.variables else self.inputs,
+        }  # fmt: skip
+        errors = sys.modules.get("pydantic_evals.otel._errors")
+        fields["_span_tree"] = errors and errors.SpanTreeRecordingError("agenteval records no spans for evaluators")
+        return _made("pydantic_evals.evaluators", "EvaluatorContext", fields)
+
+    @property
+    def test_case(self) -> Any:
+        """DeepEval's test case of one turn."""
+        fields = {
+            "input": str(self.input), "actual_output": self.value, "expected_output": _text(self.expected),
+            "context": _texts(self.variables.get("context")), "completion_time": self.seconds,
+            "retrieval_context": _texts(self.variables.get("retrieval_context")),
+            "tools_called": [self._deepeval_call(one) for one in self.tool_calls],
+        }  # fmt: skip
+        expected = self.variables.get("expected_tools")
+        if isinstance(expected, list):
+            named = [one if isinstance(one, dict) else {"name": str(one)} for one in expected]
+            fields["expected_tools"] = [self._deepeval_call(one) for one in named]
+        return _made("deepeval.test_case", "LLMTestCase", fields)
+
+    @property
+    def conversation(self) -> Any:
+        """DeepEval's test case of a conversation."""
+        turns = [
+            _made("deepeval.test_case", "Turn", {"role": one["role"], "content": one.get("content") or ""})
+            for one in self.messages
+            if one.get("role") in ("user", "assistant")
+        ]
+        fields = {"turns": turns}
+        for name in ("scenario", "expected_outcome", "user_description", "chatbot_role"):
+            if isinstance(self.variables.get(name), str):
+                fields[name] = self.variables[name]
+        return _made("deepeval.test_case", "ConversationalTestCase", fields)
+
+    def _deepeval_call(self, call: Any) -> Any:
+        given = call.get("arguments", call.get("input_parameters"))
+        fields = {"name": call["name"], "input_parameters": given if isinstance(given, dict) else None}
+        return _made("deepeval.test_case", "ToolCall", dict(fields, output=call.get("result")))
+
+    @property
+    def promptfoo(self) -> Any:
+        """The context that promptfoo calls `get_assert` with."""
+        test = {"vars": self.variables, "metadata": self.metadata}
+        return {"prompt": self.prompt, "vars": self.variables, "test": test, "config": {}, "logProbs": None,
+                "providerResponse": {"output": self.value, "tokenUsage": self.usage}}  # fmt: skip
+
+
+def _made(module: Any, name: Any, fields: Any) -> Any:
+    """An object of a tool's type, where it is imported; else one with the same fields."""
+    known = getattr(sys.modules.get(module), name, None)
+    return types.SimpleNamespace(**fields) if known is None else known(**fields)
+
+
+def _with(made: Any, **fields: Any) -> Any:
+    """The object with these fields as they are: a type of pydantic would copy a dict into a plain one."""
+    copy = getattr(made, "model_copy", None) or getattr(made, "copy", None)
+    return made if copy is None else copy(update=fields)
+
+
+def _object_in(text: Any) -> Any:
+    try:
+        found = json.loads(text) if isinstance(text, str) and text.lstrip()[:1] == "{" else None
+    except (ValueError, RecursionError):
+        found = None
+    return found if isinstance(found, dict) else {}
+
+
+def _text(value: Any) -> Any:
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _texts(value: Any) -> Any:
+    return None if value is None else [_text(one) for one in (value if isinstance(value, list) else [value])]
