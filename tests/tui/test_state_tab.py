@@ -84,3 +84,7 @@ async def test_evidence_of_a_state_leads_to_the_tab(recorded: Any) -> None:
         assert screen.view == "transcript"
         screen.post_message(EvidencePane.Chosen(screen.controller.looked_at.metrics[0].evidence[0]))
         await until(pilot, lambda: screen.view == "state")
+        await pilot.press("escape")
+        await settle(pilot)
+        await pilot.press("full_stop")
+        await until(pilot, lambda: screen.view == "state")

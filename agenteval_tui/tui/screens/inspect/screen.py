@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Unpack
@@ -27,7 +27,7 @@ from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.difference import difference_document
 from agenteval_tui.grading.criterion_templates import Starter
-from agenteval_tui.grading.results import Evidence
+from agenteval_tui.grading.results import Evidence, Span
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.runs.fork.model import ForkRequest
@@ -852,10 +852,11 @@ class InspectScreen(FrameScreen):
         self._show_next_evidence(self.transcript.view.previous_mark() is not None)
 
     def _show_next_evidence(self, found: bool) -> None:
-        if not found:
-            self._say("This evidence does not point to the transcript.")
-        else:
+        result = self.controller.looked_at
+        if found:
             self._reveal("transcript")
+        else:
+            self._show_outside({mark.span for mark in marks_of([result] if result is not None else [])})
 
     def action_fold(self) -> None:
         if self.view == "transcript":
@@ -900,11 +901,18 @@ class InspectScreen(FrameScreen):
         # A broken piece before a near one, that before one that held.
         if any(self.transcript.view.show_mark(one) for one in sorted(own, key=lambda one: -one.weight)):
             self._reveal("transcript")
-        elif any(span.kind == "state" for span in spans):
+        else:
+            self._show_outside(spans)
+
+    def _show_outside(self, spans: Collection[Span]) -> None:
+        """Evidence that is not in the conversation: in what the run left behind, or in a request to the model."""
+        result = self.controller.looked_at
+        requests = [span.index for span in spans if span.kind == "request"]
+        if any(span.kind == "state" for span in spans) or (result is not None and result.prototype_class == "State"):
             self._turn_to("state")
-        elif (request := next((span.index for span in spans if span.kind == "request"), 0)) != 0:
+        elif requests:
             self._turn_to("context")
-            self.context.go_to(request)
+            self.context.go_to(min(requests))
         else:
             self._say("This evidence does not point to the transcript.")
 
