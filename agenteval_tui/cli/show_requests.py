@@ -15,17 +15,15 @@ from agenteval_tui.views.model_request import request_view, requests_view
 
 def show_requests(out: Output, store: Store, row: RunRow, which: str, *, as_json: bool) -> int:
     """Print what the model was asked in a run: `which` is the number of a request, `last`, or `all`. Returns 0."""
-    requests = recorded_requests(store.transcript(row.id).requests, row.id)
-    numbers = _chosen(len(requests.references), which, row)
-    compared = [
-        (requests.request(number), requests.before(number), changes_since(requests, number)) for number in numbers
-    ]
+    transcript = store.transcript(row.id)
+    requests = recorded_requests(transcript.requests, row.id)
+    numbers, calls = _chosen(len(requests.references), which, row), [call.name for call in transcript.tool_calls]
     if as_json:
-        out.json(requests_document(row.id, compared))
+        out.json(requests_document(row.id, requests, numbers))
     elif which == "all":
-        out.view(requests_view([one for one, _, _ in compared], [change for _, _, change in compared]))
+        out.view(requests_view(requests, [changes_since(requests, number) for number in numbers], calls))
     else:
-        out.view(request_view(compared[0][0], len(requests.references), *compared[0][1:]))
+        out.view(request_view(requests, numbers[0], calls))
     return 0
 
 

@@ -31,7 +31,13 @@ from agenteval_tui.transcripts.model import (
     Transcript,
     Usage,
 )
-from agenteval_tui.transcripts.model_request import ModelRequests, OfferedTool, RequestReference
+from agenteval_tui.transcripts.model_request import (
+    ModelRequests,
+    OfferedTool,
+    RequestLine,
+    RequestPart,
+    RequestReference,
+)
 from agenteval_tui.transcripts.state import ProbeState, Reading
 from agenteval_tui.transcripts.traceback import traceback_data, traceback_from
 
@@ -217,11 +223,19 @@ def _requests(requests: ModelRequests) -> tuple[object, ...]:
         tools,
         list(map(dict, requests.parameters)),
         references,
+        [(one.name, one.about, one.called_by, one.used_in) for one in requests.lines],
+        requests.unrecorded,
     )
 
 
 def _read_requests(
-    messages: list[Any], systems: list[str], tools: list[Any], parameters: list[Any], references: list[list[Any]]
+    messages: list[Any],
+    systems: list[str],
+    tools: list[Any],
+    parameters: list[Any],
+    references: list[list[Any]],
+    lines: Iterable[Any] = (),
+    unrecorded: Iterable[RequestPart] = (),
 ) -> ModelRequests:
     requests = ModelRequests(
         tuple(messages),
@@ -234,6 +248,8 @@ def _read_requests(
                 for line, model, system, stretches, *rest in references
             ]
         ),
+        tuple([RequestLine(*line) for line in lines]),
+        tuple(unrecorded),
     )
     if not requests.is_complete:
         raise ValueError("these bytes are not a transcript: a request refers to a text that is not there")

@@ -29,7 +29,13 @@ from agenteval_tui.transcripts.model import (
     last_answer,
     message_place,
 )
-from agenteval_tui.transcripts.model_request import ModelRequests, OfferedTool, RequestReference
+from agenteval_tui.transcripts.model_request import (
+    UNRECORDED,
+    ModelRequests,
+    OfferedTool,
+    RequestLine,
+    RequestReference,
+)
 from agenteval_tui.transcripts.observed import KINDS, may_be_call, observes, unseen
 from agenteval_tui.transcripts.possible_figures import LEFT_OUT, shown_figure, with_possible_figures
 from agenteval_tui.transcripts.state import ProbeState, Reading
@@ -242,6 +248,19 @@ class StoredRequest(Document, frozen=True, kw_only=True):
     answer: Annotated[Count | UnsetType, Meta(description="the transcript's message that it led to")] = UNSET
 
 
+class StoredLine(Document, frozen=True, kw_only=True):
+    """One conversation with a model: of an agent, a sub-agent, a summariser."""
+
+    name: Annotated[str, Meta(description="as messages of the transcript name it")]
+    about: Annotated[str | UnsetType, Meta(description="how its system prompt begins, or what it was asked first")] = (
+        UNSET
+    )
+    called_by: Annotated[Count | UnsetType, Meta(description="the tool call that it worked for")] = UNSET
+    used_in: Annotated[
+        Count | UnsetType, Meta(description="the request of another line that has its last answer, from 1")
+    ] = UNSET
+
+
 class StoredRequests(Document, frozen=True, kw_only=True):
     """What models were asked in a run, in the order of time."""
 
@@ -252,6 +271,13 @@ class StoredRequests(Document, frozen=True, kw_only=True):
     tools: tuple[tuple[StoredTool, ...], ...]
     parameters: tuple[dict[str, Any], ...]
     requests: tuple[StoredRequest, ...]
+    lines: Annotated[
+        tuple[StoredLine, ...] | UnsetType, Meta(description="the agents that asked, in the order of their numbers")
+    ] = UNSET
+    unrecorded: Annotated[
+        tuple[Annotated[str, one_of(*UNRECORDED)], ...] | UnsetType,
+        Meta(description="parts of requests that were not recorded: they are empty, and the model may have seen some"),
+    ] = UNSET
 
 
 class StoredTranscript(Document, frozen=True, kw_only=True):
@@ -359,6 +385,17 @@ def _stored_requests(requests: ModelRequests) -> StoredRequests:
             )
             for one in requests.references
         ),
+        lines=tuple(
+            StoredLine(
+                name=one.name,
+                about=one.about or UNSET,
+                called_by=_unless_none(one.called_by),
+                used_in=_unless_none(one.used_in),
+            )
+            for one in requests.lines
+        )
+        or UNSET,
+        unrecorded=requests.unrecorded or UNSET,
     )
 
 
@@ -388,7 +425,17 @@ def _requests(data: Any) -> ModelRequests | None:
         tuple(OfferedTool(tool.name, tool.description or "", tool.parameters or {}) for tool in listed)
         for listed in stored.tools
     )
-    requests = ModelRequests(stored.messages, stored.systems, tools, stored.parameters, references)
+    lines = tuple(
+        RequestLine(
+            one.name,
+            one.about or "",
+            None if one.called_by is UNSET else one.called_by,
+            None if one.used_in is UNSET else one.used_in,
+        )
+        for one in stored.lines or ()
+    )
+    unrecorded = tuple([part for part in UNRECORDED if part in (stored.unrecorded or ())])
+    requests = ModelRequests(stored.messages, stored.systems, tools, stored.parameters, references, lines, unrecorded)
     if not requests.is_complete:
         raise ValueError("a request refers to a text that is not there")
     return requests

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct, json
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
+
+RequestPart = Literal["system", "tools", "parameters"]
+UNRECORDED: tuple[RequestPart, ...] = ("system", "tools", "parameters")
 
 
 class OfferedTool(Struct, frozen=True):
@@ -43,6 +46,21 @@ class ModelRequest(Struct, frozen=True):
     answer: int | None = None
 
 
+class RequestLine(Struct, frozen=True):
+    """One conversation of a run with a model: of an agent, a sub-agent, a summariser, a maker of titles.
+
+    `name`: as messages of the transcript name it; of a sub-agent that of the tool that called it. `about`: how its
+    system prompt begins, or what it was asked first. `called_by`: the transcript's tool call that it worked for; None
+    where none is known. `used_in`: the number (from 1) of the request of another line that has its last answer; None
+    for none.
+    """
+
+    name: str
+    about: str = ""
+    called_by: int | None = None
+    used_in: int | None = None
+
+
 class RequestReference(Struct, frozen=True):
     """A request whose texts are in tables (`ModelRequests`). `messages` are stretches of the table of messages, as
     (first, behind the last)."""
@@ -61,17 +79,26 @@ class RequestReference(Struct, frozen=True):
 
 class ModelRequests(Struct, frozen=True, dict=True):
     """All requests of a run in the order of time. A conversation is sent again and again, so that each message, system
-    prompt, list of tools and set of parameters stands in a table, once."""
+    prompt, list of tools and set of parameters stands in a table, once. `lines`: the conversations that they belong to.
+    `unrecorded`: what of them was not recorded (`UNRECORDED`): it is empty there, and the model may have seen some."""
 
     messages: tuple[Mapping[str, Any], ...] = ()
     systems: tuple[str, ...] = ()
     tools: tuple[tuple[OfferedTool, ...], ...] = ()
     parameters: tuple[Mapping[str, Any], ...] = ()
     references: tuple[RequestReference, ...] = ()
+    lines: tuple[RequestLine, ...] = ()
+    unrecorded: tuple[RequestPart, ...] = ()
 
     @classmethod
-    def of(cls, requests: Iterable[ModelRequest]) -> ModelRequests:
-        """The tables of these requests."""
+    def of(
+        cls,
+        requests: Iterable[ModelRequest],
+        lines: Sequence[RequestLine] = (),
+        unrecorded: Iterable[RequestPart] = (),
+    ) -> ModelRequests:
+        """The tables of these requests. `unrecorded` in any order."""
+        missing = frozenset(unrecorded)
         messages, systems, tools, parameters = _Table(), _Table(), _Table(), _Table()
         references = tuple(
             [
@@ -91,14 +118,25 @@ class ModelRequests(Struct, frozen=True, dict=True):
             ]
         )
         return cls(
-            tuple(messages.entries), tuple(systems.entries), tuple(tools.entries), tuple(parameters.entries), references
+            tuple(messages.entries),
+            tuple(systems.entries),
+            tuple(tools.entries),
+            tuple(parameters.entries),
+            references,
+            tuple(lines),
+            tuple([one for one in UNRECORDED if one in missing]),
         )
+
+    def line(self, number: int) -> RequestLine:
+        """The line with this number, from 1."""
+        return self.lines[number - 1] if number <= len(self.lines) else RequestLine(f"agent {number}")
 
     @property
     def is_complete(self) -> bool:
         """Whether the tables have all that the requests refer to."""
         return all(
-            one.system < len(self.systems)
+            one.line >= 1
+            and one.system < len(self.systems)
             and one.tools < len(self.tools)
             and one.parameters < len(self.parameters)
             and all(0 <= first <= end <= len(self.messages) for first, end in one.messages)

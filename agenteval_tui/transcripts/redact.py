@@ -140,7 +140,8 @@ class TranscriptRedactor(Redactor):
     def _in_requests(self, requests: ModelRequests) -> bool:
         tools = [[tool.name, tool.description, tool.parameters] for listed in requests.tools for tool in listed]
         errors = [one.error for one in requests.references if one.error]
-        return self.inside([requests.messages, requests.systems, requests.parameters, tools, errors])
+        about = [[one.name, one.about] for one in requests.lines]
+        return self.inside([requests.messages, requests.systems, requests.parameters, tools, errors, about])
 
     def _requests(self, requests: ModelRequests) -> ModelRequests:
         return replace(
@@ -156,6 +157,7 @@ class TranscriptRedactor(Redactor):
             ),
             parameters=tuple(map(self.data, requests.parameters)),
             references=tuple(replace(one, error=self._said(one.error)) for one in requests.references),
+            lines=tuple(replace(one, name=self.text(one.name), about=self.text(one.about)) for one in requests.lines),
         )
 
     def _hook(self, hook: HookRun) -> HookRun:

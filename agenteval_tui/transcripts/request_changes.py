@@ -14,6 +14,7 @@ from difflib import SequenceMatcher
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, OfferedTool, content_of
 
@@ -127,6 +128,47 @@ def _of_messages(
         if len(now) > len(was):
             yield RequestChange("added", after=tuple(range(len(was), len(now))))
         return
+    sides = _Units(before, was), _Units(after, now)
+    for change in _of_units(sides[0].messages, sides[1].messages, sides[0].keys, sides[1].keys):
+        yield replace(change, before=sides[0].places(change.before), after=sides[1].places(change.after))
+
+
+class _Units:
+    """Messages in parts that are compared: the text of an answer, and each of its calls. In one protocol they are one
+    message, in another each is one, and where one ends is not said."""
+
+    def __init__(self, messages: Sequence[Mapping[str, Any]], keys: Sequence[_MessageKey]) -> None:
+        self.messages: list[Mapping[str, Any]] = []
+        self.keys: list[_MessageKey] = []
+        self._places: list[int] = []
+        for place, (message, key) in enumerate(zip(messages, keys, strict=True)):
+            for part in _parts(message):
+                self.messages.append(part)
+                self.keys.append(_key(part) if message.get("role") == "assistant" else key)
+                self._places.append(place)
+
+    def places(self, units: Sequence[int]) -> tuple[int, ...]:
+        """The messages that these parts are of."""
+        return tuple(dict.fromkeys(self._places[one] for one in units))
+
+
+def _parts(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    calls = message.get("tool_calls")
+    if message.get("role") != "assistant" or not isinstance(calls, list) or not calls:
+        yield message
+        return
+    if message.get("content"):
+        yield {key: value for key, value in message.items() if key != "tool_calls"}
+    for call in calls:
+        yield {"role": "assistant", "content": "", "tool_calls": [call]}
+
+
+def _of_units(
+    before: Sequence[Mapping[str, Any]],
+    after: Sequence[Mapping[str, Any]],
+    was: Sequence[_MessageKey],
+    now: Sequence[_MessageKey],
+) -> Iterator[RequestChange]:
     gone, came, masked, moved = _unmatched(before, after, was, now)
     if len(gone) == len(was) and not masked and not moved and was:
         # What is asked comes last; what stands before it is there in place of the messages that went.

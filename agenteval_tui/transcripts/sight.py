@@ -20,8 +20,15 @@ def losses(requests: ModelRequests, kinds: Collection[str] = LOSSES) -> Iterator
     for number in range(1, len(requests.references) + 1):
         difference = changes_since(requests, number)
         for change in difference.changes if difference is not None else ():
-            if change.kind in kinds:
+            if change.kind in kinds and not (change.kind == "restarted" and _asks_once(requests, number)):
                 yield number, change
+
+
+def _asks_once(requests: ModelRequests, number: int) -> bool:
+    """Whether the request before had no answer of the model in it: no conversation is lost where each request is a
+    question by itself."""
+    before = requests.before(number)
+    return before is not None and not any(one.get("role") == "assistant" for one in before.messages)
 
 
 class Sight:

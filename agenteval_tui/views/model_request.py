@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from agenteval_tui.analysis.lost_from_sight import LostFromSight
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
-from agenteval_tui.transcripts.model_request import ModelRequest, content_of
-from agenteval_tui.transcripts.request_changes import RequestChange, RequestDifference
+from agenteval_tui.core.phrasing import listed
+from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, RequestPart, content_of
+from agenteval_tui.transcripts.request_changes import RequestChange, RequestDifference, changes_since
 from agenteval_tui.views.model import Paragraph, Span, Text, View, text
 
 _WORDS = 72
@@ -16,26 +17,58 @@ _MOST_LINES = 12
 """Lines of a changed text, and of messages that went, before the rest is counted."""
 
 
-def requests_view(requests: Sequence[ModelRequest], differences: Sequence[RequestDifference | None]) -> View:
-    """A line for each request, with what changed since the one before of the same agent."""
-    several = len({request.line for request in requests}) > 1
-    lines: list[Paragraph] = []
-    for request, difference in zip(requests, differences, strict=True):
+def requests_view(
+    requests: ModelRequests, differences: Sequence[RequestDifference | None], calls: Sequence[str]
+) -> View:
+    """A line for each agent that asked, if there are several, and one for each request, with what changed since the one
+    before of the same agent. `calls`: the tools that the transcript's calls are of."""
+    several = len(requests.lines) > 1
+    lines = [Paragraph(line_text(requests, number, calls)) for number in range(1, len(requests.lines) + 1) if several]
+    lines += [Paragraph(line) for line in _unrecorded(requests)]
+    for number, difference in enumerate(differences, 1):
+        request = requests.request(number)
         size = f"{count(len(request.messages), 'message')}, {count(_size(request), 'character')}"
-        whose = f"  agent {request.line}" if several else ""
+        whose = f"  {one_line(requests.line(request.line).name, 40)}" if several else ""
         lines.append(
             Paragraph(text((f"{request.number:>3}", "bold"), (whose, "dim"), f"  {size}  ", *_in_short(difference)))
         )
     return tuple(lines)
 
 
-def request_view(
-    request: ModelRequest, of: int, before: ModelRequest | None, difference: RequestDifference | None
-) -> View:
-    """One request of `of`: what changed since the request `before`, then all that the model was given."""
-    head = f"request {request.number} of {of}"
-    about = ", ".join(filter(None, (one_line(request.model), f"agent {request.line}" if request.line > 1 else "")))
-    lines = [Paragraph(text((head, "bold"), (f"  {about}" if about else "", "dim")))]
+def line_text(requests: ModelRequests, number: int, calls: Sequence[str]) -> Text:
+    """An agent that asked: `research: "You look things up." 3 requests, called by tool call 2 (research)`."""
+    line = requests.line(number)
+    asked = sum(one.line == number for one in requests.references)
+    about = f' "{one_line(line.about, 60)}"' if line.about else ""
+    called = ""
+    if line.called_by is not None:
+        name = f" ({one_line(calls[line.called_by], 40)})" if line.called_by < len(calls) else ""
+        called = f", called by tool call {line.called_by + 1}{name}"
+    used = f", its answer is in request {line.used_in}" if line.used_in is not None else ""
+    return text((one_line(line.name, 40), "bold"), (f"{about}  {count(asked, 'request')}{called}{used}", "dim"))
+
+
+def _unrecorded(requests: ModelRequests) -> Iterator[Text]:
+    if requests.unrecorded:
+        parts = listed([_PARTS[part] for part in requests.unrecorded])
+        yield text((f"Not recorded: {parts}. The model may have seen some.", "warn"))
+
+
+_PARTS: Mapping[RequestPart, str] = {
+    "system": "system prompts",
+    "tools": "the tools that it could call",
+    "parameters": "parameters",
+}
+
+
+def request_view(requests: ModelRequests, number: int, calls: Sequence[str]) -> View:
+    """One request: what changed since the one before of the same agent, then all that the model was given. `calls`: the
+    tools that the transcript's calls are of."""
+    request, before, difference = requests.request(number), requests.before(number), changes_since(requests, number)
+    lines = [Paragraph(text((f"request {number} of {len(requests.references)}", "bold"), (_model(request), "dim")))]
+    if len(requests.lines) > 1:
+        lines.append(Paragraph(line_text(requests, request.line, calls)))
+    lines += [Paragraph(line) for line in _unrecorded(requests)]
     if request.previous:
         said = "The server keeps the conversation before this: what the model saw of it is not in the request."
         lines.append(Paragraph(text((said, "warn"))))
@@ -47,6 +80,10 @@ def request_view(
     lines.append(Paragraph(text("")))
     lines += _contents(request)
     return tuple(lines)
+
+
+def _model(request: ModelRequest) -> str:
+    return f"  {one_line(request.model)}" if request.model else ""
 
 
 def change_text(change: RequestChange) -> str:

@@ -150,8 +150,8 @@ def test_an_agent_that_asks_another_agent() -> None:
     talk.ask([*said, result("c1", "A summary.")], made("Done."), system="lead")
     assert talk.told == [
         "system: lead", "user: Research it", "assistant:  +research",
-        "agent 2 system: researcher", "agent 2 user: topic x", "agent 2 assistant:  +search", "tool: found",
-        "agent 2 assistant: A summary.", "tool: A summary.", "assistant: Done.",
+        "research system: researcher", "research user: topic x", "research assistant:  +search", "tool: found",
+        "research assistant: A summary.", "tool: A summary.", "assistant: Done.",
     ]  # fmt: skip
     assert [(one.name, one.result, one.duration_ms) for one in talk.transcript.tool_calls] == [
         ("research", "A summary.", 50), ("search", "found", 10)
@@ -189,7 +189,7 @@ def test_a_conversation_that_takes_another_way_repeats_nothing() -> None:
     said = talk.ask([user("a")], made("first answer of it"))
     talk.ask([*said, user("b")], made("left way"))
     talk.ask([*said, user("c")], made("right way"))
-    assert talk.told == ["user: a", "assistant: first answer of it", "user: b", "assistant: left way",
+    assert talk.told == ["user: a", "assistant: first answer of it", "agent 2 user: b", "agent 2 assistant: left way",
                          "user: c", "assistant: right way"]  # fmt: skip
 
 

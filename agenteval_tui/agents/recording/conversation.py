@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, field
@@ -17,25 +17,29 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.mcp_requests import ToolRequest, tool_request, tool_requests
-from agenteval_tui.agents.recording.protocols import Reply, Request, read_reply, read_request
+from agenteval_tui.agents.recording.protocols import Reply, Request, first_words, read_reply, read_request
 from agenteval_tui.agents.usage import UsageSum
 from agenteval_tui.core.numbers import count
+from agenteval_tui.core.phrasing import cut
 from agenteval_tui.transcripts.codec import decode_arguments, from_openai_messages
 from agenteval_tui.transcripts.model import Note, Step, Timing, Transcript, Usage
-from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests
+from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, RequestLine, RequestPart
 
 _Message = dict[str, Any]
 
 
 class Asked(Struct, frozen=True):
     """A request to a model, with its answer. Times are milliseconds since the run started; `first_ms`: when
-    the answer started."""
+    the answer started. `agent`: its name, where whoever recorded it knows that."""
 
     started_ms: float
     ended_ms: float
     first_ms: float
     request: Request
     reply: Reply
+    agent: str = ""
+    unrecorded: frozenset[RequestPart] = frozenset()
+    """What of the request whoever recorded it could not see."""
 
 
 class UsedTool(Struct, frozen=True):
@@ -50,13 +54,26 @@ class UsedTool(Struct, frozen=True):
     took_ms: float | None = None
 
 
-class _Talk(Struct):
-    """A conversation: what was asked last, and what is known of it by now, each as keys (`_key`). `agent`: which agent
-    has it, from 1. One of the same system prompt has it where nothing of the other is open any more."""
+class _Turn(Struct):
+    """A request with its answer. `talk`: the conversation that it belongs to; `answer`: the message that it led to.
+    `known`: how many messages the conversation then had."""
+
+    asked: Asked
+    talk: _Talk
+    answer: _Message | None = None
+    known: int = 0
+
+
+class _Talk(Struct, eq=False):
+    """A conversation: what was asked last, and what is known of it by now, each as keys (`_key`). `first`: its first
+    request. `callers`: the calls of tools that were open when it began, as (conversation, key). `beside`: it was asked
+    beside another conversation, with all that was known there."""
 
     number: int
-    agent: int = 1
+    first: Asked
+    callers: tuple[tuple[_Talk, str], ...] = ()
     system: str = ""
+    beside: bool = False
     asked: list[str] = field(default_factory=list)
     known: list[str] = field(default_factory=list)
     answer: str = ""
@@ -126,7 +143,8 @@ class _Assembly:
         self._served: list[ToolRequest] = []  # by the servers of tools, since the last request
         self._seen: dict[str, ToolRequest] = {}  # call -> how its tool's server saw it
         self._told: set[str] = set()  # calls whose results a model was told
-        self._asked: list[tuple[Asked, int, _Message | None]] = []  # with the agent and the message it led to
+        self._turns_made: list[_Turn] = []
+        self._owners: dict[int, int] = {}  # id of a message -> the place of the turn that it came with
 
     def take(self, asked: Asked, request: Request, reply: Reply) -> None:
         """One request with its answer, in the order of the requests."""
@@ -151,7 +169,8 @@ class _Assembly:
         talk.ended_ms = asked.ended_ms
         self._tell_early()
         self._answered(talk, asked, reply)
-        self._asked.append((asked, talk.agent, None if talk.place is None else self._messages[talk.place]))
+        answer = None if talk.place is None else self._messages[talk.place]
+        self._turns_made.append(_Turn(asked, talk, answer, len(talk.known)))
 
     def use(self, tool: UsedTool) -> None:
         """A call that the program made by itself."""
@@ -202,7 +221,7 @@ class _Assembly:
 
     def _add_used(self, tool: UsedTool) -> None:
         self._unnamed += not tool.id
-        own = self._own_id(_Talk(0), tool.id or f"call_{self._unnamed}")
+        own = self._own_id(0, tool.id or f"call_{self._unnamed}")
         call = {"id": own, "function": {"name": tool.name, "arguments": tool.arguments}}
         self._messages.append({"role": "assistant", "content": "", "tool_calls": [call]})
         if tool.result is not None:
@@ -219,6 +238,8 @@ class _Assembly:
             if key not in self._told and tool.result is not None:  # no model was told: the program ended before
                 self._messages.append({"role": "tool", "tool_call_id": key, "content": tool.result})
                 self._clock(key, tool.started_ms, tool.ended_ms - tool.started_ms)
+        lines = self._lines() if self._turns_made else {}
+        self._name_speakers(lines)
         transcript = from_openai_messages(self._messages)
         calls = []
         for call in transcript.tool_calls:
@@ -245,26 +266,117 @@ class _Assembly:
             usage=self._usage.total,
             timing=Timing(self._first_token, self._ended or None, tuple(self._steps)),
             notes=(*self._notes, *self._usage.notes),
-            requests=ModelRequests.of(self._requests()) if self._asked else None,
+            requests=self._requests(lines, transcript) if self._turns_made else None,
         )
 
-    def _requests(self) -> Iterator[ModelRequest]:
+    def _requests(self, lines: Mapping[_Talk, _Line], transcript: Transcript) -> ModelRequests:
         places = {id(message): place for place, message in enumerate(self._messages)}
-        for number, (asked, agent, answer) in enumerate(self._asked, 1):
-            request, reply = asked.request, asked.reply
-            yield ModelRequest(
+        requests = [
+            ModelRequest(
                 number,
-                agent,
-                request.model or reply.model,
-                request.system,
-                request.messages,
-                request.tools,
-                request.parameters,
-                request.previous or request.conversation,
-                reply.usage.cached_tokens,
-                reply.error,
-                None if answer is None else places.get(id(answer)),
+                lines[turn.talk].number,
+                turn.asked.request.model or turn.asked.reply.model,
+                turn.asked.request.system,
+                turn.asked.request.messages,
+                turn.asked.request.tools,
+                turn.asked.request.parameters,
+                turn.asked.request.previous or turn.asked.request.conversation,
+                turn.asked.reply.usage.cached_tokens,
+                turn.asked.reply.error,
+                None if turn.answer is None else places.get(id(turn.answer)),
             )
+            for number, turn in enumerate(self._turns_made, 1)
+        ]
+        calls = {call.id: number for number, call in enumerate(transcript.tool_calls)}
+        tables = ModelRequests.of(requests, (), {part for turn in self._turns_made for part in turn.asked.unrecorded})
+        told = [
+            RequestLine(line.name, line.about, calls.get(line.caller), self._used_in(line, tables))
+            for line in sorted(set(lines.values()), key=lambda one: one.number)
+        ]
+        return replace(tables, lines=tuple(told))
+
+    def _used_in(self, line: _Line, tables: ModelRequests) -> int | None:
+        """The first request of another line that has the last answer of this one, where no call brought it there."""
+        own = max(number for number, one in enumerate(tables.references, 1) if one.line == line.number)
+        answer = self._turns_made[own - 1].asked.reply.message
+        text = str((answer or {}).get("content") or "").strip()
+        if line.number == 1 or line.caller or len(text) < _TELLING:
+            return None
+        systems = {place for place, system in enumerate(tables.systems) if text in system}
+        places = [
+            place
+            for place, one in enumerate(tables.messages)
+            if one["role"] != "assistant" and text in str(one.get("content") or "")
+        ]
+        for number, one in enumerate(tables.references[own:], own + 1):
+            in_messages = any(first <= place < end for first, end in one.messages for place in places)
+            if one.line != line.number and (one.system in systems or in_messages):
+                return number
+        return None
+
+    def _lines(self) -> dict[_Talk, _Line]:
+        """Which agent had each conversation.
+
+        A conversation that begins anew is of an agent that had one before if it has the same system prompt and model,
+        worked for the same call, and that one was never taken up again: an agent that forgot all it knew. Else it is
+        another agent's: of a sub-agent that is called again, or of a program that asks something beside.
+        """
+        began = {turn.talk: turn for turn in reversed(self._turns_made)}
+        last = {turn.talk: turn for turn in self._turns_made}
+        lines: dict[_Talk, _Line] = {}
+        taken: set[str] = set()
+        for talk in sorted(began, key=lambda one: (began[one].asked.started_ms, one.number)):
+            asked = began[talk].asked
+            over = [one for one in lines if last[one].asked.ended_ms <= asked.started_ms]
+            caller = self._caller(talk, last, taken)
+            busy = {lines[one] for one in lines if one not in over}
+            known = [
+                one
+                for one in over
+                if lines[one].caller == caller and lines[one] not in busy and one.beside == talk.beside
+                and _is_same_agent(last[one].asked, asked)
+                # A sub-agent that has given its answer is called anew.
+                and (not caller or bool((last[one].answer or {}).get("tool_calls")))
+            ]  # fmt: skip
+            if known:
+                turns = Counter(lines[turn.talk] for turn in self._turns_made if turn.talk in lines)
+                lines[talk] = lines[max(known, key=lambda one: (turns[lines[one]], last[one].asked.ended_ms))]
+                continue
+            taken.add(caller)
+            number = len(set(lines.values())) + 1
+            tool = str(self._function(caller)["name"]) if caller else ""
+            names = {one.name for one in lines.values()}
+            name = asked.agent or tool or f"agent {number}"
+            name = next(one for one in (name, *(f"{name} {n}" for n in range(2, number + 2))) if one not in names)
+            lines[talk] = _Line(number, name, _about(asked.request), caller)
+        return lines
+
+    def _caller(self, talk: _Talk, last: Mapping[_Talk, _Turn], taken: Collection[str]) -> str:
+        """The call that a conversation works for: one whose arguments have what it was asked, else the first that no
+        other one works for; "" for none. An agent's own call is none, unless that agent goes on afterwards."""
+        first = first_words(talk.first.request.messages)
+        for _, call in talk.callers:
+            if _has_task(self._function(call).get("arguments"), first):
+                return call
+        others = [
+            call
+            for one, call in talk.callers
+            if one in last
+            and (last[one].asked.started_ms > talk.first.started_ms or not _is_same_agent(last[one].asked, talk.first))
+        ]
+        return next((call for call in others if call not in taken), others[-1] if others else "")
+
+    def _name_speakers(self, lines: Mapping[_Talk, _Line]) -> None:
+        several = len(set(lines.values())) > 1
+        for message in self._messages if several else ():
+            turn = self._owners.get(id(message))
+            line = None if turn is None else lines[self._turns_made[turn].talk]
+            if (
+                line is not None
+                and message["role"] != "tool"
+                and (line.number > 1 or not line.name.startswith("agent "))
+            ):
+                message["name"] = line.name
 
     def _placed(self, asked: Asked, request: Request, keys: list[str]) -> tuple[_Talk, Sequence[_Message], bool]:
         """The conversation that a request belongs to, what is new in it, and whether it is only asked again."""
@@ -283,21 +395,72 @@ class _Assembly:
                 best = start, talk, start
         if best is not None:
             return best[1], messages[best[2] :], False
-        agent = self._agent(asked, request)
+        branch = self._branch(asked, request, keys)
+        if branch is not None:
+            return branch[0], messages[branch[1] :], False
+        self._summarised(asked, request)
         # Of an agent that is known, its system prompt is told already.
-        system = request.system if any(other.agent == agent for other in self._talks) else ""
-        talk = _Talk(len(self._talks) + 1, agent, system)
+        told_already = any(
+            other.system == request.system and other.ended_ms <= asked.started_ms and not other.open_calls
+            for other in self._talks
+        )
+        talk = _Talk(len(self._talks) + 1, asked, self._open_callers(asked), request.system if told_already else "")
         shared = max((_shared(other.known, keys) for other in self._talks), default=0)
         self._talks.append(talk)
         # What another conversation began with is there already; a prompt alone is told again.
         told = any(key.startswith('["assistant"') for key in keys[:shared])
         return talk, messages[shared:] if told else messages, False
 
-    def _agent(self, asked: Asked, request: Request) -> int:
-        for talk in reversed(self._talks):
-            if talk.system == request.system and talk.ended_ms <= asked.started_ms and not talk.open_calls:
-                return talk.agent
-        return max((talk.agent for talk in self._talks), default=0) + 1
+    def _open_callers(self, asked: Asked) -> tuple[tuple[_Talk, str], ...]:
+        return tuple(
+            (talk, call) for talk in self._talks if talk.ended_ms <= asked.started_ms for call in talk.open_calls
+        )
+
+    def _branch(self, asked: Asked, request: Request, keys: list[str]) -> tuple[_Talk, int] | None:
+        """The conversation that a request takes up where it was some turns ago, without any of them, and from which
+        message on it is new. What was asked in between was beside it (for a summary, a title)."""
+        best: tuple[int, _Turn] | None = None
+        for place, turn in enumerate(self._turns_made):
+            talk, known = turn.talk, turn.known
+            if (
+                turn.answer is not None and known < min(len(talk.known), len(keys))
+                and talk.system == request.system and talk.ended_ms <= asked.started_ms
+                and not keys[known].startswith('["tool"') and keys[:known] == talk.known[:known]
+                and not set(keys[known:]) & set(talk.known[known:])
+            ):  # fmt: skip
+                best = place, turn
+        if best is None:
+            return None
+        self._put_aside(*best)
+        return best[1].talk, best[1].known
+
+    def _summarised(self, asked: Asked, request: Request) -> None:
+        """Put aside the turn that asked for a summary, where a request that begins anew has its answer."""
+        told = [str(one.get("content") or "") for one in request.messages if one["role"] != "assistant"]
+        for place in range(len(self._turns_made) - 1, 0, -1):
+            turn = self._turns_made[place]
+            text = str((turn.answer or {}).get("content") or "").strip()
+            before = next((one for one in range(place - 1, -1, -1) if self._turns_made[one].talk is turn.talk), None)
+            if (
+                before is not None and len(text) >= _TELLING and turn.talk.ended_ms <= asked.started_ms
+                and turn.known == len(turn.talk.known) and any(text in one for one in told)
+            ):  # fmt: skip
+                self._put_aside(before, self._turns_made[before])
+                return
+
+    def _put_aside(self, place: int, turn: _Turn) -> None:
+        """Make what a conversation was asked after a turn a conversation of its own."""
+        talk = turn.talk
+        beside = [one for one in self._turns_made[place + 1 :] if one.talk is talk]
+        aside = _Talk(len(self._talks) + 1, beside[0].asked, (), talk.system, beside=True)
+        aside.asked, aside.known, aside.answer = talk.asked, talk.known, talk.answer
+        aside.began_ms, aside.ended_ms, aside.failed = talk.began_ms, talk.ended_ms, talk.failed
+        aside.place, aside.open_calls, talk.open_calls = talk.place, talk.open_calls, []
+        for one in beside:
+            one.talk = aside
+        self._talks.append(aside)
+        talk.known = talk.known[: turn.known]
+        talk.ended_ms = turn.asked.ended_ms
 
     def _answered(self, talk: _Talk, asked: Asked, reply: Reply) -> None:
         if reply.usage != Usage() or not reply.error:  # an error costs nothing
@@ -331,13 +494,12 @@ class _Assembly:
 
     def _add(self, talk: _Talk, message: _Message) -> None:
         message = dict(message)
-        if talk.agent > 1 and message["role"] != "tool":
-            message["name"] = f"agent {talk.agent}"
+        self._owners[id(message)] = len(self._turns_made)
         calls = message.get("tool_calls")
         if isinstance(calls, list):
             message["tool_calls"] = [self._own(talk, one) for one in calls]
         if message["role"] == "tool" and isinstance(message.get("tool_call_id"), str):
-            message["tool_call_id"] = self._own_id(talk, message["tool_call_id"])
+            message["tool_call_id"] = self._own_id(talk.number, message["tool_call_id"])
             self._told.add(message["tool_call_id"])
         self._messages.append(message)
 
@@ -346,7 +508,7 @@ class _Assembly:
             return call
         given = str(call.get("id") or "")
         if given:
-            return {**call, "id": self._own_id(talk, given)}
+            return {**call, "id": self._own_id(talk.number, given)}
         self._unnamed += 1
         return {**call, "id": f"call_{self._unnamed}"}
 
@@ -362,11 +524,11 @@ class _Assembly:
             if given and open_call in unnamed:
                 self._named[talk.number, given] = open_call
 
-    def _own_id(self, talk: _Talk, given: str) -> str:
+    def _own_id(self, talk: int, given: str) -> str:
         """Two conversations may have calls of the same id."""
-        if (talk.number, given) in self._named:
-            return self._named[talk.number, given]
-        return given if self._ids.setdefault(given, talk.number) == talk.number else f"{given} of {talk.number}"
+        if (talk, given) in self._named:
+            return self._named[talk, given]
+        return given if self._ids.setdefault(given, talk) == talk else f"{given} of {talk}"
 
     def _time(self, talk: _Talk, now_ms: float) -> None:
         """The results of the open calls are there: they took from the answer to this request, where no server of a
@@ -386,11 +548,56 @@ class _Assembly:
     def _forget(self, talk: _Talk) -> None:
         """The last answer of a conversation does not count: it was asked for again."""
         assert talk.place is not None
+        self._owners.pop(id(self._messages[talk.place]), None)
         del self._messages[talk.place]
         for other in self._talks:
             if other.place is not None and other.place > talk.place:
                 other.place -= 1
         talk.place, talk.open_calls = None, []
+
+
+class _Line(Struct, frozen=True, eq=False):
+    """An agent. `caller`: the key of the call that it worked for; "": none is known."""
+
+    number: int
+    name: str
+    about: str
+    caller: str
+
+
+_TELLING = 20
+"""Characters of a text by which it is known again in another one."""
+_ABOUT = 60
+
+
+def _about(request: Request) -> str:
+    """How the system prompt begins, or what was asked."""
+    text = next(
+        filter(None, (line.strip() for line in (request.system or first_words(request.messages)).splitlines())), ""
+    )
+    return cut(text, _ABOUT)
+
+
+def _is_same_agent(one: Asked, other: Asked) -> bool:
+    """Whether two requests may be of one agent, as far as what stays the same in an agent tells."""
+    tools = [{tool.name for tool in asked.request.tools} for asked in (one, other)]
+    return (
+        (one.agent, one.request.system, one.request.model) == (other.agent, other.request.system, other.request.model)
+        and bool(tools[0] & tools[1]) == bool(tools[0] or tools[1])
+    )  # fmt: skip
+
+
+def _has_task(arguments: Any, task: str) -> bool:
+    """Whether the arguments of a call have what an agent was asked first, or a part of it."""
+    decoded = decode_arguments(arguments)[0]
+    texts = [
+        one.strip()
+        for one in (decoded.values() if isinstance(decoded, Mapping) else (decoded,))
+        if isinstance(one, str)
+    ]
+    return bool(task.strip()) and any(
+        task.strip() in text or (len(text) >= _TELLING and text in task) for text in texts
+    )
 
 
 def _is_of(tool: ToolRequest, function: Mapping[str, Any], *, equal: bool) -> bool:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 from msgspec import Meta
 
 from agenteval_tui.analysis.lost_from_sight import LostFromSight
 from agenteval_tui.core.document import Count, Document, one_of
-from agenteval_tui.transcripts import model_request, request_changes
+from agenteval_tui.transcripts.model_request import UNRECORDED, ModelRequests
+from agenteval_tui.transcripts.request_changes import changes_since
 from agenteval_tui.views.model_request import change_text, lost_text
 
 
@@ -43,7 +44,7 @@ class RunRequest(Document, frozen=True, kw_only=True):
     """One request, whole."""
 
     number: Annotated[Count, Meta(description="from 1, in the order of time")]
-    agent: Annotated[Count, Meta(description="which agent asked, from 1, as far as requests tell agents apart")]
+    agent: Annotated[Count, Meta(description="which of `agents` asked, from 1")]
     model: str
     system: str
     messages: Annotated[list[Mapping[str, Any]], Meta(description="as OpenAI has them, without the system prompt")]
@@ -58,10 +59,28 @@ class RunRequest(Document, frozen=True, kw_only=True):
     changes: list[Change]
 
 
+class AskingAgent(Document, frozen=True, kw_only=True):
+    """One conversation with a model: of an agent, a sub-agent, a summariser."""
+
+    name: Annotated[str, Meta(description="as messages of the transcript name it")]
+    about: Annotated[str, Meta(description="how its system prompt begins, or what it was asked first")]
+    called_by: Annotated[
+        Count | None, Meta(description="the transcript's tool call that it worked for, from 0; null: none is known")
+    ]
+    used_in: Annotated[
+        Count | None, Meta(description="the request of another agent, from 1, that has its last answer; null: none")
+    ]
+
+
 class RunRequests(Document, frozen=True, kw_only=True):
     """The requests of a run."""
 
     run: str
+    agents: Annotated[list[AskingAgent], Meta(description="as far as requests tell them apart")]
+    unrecorded: Annotated[
+        list[Annotated[str, one_of(*UNRECORDED)]],
+        Meta(description="what of requests was not recorded: it is empty, and the model may have seen some"),
+    ]
     requests: list[RunRequest]
 
 
@@ -94,23 +113,21 @@ def lost_document(lost: LostFromSight, run: str) -> LostDocument:
     )  # fmt: skip
 
 
-def requests_document(
-    run_id: str,
-    requests: Sequence[
-        tuple[model_request.ModelRequest, model_request.ModelRequest | None, request_changes.RequestDifference | None]
-    ],
-) -> RunRequests:
-    """Requests, each with the one before of the same agent and what changed since."""
+def requests_document(run_id: str, requests: ModelRequests, numbers: Iterable[int]) -> RunRequests:
+    """These requests of a run, each with what changed since the one before of the same agent."""
     return RunRequests(
-        run=run_id, requests=[_request(request, before, difference) for request, before, difference in requests]
+        run=run_id,
+        agents=[
+            AskingAgent(name=one.name, about=one.about, called_by=one.called_by, used_in=one.used_in)
+            for one in requests.lines
+        ],
+        unrecorded=list(requests.unrecorded),
+        requests=[_request(requests, number) for number in numbers],
     )
 
 
-def _request(
-    request: model_request.ModelRequest,
-    before: model_request.ModelRequest | None,
-    difference: request_changes.RequestDifference | None,
-) -> RunRequest:
+def _request(requests: ModelRequests, number: int) -> RunRequest:
+    request, before, difference = requests.request(number), requests.before(number), changes_since(requests, number)
     return RunRequest(
         number=request.number,
         agent=request.line,

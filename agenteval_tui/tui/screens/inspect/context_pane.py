@@ -11,7 +11,6 @@ from textual.message import Message
 
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.model_request import ModelRequests
-from agenteval_tui.transcripts.request_changes import changes_since
 from agenteval_tui.tui.actions import pane_bindings
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
 from agenteval_tui.tui.presenters.view_lines import view_lines
@@ -36,6 +35,7 @@ class ContextPane(TitledPane[None]):
     def __init__(self) -> None:
         super().__init__(None)
         self._requests = ModelRequests()
+        self._calls: list[str] = []
         self.number = 0
         """The request that is shown, from 1; 0: there is none."""
 
@@ -48,6 +48,7 @@ class ContextPane(TitledPane[None]):
     def open(self, transcript: Transcript) -> None:
         """Show the last request of another run."""
         self._requests = transcript.requests or ModelRequests()
+        self._calls = [call.name for call in transcript.tool_calls]
         self.number = len(self._requests.references)
         self._draw()
 
@@ -67,7 +68,7 @@ class ContextPane(TitledPane[None]):
         self._draw()
 
     def _draw(self) -> None:
-        requests, number = self._requests, self.number
+        requests, number, calls = self._requests, self.number, self._calls
 
         def lines(width: int) -> list[Line]:
             if not number:
@@ -75,8 +76,7 @@ class ContextPane(TitledPane[None]):
                     (),
                     ((" What the model saw is not recorded: `capture: model` of the agent records it.", "dim"),),
                 ]
-            request, before, change = requests.request(number), requests.before(number), changes_since(requests, number)
-            shown = view_lines(request_view(request, len(requests.references), before, change), width - 1)
+            shown = view_lines(request_view(requests, number, calls), width - 1)
             return [((" ", ""), *line) for line in shown]
 
         self.query_one("#context", LinesView).show(lines, keep_place=False)

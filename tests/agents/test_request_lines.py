@@ -1,0 +1,154 @@
+"""Conversations of one recording are told apart: sub-agents, summarisers, makers of titles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from agenteval_tui.agents.recording.conversation import transcript_of
+from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
+from agenteval_tui.transcripts.codec import from_json, to_json
+from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.model_request import ModelRequests
+from agenteval_tui.transcripts.sight import losses
+
+Message = dict[str, Any]
+
+
+def user(text: str) -> Message:
+    return {"role": "user", "content": text}
+
+
+def said(text: str, *calls: tuple[str, str, str]) -> Message:
+    made = [{"id": key, "function": {"name": name, "arguments": given}} for key, name, given in calls]
+    return {"role": "assistant", "content": text, **({"tool_calls": made} if made else {})}
+
+
+def result(key: str, text: str) -> Message:
+    return {"role": "tool", "tool_call_id": key, "content": text}
+
+
+class Program:
+    """A program that asks a model. Requests take 5 ms; `at` is when one starts."""
+
+    def __init__(self) -> None:
+        self.exchanges: list[Exchange] = []
+        self._now = 0.0
+
+    def ask(
+        self,
+        messages: Sequence[Message],
+        answer: Message,
+        *,
+        system: str = "",
+        at: float | None = None,
+        took: float = 5,
+    ) -> list[Message]:
+        told = [{"role": "system", "content": system}, *messages] if system else list(messages)
+        reply = {"model": "m", "choices": [{"message": answer, "finish_reason": "stop"}]}
+        started = self._now + 5 if at is None else at
+        self._now = max(self._now, started + took)
+        question = Question("POST", "openai/v1/chat/completions", {}, {"model": "m", "messages": told})
+        self.exchanges.append(Exchange(question, Answer(200, "application/json", reply), "", started, started + took))
+        return [*messages, answer]
+
+    @property
+    def transcript(self) -> Transcript:
+        return transcript_of(sorted(self.exchanges, key=lambda one: one.ended_ms))
+
+
+def lines(transcript: Transcript) -> list[tuple[int, str]]:
+    requests = transcript.requests
+    assert requests is not None
+    return [(one.line, requests.line(one.line).name) for one in requests.references]
+
+
+def alarms(transcript: Transcript) -> list[str]:
+    return [change.kind for _, change in losses(transcript.requests or ModelRequests())]
+
+
+def test_a_title_that_is_asked_for_beside_a_conversation_is_a_line_of_its_own() -> None:
+    program = Program()
+    talk = program.ask([user("Where is my parcel?")], said("It is on its way to you."))
+    program.ask([user("Give this conversation a title: Where is my parcel?")], said("Parcel on its way"))
+    program.ask([*talk, user("When is it here?")], said("Tomorrow at noon."))
+    assert lines(program.transcript) == [(1, "agent 1"), (2, "agent 2"), (1, "agent 1")]
+    assert alarms(program.transcript) == []
+    assert [one.name for one in program.transcript.messages] == [None, None, "agent 2", "agent 2", None, None]
+
+
+def test_a_summariser_that_gets_the_whole_conversation_is_parted_from_it_and_its_answer_is_found() -> None:
+    summary = "The customer asks about a parcel."
+    program = Program()
+    talk = program.ask([user("Where is my parcel?")], said("It is on its way to you."), system="S")
+    program.ask([*talk, user("Summarise the conversation so far.")], said(summary), system="S")
+    program.ask([*talk, user("When is it here?")], said("Tomorrow at noon."), system="S")
+    program.ask([user(f"Before: {summary}"), user("And by whom?")], said("By the yellow van."), system="S")
+    assert [line for line, _ in lines(program.transcript)] == [1, 2, 1, 1]
+    assert alarms(program.transcript) == ["replaced"]
+    requests = program.transcript.requests
+    assert requests is not None
+    assert requests.lines[1].used_in == 4
+    assert requests.lines[1].about == "S"
+
+
+def test_a_summary_that_the_conversation_goes_on_from_is_asked_for_beside_it() -> None:
+    summary = "The customer asks about a parcel."
+    program = Program()
+    talk = program.ask([user("Where is my parcel?")], said("It is on its way to you."), system="S")
+    talk = program.ask([*talk, user("Which colour is it?")], said("It is a brown parcel."), system="S")
+    program.ask([*talk, user("Summarise the conversation so far.")], said(summary), system="S")
+    program.ask([user(f"Before: {summary}"), user("And by whom?")], said("By the yellow van."), system="S")
+    requests = program.transcript.requests
+    assert requests is not None
+    assert [one.line for one in requests.references] == [1, 1, 2, 1]
+    assert requests.lines[1].used_in == 4
+    assert alarms(program.transcript) == ["replaced"]
+
+
+def test_sub_agents_at_the_same_time_with_equal_prompts_work_for_their_own_calls() -> None:
+    program = Program()
+    calls = ("a", "research", '{"task": "Find the price of tea"}'), ("b", "research", '{"task": "Find its origin"}')
+    talk = program.ask([user("Tell me of tea.")], said("", *calls), system="lead")
+    program.ask([user("Find its origin")], said("From Assam, as it says."), system="worker", at=20, took=30)
+    program.ask([user("Find the price of tea")], said("", ("s", "search", "{}")), system="worker", at=21, took=5)
+    more = [user("Find the price of tea"), said("", ("s", "search", "{}")), result("s", "4.20")]
+    program.ask(more, said("It is 4.20 a pound."), system="worker", at=30, took=5)
+    program.ask([*talk, result("b", "From Assam"), result("a", "4.20")], said("Tea."), system="lead", at=60)
+    transcript = program.transcript
+    named = [(1, "agent 1"), (2, "research"), (3, "research 2"), (3, "research 2"), (1, "agent 1")]
+    assert lines(transcript) == named
+    assert transcript.requests is not None
+    called = [one.called_by for one in transcript.requests.lines]
+    assert [None if one is None else transcript.tool_calls[one].id for one in called] == [None, "b", "a"]
+    assert alarms(transcript) == []
+    assert from_json(to_json(transcript)).requests == transcript.requests
+
+
+def test_a_sub_agent_that_is_called_again_is_no_agent_that_forgot() -> None:
+    program = Program()
+    talk = [user("Two things.")]
+    for number in (1, 2):
+        talk = program.ask(talk, said("", (f"c{number}", "look", "{}")), system="lead")
+        inner = program.ask([user(f"part {number}")], said("", ("s", "search", "{}")), system="worker")
+        program.ask([*inner, result("s", "there")], said(f"Part {number} is there."), system="worker")
+        talk.append(result(f"c{number}", f"Part {number} is there."))
+    program.ask(talk, said("Both are there."), system="lead")
+    assert [line for line, _ in lines(program.transcript)] == [1, 2, 2, 1, 3, 3, 1]
+    assert alarms(program.transcript) == []
+
+
+def test_an_agent_that_forgot_everything_is_still_that_agent() -> None:
+    program = Program()
+    talk = program.ask([user("Do you have wool socks?")], said("Yes, in green."), system="S")
+    program.ask([*talk, user("And hats?")], said("Hats too, in red."), system="S")
+    program.ask([user("What did I ask first?")], said("This is your first question."), system="S")
+    assert [line for line, _ in lines(program.transcript)] == [1, 1, 1]
+    assert alarms(program.transcript) == ["restarted"]
+
+
+def test_questions_that_have_nothing_to_do_with_each_other_are_no_losses() -> None:
+    program = Program()
+    for number in range(3):
+        program.ask([user(f"Question {number}")], said(f"Answer to {number}."), system="S")
+    assert alarms(program.transcript) == []
