@@ -116,6 +116,7 @@ _NOT_OBSERVED: dict[str, str] = {
     "format_without_calls": "the imported file has no tool calls",
     "unread_calls": "some tool calls could not be read",
     "unread": "something that the agent gave could not be read",
+    "unknown_requests": "what the model saw is not recorded",
     "open_spans": "the trace is not whole",
     "unrecorded": "not everything was recorded",
 }

@@ -186,7 +186,7 @@ class Checker:
             value = pipeline.extract(transcript)
             if value is None:
                 return ()
-            if transcript.notes:
+            if transcript.notes or "requests" in pipeline.needs:
                 _must_be_observed(pipeline, transcript)
                 _must_be_read(pipeline, transcript, value)
             context = self._context(variables or {}, False, replies)
@@ -216,7 +216,7 @@ class Checker:
         pipeline = self._pipeline if self._pipeline is not None else self._fill(variables)
         if isinstance(pipeline, str):
             return self._result(Outcome.ERROR, None, Code.BAD_CONFIG, {"message": pipeline})
-        if transcript.notes:
+        if transcript.notes or "requests" in pipeline.needs:
             _must_be_observed(pipeline, transcript)
         value = pipeline.extract(transcript)
         if transcript.notes:

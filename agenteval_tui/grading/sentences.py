@@ -27,6 +27,7 @@ _WAYS_TO_OBSERVE = {
     "nothing_at_path": "correct `tool_calls`; if the server leaves the calls out when there are none, write "
     "`{what} || `[]``",
     "format_without_calls": "import messages or spans in its place, or record the agent (`agenteval record`)",
+    "unknown_requests": "record the agent (`agenteval record`), or set `capture: model`",
     "dumped": "give the answer as a text or as messages (`agenteval docs agents`), or set `capture: model`",
 }
 """What helps, by the code of the note that says what could not be seen."""
@@ -373,11 +374,13 @@ _RESULTS: dict[str, Callable[[Fields], str]] = {
     Code.UNREAD_PART: lambda f: f"the message could not be read, so nothing was checked: it has {f['what']}",
     Code.NO_STATE: _no_state,
     Code.STATE_UNREAD: _state_unread,
-    Code.NO_REQUESTS: lambda f: "not checked: what the model saw is not recorded (`capture: model` records it)",
     Code.NO_SUCH_REQUEST: lambda f: (
         f"the model was asked {count(f['requests'], 'time')}, so there is no request {f['at']}"
         if f["at"] is not None
         else "the model was never asked"
+    ),
+    Code.REQUEST_PART_UNKNOWN: lambda f: (
+        f"not checked: {'system prompts' if f['part'] == 'system' else 'the tools on offer'} are not recorded here"
     ),
     Code.REQUEST_NOT_WHOLE: lambda f: (
         f"not checked: the server keeps a part of the conversation, which is not in request {f['number']}"

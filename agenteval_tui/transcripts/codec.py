@@ -36,7 +36,7 @@ from agenteval_tui.transcripts.model_request import (
     RequestLine,
     RequestReference,
 )
-from agenteval_tui.transcripts.observed import KINDS, may_be_call, observes, unseen
+from agenteval_tui.transcripts.observed import KINDS, SAID_ELSEWHERE, may_be_call, observes, unseen
 from agenteval_tui.transcripts.possible_figures import LEFT_OUT, shown_figure, with_possible_figures
 from agenteval_tui.transcripts.state import ProbeState, Reading
 from agenteval_tui.transcripts.traceback import Traceback, traceback_data, traceback_from
@@ -296,7 +296,10 @@ class StoredTranscript(Document, frozen=True, kw_only=True):
     notes: tuple[StoredNote, ...] | UnsetType = UNSET
     observes: Annotated[
         tuple[Annotated[str, one_of(*KINDS)], ...] | UnsetType,
-        Meta(description="what could be seen, if that is not all: a criterion on anything else is not checked"),
+        Meta(
+            description="what could be seen, if that is not all: a criterion on anything else is not checked. Absent "
+            "where only `usage` or `requests` are not known"
+        ),
     ] = UNSET
     user_usage: Annotated[
         StoredUsage | UnsetType, Meta(description="what the simulated user used; `usage` is the agent's alone")
@@ -337,7 +340,7 @@ def stored_transcript(transcript: Transcript) -> StoredTranscript:
         error=stored_error(transcript.error),
         log=transcript.log or UNSET,
         notes=tuple(map(stored_note, transcript.notes)) or UNSET,
-        observes=observes(transcript) if unseen(transcript, frozenset(KINDS)) is not None else UNSET,
+        observes=observes(transcript) if unseen(transcript, frozenset(KINDS) - SAID_ELSEWHERE) is not None else UNSET,
         user_usage=UNSET if transcript.user_usage == Usage() else stored_usage(transcript.user_usage),
         output=tuple(
             StoredOutput(

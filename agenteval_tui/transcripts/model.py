@@ -242,7 +242,8 @@ class Note(Struct, frozen=True):
     server). text_only: an agent gives a text and nothing else (its type). no_calls_option: it is not said where in a
     reply its tool calls are. nothing_at_path: no reply had anything there (the path). dumped: what an agent gave is of
     a type that nobody can read (the type), and is shown as JSON. format_without_calls: a file's format has none (its
-    name). unread_calls: calls that could not be read (why). after_hook: a hook after the run failed (how).
+    name). unread_calls: calls that could not be read (why). unknown_requests: what models were asked is not known (no
+    transcript says it with a note). after_hook: a hook after the run failed (how).
     """
 
     code: str
@@ -267,6 +268,7 @@ _NOTES = {
     "model_error": "the last request to a model was not answered: {what}",
     "asked_again": "asked again, because the first answer failed or was not used: {what}",
     "no_requests": "no request of a model was seen: {what}",
+    "unknown_requests": "what the model saw is not recorded",
     "no_spans": "the transcript is what the agent told, no span said more: {what}",
     "open_spans": "its trace is not whole, calls may be missing: {what}",
     "user_turns": "the simulated user did not end the conversation: it reached max_turns ({what})",

@@ -13,8 +13,10 @@ from msgspec.structs import replace
 from agenteval_tui.core.numbers import count
 from agenteval_tui.transcripts.model import Note, Transcript
 
-ObservedKind = Literal["text", "tool_calls", "tool_results", "reasoning", "usage"]
-KINDS: tuple[ObservedKind, ...] = ("text", "tool_calls", "tool_results", "reasoning", "usage")
+ObservedKind = Literal["text", "tool_calls", "tool_results", "reasoning", "usage", "requests"]
+KINDS: tuple[ObservedKind, ...] = ("text", "tool_calls", "tool_results", "reasoning", "usage", "requests")
+SAID_ELSEWHERE = frozenset[ObservedKind](("usage", "requests"))
+"""Kinds that a transcript has or has not, without a note that says so."""
 
 TEXT_ONLY = "text_only"
 NO_CALLS_OPTION = "no_calls_option"
@@ -22,6 +24,7 @@ NOTHING_AT_PATH = "nothing_at_path"
 DUMPED = "dumped"
 FORMAT_WITHOUT_CALLS = "format_without_calls"
 UNREAD_CALLS = "unread_calls"
+UNKNOWN_REQUESTS = "unknown_requests"
 
 _CALLS: frozenset[ObservedKind] = frozenset(("tool_calls", "tool_results"))
 _UNSEEN: dict[str, frozenset[ObservedKind]] = {
@@ -68,15 +71,18 @@ def unseen(transcript: Transcript, kinds: frozenset[ObservedKind]) -> tuple[Obse
         missing = _missing(note) & kinds
         if missing:
             return next(kind for kind in KINDS if kind in missing), note
+    if "requests" in kinds and transcript.requests is None:
+        return "requests", Note(UNKNOWN_REQUESTS, "")
     return None
 
 
 def observes(transcript: Transcript) -> tuple[ObservedKind, ...]:
     """The kinds that the transcript could contain, in the order of `KINDS`. Usage is measured or not: it is among them
-    if any figure is there."""
+    if any figure is there. So are the requests to models, if they were recorded."""
     missing = frozenset[ObservedKind]().union(*map(_missing, transcript.notes))
     measured = bool(transcript.usage.counted_tokens) or transcript.usage.cost is not None
-    return tuple(kind for kind in KINDS if (measured if kind == "usage" else kind not in missing))
+    has = {"usage": measured, "requests": transcript.requests is not None}
+    return tuple(kind for kind in KINDS if has.get(kind, kind not in missing))
 
 
 def calls_phrase(transcript: Transcript) -> str:

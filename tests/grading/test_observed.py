@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agenteval_tui.grading import registry
 from agenteval_tui.grading.codes import Code
@@ -14,6 +15,7 @@ from agenteval_tui.grading.sentences import criterion_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.codec import from_json, to_json
 from agenteval_tui.transcripts.model import Message, Note, ToolCall, Transcript, Usage
+from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests
 from agenteval_tui.transcripts.observed import KINDS, observes
 
 WHATS = {
@@ -52,7 +54,9 @@ def check(prototype: str, metrics: list[dict[str, Any]], of: Transcript) -> Crit
 
 
 @pytest.mark.parametrize("code", WHATS)
-@pytest.mark.parametrize("prototype", ["TextResponse", "ToolResponse", "Transcript", "Retrieval", "JsonResponse"])
+@pytest.mark.parametrize(
+    "prototype", ["TextResponse", "ToolResponse", "Transcript", "Retrieval", "JsonResponse", "Context"]
+)
 def test_no_prototype_class_extracts_what_nobody_saw(prototype: str, code: str) -> None:
     result = check(
         prototype, [{"type": "TextMatch", "not_contains_any": ["refund"]}], transcript(Note(code, WHATS[code]))
@@ -65,7 +69,7 @@ def test_no_prototype_class_extracts_what_nobody_saw(prototype: str, code: str) 
         assert criterion_sentence(result).startswith("not checked: ")
         assert result.fields["kind"] in unseen
         assert check(prototype, [], transcript(Note(code, WHATS[code]))).outcome is Outcome.ERROR
-    assert bool(unseen) == (prototype in ("ToolResponse", "Transcript", "Retrieval") or code == "dumped")
+    assert bool(unseen) == (prototype in ("ToolResponse", "Transcript", "Retrieval", "Context") or code == "dumped")
 
 
 @pytest.mark.parametrize("code", WHATS)
@@ -122,4 +126,23 @@ def test_json_says_what_could_be_seen() -> None:
     assert list(to_json(blind)["observes"]) == ["text", "reasoning"]
     assert from_json(to_json(blind)) == blind
     assert "observes" not in to_json(transcript())
-    assert observes(Transcript(usage=Usage(1, 2))) == KINDS
+    assert observes(Transcript(usage=Usage(1, 2), requests=ModelRequests())) == KINDS
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_no_metric_judges_requests_that_nobody_recorded(name: str) -> None:
+    result = check("Context", [{"type": name, **METRICS[name][0]}], transcript())
+    assert (result.outcome, result.code, result.fields["kind"]) == (Outcome.ERROR, Code.NOT_OBSERVED, "requests")
+    said = "record the agent (`agenteval record`), or set `capture: model`"
+    assert criterion_sentence(result) == f"not checked: what the model saw is not recorded; {said}"
+
+
+@pytest.mark.parametrize("part", ["all", "system", "tools", "messages"])
+def test_a_part_of_requests_that_was_not_recorded_is_not_judged(part: str) -> None:
+    asked = ModelRequest(1, 1, messages=({"role": "user", "content": "Where?"},), answer=1)
+    requests = ModelRequests.of([asked], unrecorded=("system", "tools"))
+    spec = CriterionSpec(
+        "c", "Context", {"part": part, "metrics": [{"type": "TextMatch", "not_contains_any": ["sk-"]}]}
+    )
+    result = compile_criterion(spec).check(replace(transcript(), requests=requests))
+    assert (result.code == Code.REQUEST_PART_UNKNOWN) == (part != "messages")

@@ -41,12 +41,13 @@ class Context(Prototype):
 
     @property
     def needs(self) -> frozenset[ObservedKind]:
-        return frozenset()
+        return frozenset(("requests",))
 
     def extract(self, transcript: Transcript) -> Value | None:
-        requests = transcript.requests
-        if requests is None:
-            raise ExtractionError(code=Code.NO_REQUESTS)
+        requests = transcript.requests or ModelRequests()
+        part = "system" if self.part == "all" else self.part
+        if part in requests.unrecorded:
+            raise ExtractionError(code=Code.REQUEST_PART_UNKNOWN, part=part)
         chosen = self._chosen(requests, transcript)
         if not chosen:
             return None
