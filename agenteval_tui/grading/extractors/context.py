@@ -89,12 +89,10 @@ class Context(Prototype):
                 yield f"{message.get('role')}: {content_of(message)}"
 
 
-def last_request(transcript: Transcript) -> str:
-    """What the model saw when it gave the final answer. Raises `ExtractionError`."""
-    seen = Context.model_validate({}).extract(transcript)
-    if seen is None:
-        raise ExtractionError(code=Code.NO_REQUESTS)
-    return seen.text
+def last_request(transcript: Transcript) -> str | None:
+    """What the model saw when it gave the final answer; None where that is not recorded. Raises `ExtractionError`."""
+    seen = None if transcript.requests is None else Context.model_validate({}).extract(transcript)
+    return None if seen is None else seen.text
 
 
 def _tool(tool: Any) -> dict[str, Any]:

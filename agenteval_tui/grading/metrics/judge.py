@@ -354,11 +354,13 @@ class Judge(RemoteMetric):
             return SHOWN["expected"], text_of(context.expected_value) if self.reference is None else self.reference
         try:
             if name == "context" and is_blank(context.variables.get(name)):
-                return SHOWN[name], last_request(transcript)
+                asked = last_request(transcript)
+                if asked is None:
+                    raise UnusableError(code=Code.NO_CONTEXT)
+                return SHOWN[name], asked
             return variable_text(name, context.variables)
         except ExtractionError as problem:
-            code = Code.NO_CONTEXT if problem.code == Code.NO_REQUESTS else problem.code
-            raise UnusableError(code=code, **problem.fields) from None
+            raise UnusableError(code=problem.code, **problem.fields) from None
         except PlaceholderError as problem:
             raise UnusableError(code=problem.code, **problem.fields) from None
 
