@@ -128,6 +128,12 @@ class TextDelta(Struct, frozen=True):
     text: str
 
 
+class AgentNamed(Struct, frozen=True):
+    """Which agent writes the current message, and those after it; "": not known."""
+
+    name: str
+
+
 class Attached(Struct, frozen=True):
     """An image or a file in the answer. Its mark is part of the message's text."""
 
@@ -268,6 +274,7 @@ class Failed(Struct, frozen=True):
 
 AgentEvent = (
     PromptSent
+    | AgentNamed
     | TextDelta
     | Attached
     | ReasoningDelta

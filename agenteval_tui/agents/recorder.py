@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.base import (
     AgentEvent,
+    AgentNamed,
     Attached,
     Captured,
     Done,
@@ -73,6 +74,7 @@ class _Turn(Struct):
     """One message of the model, and the calls that it made."""
 
     started_ms: float
+    agent: str | None = None
     text: list[str] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
     calls: list[_Call] = field(default_factory=list)
@@ -108,6 +110,7 @@ class Recorder:
         # Where the user spoke again: before the answer with this index, and what was said.
         self._later: list[tuple[int, Message]] = []
         self._open: _Turn | None = None
+        self._agent: str | None = None
         self._now = 0.0
         self._worked = 0.0  # when the agent itself last said something
         self._last_end = 0.0
@@ -141,6 +144,10 @@ class Recorder:
                     if turn.behind_mark:
                         text, turn.behind_mark = f"\n{text}", False
                     turn.text.append(text)
+            case AgentNamed(name):
+                self._agent = name or None
+                if self._open is not None:
+                    self._open.agent = self._agent
             case Attached(attachment):
                 turn = self._token()
                 turn.text.append(f"\n{attachment.mark}" if turn.text else attachment.mark)
@@ -199,7 +206,7 @@ class Recorder:
     def next_turn(self, message: Message) -> None:
         """The user speaks again; what comes from now on answers that. Keys of tool calls start again."""
         self._end_turn()
-        self._calls = {}
+        self._calls, self._agent = {}, None
         self._later.append((len(self._turns), message))
         self._answers_from = len(self._turns)
         self._ended, self._finish = None, ""
@@ -324,7 +331,7 @@ class Recorder:
         gone = self._turns[self._answers_from :]
         del self._turns[self._answers_from :]
         self._made -= sum(len(turn.calls) for turn in gone)
-        self._calls = {}
+        self._calls, self._agent = {}, None
 
     def _prompted(self, messages: tuple[Message, ...]) -> None:
         """What the model really gets. In a later turn that holds the whole conversation: only what is new is taken."""
@@ -350,7 +357,7 @@ class Recorder:
             self._first_token = self._now
         if self._open is None:
             # The model started to think when the previous step ended, not when its first token arrived.
-            self._open = _Turn(started_ms=self._last_end)
+            self._open = _Turn(self._last_end, self._agent)
             self._turns.append(self._open)
         return self._open
 
@@ -384,6 +391,7 @@ class Recorder:
                 content="".join(turn.text),
                 reasoning="".join(turn.reasoning),
                 tool_calls=tuple(range(first, first + len(turn.calls))),
+                name=turn.agent,
                 attachments=tuple(turn.attachments),
             )
         )

@@ -11,10 +11,10 @@ import json
 from typing import Any
 
 import pytest
-from dialects import CHAT, RESPONSES, Call, Text
+from framework_models import as_openai
 from framework_runs import ALLOWED, FOLDER, LATER, REQUEST, play_all
 from msgspec.structs import replace
-from scripted import Answer, Request, ScriptedServer
+from scripted import ScriptedServer
 
 from agenteval_tui.agents.base import Done, Prepared
 from agenteval_tui.agents.recorder import Recorder
@@ -39,6 +39,11 @@ def assert_shop(transcript: Transcript, thought: str = "hm", text: str = "let me
     assert transcript.tool_calls[0].result == '["socks"]'
     assert transcript.tool_calls[1].result
     assert transcript.final_output == "3 pairs"
+
+
+def authors_of(transcript: Transcript) -> list[str | None]:
+    """Which agent wrote each message of the models."""
+    return [message.name for message in transcript.messages if message.role == "assistant"]
 
 
 # pydantic-ai
@@ -181,6 +186,7 @@ OPENAI = (
     *("items_of_stream", "text_then_list", "agent", "responding"),
 )
 OPENAI_ANSWERS = ("completion", "completion_message", "completion_chunks", "response")
+OPENAI_HANDED = ("desk", "handed_result", "handed_items")
 WITHOUT_USAGE = (
     "input_list",
     "new_items",
@@ -191,62 +197,12 @@ WITHOUT_USAGE = (
 )
 
 
-def as_openai(request: Request) -> Answer:
-    """A model that calls two tools and then answers, in both APIs, streamed and whole."""
-    body = request.json
-    dialect = RESPONSES if request.path.endswith("/responses") else CHAT
-    answered = '"function_call_output"' in json.dumps(body) or '"role": "tool"' in json.dumps(body)
-    parts: list[Any] = [Text(["3 ", "pairs"])]
-    if not answered:
-        parts = [Text(["let me ", "see"]), Call("a", "find", ['{"q": ', '"socks"}']), Call("b", "bad", ['{"x": 1}'])]
-    text = "3 pairs" if answered else "let me see"
-    asked = [] if answered else [("a", "find", '{"q": "socks"}'), ("b", "bad", '{"x": 1}')]
-    used = {"prompt_tokens": 20, "completion_tokens": 2} if answered else {"prompt_tokens": 10, "completion_tokens": 5}
-    used["total_tokens"] = sum(used.values())
-    if dialect is CHAT and body.get("stream"):
-        chunks = [json.loads(one[6:]) for one in dialect.chunks(*parts)]
-        chunks.append({"choices": [], "usage": used})
-        about = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-        lines = [f"data: {json.dumps({**about, **chunk})}\n\n" for chunk in chunks]
-        return Answer(200, "".join([*lines, "data: [DONE]\n\n"]), "text/event-stream")
-    if dialect is CHAT:
-        calls = [{"id": i, "type": "function", "function": {"name": n, "arguments": a}} for i, n, a in asked]
-        message = {"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}
-        choice = {"index": 0, "message": message, "finish_reason": "stop" if answered else "tool_calls"}
-        about = {"id": f"x{answered}", "object": "chat.completion", "created": 1, "model": "m"}
-        return Answer(200, json.dumps({**about, "choices": [choice], "usage": used}))
-    content = [{"type": "output_text", "text": text, "annotations": []}]
-    items: list[Any] = [
-        {"type": "message", "id": f"m{answered}", "role": "assistant", "status": "completed", "content": content}
-    ]
-    items += [{"type": "function_call", "id": f"f{i}", "call_id": i, "name": n, "arguments": a} for i, n, a in asked]
-    tokens = {
-        "input_tokens": used["prompt_tokens"],
-        "output_tokens": used["completion_tokens"],
-        "total_tokens": used["total_tokens"],
-        "input_tokens_details": {"cached_tokens": 0},
-        "output_tokens_details": {"reasoning_tokens": 0},
-    }
-    about = {"id": f"r{answered}", "object": "response", "created_at": 1, "model": "m", "status": "completed"}
-    whole = {**about, "output": items, "usage": tokens, "tools": [], "tool_choice": "auto", "parallel_tool_calls": True}
-    if not body.get("stream"):
-        return Answer(200, json.dumps(whole))
-    place = {"output_index": 0, "content_index": 0, "item_id": f"m{answered}"}
-    events: list[Any] = [{"type": "response.created", "response": {**whole, "output": [], "usage": None}}]
-    events += [{"type": "response.output_text.delta", "delta": one, "logprobs": [], **place} for one in parts[0].pieces]
-    events += [{"type": "response.output_item.done", "output_index": n, "item": one} for n, one in enumerate(items)]
-    events.append({"type": "response.completed", "response": whole})
-    lines = [
-        f"event: {one['type']}\ndata: {json.dumps({**one, 'sequence_number': n})}\n\n" for n, one in enumerate(events)
-    ]
-    return Answer(200, "".join(lines), "text/event-stream")
-
-
 @pytest.fixture(scope="module")
 def openai_agents() -> Any:
     async def run() -> Any:
         async with ScriptedServer(as_openai) as server:
-            return await play_all("of_openai_agents", (*OPENAI, *OPENAI_ANSWERS), {"OPENAI_BASE_URL": server.url})
+            cases = (*OPENAI, *OPENAI_ANSWERS, *OPENAI_HANDED)
+            return await play_all("of_openai_agents", cases, {"OPENAI_BASE_URL": server.url})
 
     return asyncio.run(run())
 
@@ -275,6 +231,13 @@ class TestOpenAIAgents:
         if name != "completion_message":
             assert (transcript.usage.input_tokens, transcript.usage.output_tokens) == (20, 2)
             assert transcript.model == "m"
+
+    @pytest.mark.parametrize("name", OPENAI_HANDED)
+    def test_after_a_hand_off_each_step_says_who_wrote_it(self, openai_agents: Any, name: str) -> None:
+        assert openai_agents[0][name].raised == ""
+        transcript = openai_agents[0][name].transcript
+        assert authors_of(transcript) == ["desk", "shop", "shop"]
+        assert [call.name for call in transcript.tool_calls] == ["transfer_to_shop", "find", "bad"]
 
     def test_a_later_turn(self, openai_agents: Any) -> None:
         played = openai_agents[0]["agent, later"]

@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from framework_models import as_openai
 from framework_runs import FOLDER, LATER, play_all
 from packaging.requirements import Requirement
+from scripted import ScriptedServer
 
 from agenteval_tui.transcripts.model import Note, Transcript, Usage
 
@@ -44,8 +46,26 @@ def played_by(name: str, module: str, targets: tuple[str, ...], later: tuple[str
     return asyncio.run(play_all(file, targets, {}, interpreter_of(name, module), later))
 
 
+def played_with_model(
+    name: str, module: str, targets: tuple[str, ...], later: tuple[str, ...] = (), answer: Any = as_openai, **env: str
+) -> Any:
+    """The same with a model on loopback."""
+
+    async def play() -> Any:
+        async with ScriptedServer(answer) as server:
+            addresses = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "x", **env}
+            file = "of_" + name.replace("-", "_")
+            return await play_all(file, targets, addresses, interpreter_of(name, module), later)
+
+    return asyncio.run(play())
+
+
 def calls_of(transcript: Transcript) -> list[tuple[str, str, Any, str]]:
     return [(call.id, call.name, call.arguments, call.status) for call in transcript.tool_calls]
+
+
+def authors_of(transcript: Transcript) -> list[str | None]:
+    return [message.name for message in transcript.messages if message.role == "assistant"]
 
 
 FIND = ("a", "find", {"q": "socks"}, "ok")
@@ -367,7 +387,54 @@ def test_strands(strands: Any) -> None:
     assert alone.final_output == "3 pairs"
     assert [note.code for note in alone.notes] == ["unread_calls"]
     both = played["graph"].transcript
+    assert authors_of(both) == ["first", "first", "second", "second"]
     assert [call.name for call in both.tool_calls] == ["find", "bad"] * 2
     broken = played["broken"]
     assert "the model is gone" in broken.raised
     assert calls_of(broken.transcript) == [FIND, BAD]
+
+
+HANDED = ["transfer_to_shop", "find"]
+LANGGRAPH_SEVERAL = {
+    "swarm": (["desk", "shop", "shop"], HANDED, 40),
+    "supervisor": (["desk", "shop", "shop", "shop", "desk"], [*HANDED, "transfer_back_to_desk"], 60),
+    "streamed": (["desk", "shop", "shop", "shop", "desk"], [*HANDED, "transfer_back_to_desk"], 60),
+}
+
+
+@pytest.fixture(scope="module")
+def langgraph_several() -> Any:
+    return played_with_model("langgraph-several", "langgraph_swarm", tuple(LANGGRAPH_SEVERAL))
+
+
+@pytest.mark.xdist_group("langgraph_several")
+@pytest.mark.parametrize("name", LANGGRAPH_SEVERAL)
+def test_supervisors_and_swarms_of_langgraph_say_which_agent_wrote(langgraph_several: Any, name: str) -> None:
+    assert langgraph_several[0][name].raised == ""
+    transcript = langgraph_several[0][name].transcript
+    authors, calls, tokens = LANGGRAPH_SEVERAL[name]
+    assert (authors_of(transcript), [call.name for call in transcript.tool_calls]) == (authors, calls)
+    assert (transcript.final_output, transcript.notes) == ("3 pairs", ())
+    assert transcript.usage.input_tokens == tokens
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "authors", "first"),
+    [
+        ("llama-index-core", "llama_index.core", ["desk", "shop", "shop"], "handoff"),
+        ("autogen-agentchat", "autogen_agentchat", ["desk", "desk", "shop", "shop"], "transfer_to_shop"),
+    ],
+)
+def test_after_a_hand_off_each_step_says_which_agent_wrote_it(
+    name: str, module: str, authors: list[str], first: str
+) -> None:
+    played, _ = played_with_model(name, module, ("handing",))
+    assert played["handing"].raised == ""
+    transcript = played["handing"].transcript
+    assert (authors_of(transcript), transcript.final_output) == (authors, "3 pairs")
+    assert [(call.name, call.status) for call in transcript.tool_calls] == [
+        (first, "ok"),
+        ("find", "ok"),
+        ("bad", "error"),
+    ]
+    assert (transcript.usage.input_tokens, transcript.notes) == (40, ())

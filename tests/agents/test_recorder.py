@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from agenteval_tui.agents.base import (
     AgentEvent,
+    AgentNamed,
     Done,
     Failed,
     PromptSent,
@@ -168,6 +169,15 @@ def test_any_events_at_any_time_give_a_transcript_that_can_be_stored(events: lis
         for index, message in enumerate(transcript.messages):
             for call in message.tool_calls:
                 assert transcript.tool_calls[call].message == index
+
+
+def test_each_message_has_the_agent_that_wrote_it() -> None:
+    transcript = record(
+        *(TextDelta("I'll "), AgentNamed("desk"), TextDelta("hand over"), ToolCallStarted(0, "a", "transfer")),
+        *(ToolCallFinished(0, "done"), AgentNamed("shop"), TextDelta("3 pairs"), TurnEnded()),
+        *(AgentNamed(""), TextDelta("Bye"), Done()),
+    )
+    assert [message.name for message in transcript.messages] == [None, "desk", "transfer", "shop", None]
 
 
 def test_what_is_told_again_counts_once() -> None:

@@ -22,6 +22,7 @@ EVENTS: list[dict[str, Any]] = [
     {"type": "tool_call", "id": "a", "name": "f", "arguments": {"x": 1}},
     {"type": "tool_result", "id": "a", "result": [1], "error": False, "duration_ms": 3.5},
     {"type": "tool_result", "error": "why"},
+    {"type": "agent", "name": "desk"},
     {"type": "message_end"},
     {"type": "restart"},
     {"type": "note", "code": "mine", "what": "x"},

@@ -12,6 +12,7 @@ from msgspec import Meta, to_builtins
 
 from agenteval_tui.agents.base import (
     AgentEvent,
+    AgentNamed,
     AgentRequest,
     Done,
     Failed,
@@ -37,7 +38,7 @@ from agenteval_tui.transcripts.possible_figures import LEFT_OUT, duration_in, sh
 
 TYPES = (
     *("text", "reasoning", "tool_call", "tool_result", "message_end", "usage", "done", "error"),
-    *("restart", "note", "ready"),
+    *("restart", "note", "ready", "agent"),
 )
 
 
@@ -63,6 +64,7 @@ class EventReader:
         self._open: dict[int, str] = {}  # calls without a result: key -> id
         self._read: dict[str, Callable[[Mapping[str, Any]], list[AgentEvent]]] = {
             "text": lambda event: [TextDelta(_text(event, "text"))],
+            "agent": lambda event: [AgentNamed(_text(event, "name"))],
             "reasoning": lambda event: [ReasoningDelta(_text(event, "text"))],
             "tool_call": self._call,
             "tool_result": self._result,

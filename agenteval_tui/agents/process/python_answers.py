@@ -28,7 +28,7 @@ else:
 
 EVENTS = (
     *("text", "reasoning", "tool_call", "tool_result", "message_end", "usage", "done", "error"),
-    *("restart", "note", "ready"),
+    *("restart", "note", "ready", "agent"),
 )
 OFFERED = ("prompt", "messages", "context", "variables", "config", "test", "repetition", "seed", "run", "turn")
 # What frameworks call the prompt, where it is optional.
@@ -106,7 +106,8 @@ class Reader:
     def __init__(self, given: Any) -> None:
         self.said = conversation.Conversation(given)
         self._note = self.said.note
-        self._items: Any = []  # of the Responses API, as they came
+        self._items: Any = []  # of the Responses API, as they came: (key, item, the name of the agent)
+        self._agent: Any = None  # of openai-agents' stream, the one that is running
         self._responses = 0  # of pydantic-ai's stream
         self._open = False
         self._chunks: Any = {}  # LangChain's, by the id of their message
@@ -435,12 +436,13 @@ class Reader:
         about = {"finish": choice.get("finish_reason"), "model": piece.get("model")}
         self.said.about(**{name: value for name, value in about.items() if value})
 
-    def _response_items(self, items: Any) -> Any:
+    def _response_items(self, items: Any, agent: Any = None) -> Any:
         for item in items:
             key = (pieces.field(item, "type"), pieces.field(item, "call_id") or id(item))
             if all(known[0] != key for known in self._items):
-                self._items.append((key, item))
-        self.said.whole(pieces.from_items([item for _, item in self._items], self._note))
+                self._items.append((key, item, agent))
+        _, known, agents = zip(*self._items) if self._items else ((), (), ())  # noqa: B905 - Python 3.8
+        self.said.whole(pieces.from_items(known, self._note, agents))
 
     def _response(self, response: Any) -> Any:
         """A whole response of the Responses API."""
@@ -460,8 +462,9 @@ class Reader:
 
     def _openai_agents(self, piece: Any) -> Any:
         if hasattr(piece, "to_input_list") and hasattr(piece, "new_items"):
-            items = [pieces.field(one, "raw_item") for one in piece.new_items]
-            self.said.whole(pieces.from_items([item for item in items if item is not None], self._note))
+            items = [one for one in piece.new_items if pieces.field(one, "raw_item") is not None]
+            raw, agents = [one.raw_item for one in items], [_agent_of(one) for one in items]
+            self.said.whole(pieces.from_items(raw, self._note, agents))
             context = getattr(piece, "context_wrapper", None)
             used = pieces.usage_of(getattr(context, "usage", None) or {})
             self.said.only_total(piece, used)
@@ -473,11 +476,12 @@ class Reader:
         if kind == "raw_response_event":
             self._raw_response(piece.data)
         elif kind == "run_item_stream_event":
-            self._response_items([piece.item.raw_item])
+            self._response_items([piece.item.raw_item], _agent_of(piece.item))
         elif kind == "agent_updated_stream_event":
+            self._agent = getattr(piece.new_agent, "name", None)
             self.said.empty = False
         elif hasattr(piece, "raw_item"):
-            self._response_items([piece.raw_item])
+            self._response_items([piece.raw_item], _agent_of(piece))
         elif hasattr(piece, "output") and hasattr(piece, "usage") and hasattr(piece, "to_input_items"):
             self._response(piece)
         elif pieces.usage_of(piece):
@@ -489,9 +493,9 @@ class Reader:
     def _raw_response(self, data: Any) -> Any:
         kind = pieces.field(data, "type") or ""
         if kind in ("response.output_text.delta", "response.refusal.delta"):
-            self.said.text(data.delta)
+            self.said.text(data.delta, agent=self._agent)
         elif kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
-            self.said.text(data.delta, what="reasoning")
+            self.said.text(data.delta, what="reasoning", agent=self._agent)
         elif kind in ("response.completed", "response.incomplete"):
             self.said.close()
             self._of_response(data.response)
@@ -636,6 +640,11 @@ class Reader:
         self._plain = pieces.type_of(piece)
         self._dumped = self._dumped or self._foreign or pieces.foreign_type(piece)
         self.said.text(text)
+
+
+def _agent_of(item: Any) -> Any:
+    """The name of the agent that made an item of openai-agents."""
+    return getattr(getattr(item, "agent", None), "name", None)
 
 
 def _used(result: Any) -> Any:

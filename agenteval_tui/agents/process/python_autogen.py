@@ -95,7 +95,7 @@ class Pieces:
         elif name == "ModelClientStreamingChunkEvent":
             key = ("stream", getattr(piece, "full_message_id", None))
             self._streamed[key] = self._streamed.get(key, "") + piece.content
-            self._said.text(piece.content, key=key)
+            self._said.text(piece.content, key=key, agent=piece.source)
         elif hasattr(piece, "source") and hasattr(piece, "models_usage"):
             self._once(piece)
         else:
@@ -157,7 +157,7 @@ class Pieces:
         if calls and streamed:  # what AutoGen calls a thought was the text beside the calls
             made["text"], made["reasoning"] = streamed, self._thought if self._thought != streamed else ""
         self._thought = ""
-        made.update(id=key, closed=True, usage=usage)
+        made.update(id=key, closed=True, usage=usage, agent=message.source)
         self._said.one(made)
 
 

@@ -6,9 +6,9 @@ piece is merged into one list of messages; what is new in it is told as events. 
 the one told, `restart` takes back what was told, and tells it again.
 
 A message is a dict: {"role": "assistant", "text", "reasoning", "calls": [{"id", "name", "arguments"}], "closed",
-"usage", "model", "finish"}, or {"role": "tool", "call_id", "name", "text", "error"}; with "id" where the framework gave
-one, which may be "provisional": the whole message has another one. Others ("user", "system") only help to find the
-place.
+"usage", "model", "finish", "agent" (the name of the one that wrote it)}, or {"role": "tool", "call_id", "name", "text",
+"error"}; with "id" where the framework gave one, which may be "provisional": the whole message has another one. Others
+("user", "system") only help to find the place.
 """
 
 from __future__ import annotations
@@ -34,11 +34,13 @@ class Conversation:
         self._going_on: Any = None  # the item whose text was told whole, and that is the last
         self._more: Any = []  # what its text has grown by
         self._more_told = 0  # this many of these were told
+        self._agent: Any = None  # the name that was told last
 
     # What comes in.
 
-    def text(self, text: Any, key: Any = None, what: Any = "text") -> Any:
-        """More of the answer (or of the "reasoning"): of the message with this key, or of the current one."""
+    def text(self, text: Any, key: Any = None, what: Any = "text", agent: Any = None) -> Any:
+        """More of the answer (or of the "reasoning"): of the message with this key, or of the current one. `agent`: who
+        writes it, if it is new."""
         self.empty = False
         last = self._items[-1] if self._items else None
         if last is not None and last is self._going_on and what == "text" and key in (None, last["id"]):
@@ -50,7 +52,7 @@ class Conversation:
         else:
             item = next((one for one in reversed(self._items) if one.get("id") == key), None)
         if item is None:
-            item = _message("assistant", id=key, live=True)
+            item = _message("assistant", id=key, live=True, agent=agent)
             self._items.append(item)
         item[what] += text
 
@@ -151,8 +153,8 @@ class Conversation:
             self._totals = [total for total in self._totals if total[0] is of or total[2]]
             self.total(of, usage, whole=True)
 
-    def call(self, key: Any, call: Any) -> Any:
-        """A call of the message with this key; once, however often it is told."""
+    def call(self, key: Any, call: Any, agent: Any = None) -> Any:
+        """A call of the message with this key (which `agent` writes, if it is new); once, however often it is told."""
         self.empty = False
         self._fold()
         known = [_key(one) for item in self._items if item["role"] == "assistant" for one in item["calls"]]
@@ -160,7 +162,7 @@ class Conversation:
             return
         item = next((one for one in self._items if one.get("id") == key), None)
         if item is None:
-            item = _message("assistant", id=key)
+            item = _message("assistant", id=key, agent=agent)
             self._items.append(item)
         item["calls"] = [*item["calls"], call]
         item["closed"] = True
@@ -215,7 +217,7 @@ class Conversation:
         self._fold()
         if self._stale():
             yield {"type": "restart"}
-            self._told = []
+            self._told, self._agent = [], None
             for item in self._items:
                 item.pop("told", None)
         for number, item in enumerate(self._items):
@@ -246,6 +248,8 @@ class Conversation:
                 return True
             if told.get("calls", []) != [_key(one) for one in item.get("calls", ())][: len(told.get("calls", []))]:
                 return True
+            if told.get("agent") != item.get("agent") and "calls" in told and number < len(self._told) - 1:
+                return True
             grown = any(len(item[name]) > len(told[name]) for name in ("text", "reasoning", "calls") if name in told)
             if grown and number < len(self._told) - 1:
                 return True
@@ -272,6 +276,9 @@ class Conversation:
             if before is not None and before["role"] == "assistant":
                 yield {"type": "message_end"}
             told = item["told"] = {"text": "", "reasoning": "", "calls": []}
+        if item["agent"] != self._agent:
+            yield {"type": "agent", "name": item["agent"] or ""}
+        told["agent"] = self._agent = item["agent"]
         for what in ("reasoning", "text"):
             more = item[what][len(told[what]) :]
             if more:
@@ -322,7 +329,7 @@ def _usage(figures: Any) -> Any:
 
 def _message(role: Any, **fields: Any) -> Any:
     made = {"role": role, "id": None, "text": "", "reasoning": "", "calls": [], "closed": False}
-    made.update(call_id=None, name=None, error=False)
+    made.update(call_id=None, name=None, error=False, agent=None)
     made.update(fields)
     return made
 

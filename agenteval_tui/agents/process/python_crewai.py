@@ -130,6 +130,9 @@ class Pieces:
         _ran.discard(id(result))
         tasks = [list(map(dict, task.messages or ())) for task in getattr(result, "tasks_output", None) or [result]]
         made = [[pieces.message_of(one, self._said.note) for one in task] for task in tasks]
+        for number, task in enumerate(getattr(result, "tasks_output", None) or [result]):
+            name = getattr(task, "agent", None) or getattr(task, "agent_role", None)
+            made[number] = [dict(one, agent=name) for one in made[number]]
         if any(one.get("calls") for task in made for one in task):
             self._mark([one for task in made for one in task])
         elif self._events:

@@ -93,7 +93,7 @@ class Pieces:
             for part in parts:
                 if part.text:
                     what = "reasoning" if part.thought else "text"
-                    self._said.text(part.text, key=("answer", self._number), what=what)
+                    self._said.text(part.text, key=("answer", self._number), what=what, agent=piece.author)
             return True
         if piece.id and piece.id in self._ids:
             return True
@@ -112,7 +112,7 @@ class Pieces:
         made["model"] = getattr(event, "model_version", None)
         finish = getattr(event, "finish_reason", None)
         made["finish"] = str(getattr(finish, "value", finish)).lower() if finish else None
-        made["id"] = ("answer", self._number)
+        made["id"], made["agent"] = ("answer", self._number), event.author
         if made["text"] or made["reasoning"] or made["calls"]:
             self._number += 1
             self._said.one(made)

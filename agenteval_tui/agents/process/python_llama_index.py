@@ -118,11 +118,11 @@ class Pieces:
         name = type(piece).__name__
         self._asked = self._asked or name in ("AgentInput", "AgentStream")
         if name == "AgentStream":
-            key = ("output", self._number)
+            key, agent = ("output", self._number), _agent_of(piece)
             if piece.delta:
-                self._said.text(piece.delta, key=key)
+                self._said.text(piece.delta, key=key, agent=agent)
             if getattr(piece, "thinking_delta", None):
-                self._said.text(piece.thinking_delta, key=key, what="reasoning")
+                self._said.text(piece.thinking_delta, key=key, what="reasoning", agent=agent)
         elif name == "AgentOutput":
             self._output(piece)
         elif name == "ToolCallResult":
@@ -149,6 +149,7 @@ class Pieces:
     def _output(self, output: Any) -> None:
         note = self._said.note
         made = self._message(output.response, getattr(output, "raw", None))
+        made["agent"] = _agent_of(output)
         calls = [_call(one, note) for one in output.tool_calls or ()] or made["calls"]
         if self._asked:
             made["calls"], made["id"] = calls, ("output", self._number)
@@ -158,7 +159,7 @@ class Pieces:
             new = [call for call in calls if call.get("id") not in self._calls]
             if new:
                 note("left_out", _LEFT_OUT)
-                self._said.append([{"role": "assistant", "text": "", "calls": new}])
+                self._said.append([{"role": "assistant", "text": "", "calls": new, "agent": made["agent"]}])
             if self._number:
                 self._said.final(made["text"])
             else:
@@ -215,6 +216,10 @@ class Pieces:
         if isinstance(choices, (list, tuple)) and choices:
             made["finish"] = pieces.field(choices[0], "finish_reason")
         return dict(made, closed=True)
+
+
+def _agent_of(event: Any) -> Any:
+    return getattr(event, "current_agent_name", None) or None
 
 
 def _call(given: Any, note: Any) -> Any:

@@ -262,6 +262,7 @@ def message_of(piece: Any, note: Any) -> Any:
     about = field(piece, "response_metadata") or {}
     made = {"role": role, "text": text, "reasoning": thought, "calls": [], "closed": True}
     made["id"] = real_id(field(piece, "id"))
+    made["agent"] = field(piece, "name") if role == "assistant" else None
     for one in (*(field(piece, "tool_calls") or ()), *(field(piece, "invalid_tool_calls") or ())):
         made["calls"].append(call_of(one, note))
     old = field(piece, "function_call")
@@ -407,11 +408,12 @@ def is_item(piece: Any) -> Any:
     return False
 
 
-def from_items(items: Any, note: Any) -> Any:
-    """Messages of items: what one response of the model had is one message."""
+def from_items(items: Any, note: Any, agents: Any = None) -> Any:
+    """Messages of items: what one response of the model had is one message. `agents`: who made each of them."""
     made: Any = []
     current: Any = None
-    for item in items:
+    for number, item in enumerate(items):
+        agent = agents[number] if agents else None
         kind, role = field(item, "type"), field(item, "role")
         about = field(item, "provider_data") or {}
         if kind in (None, "message") and role != "assistant":
@@ -429,6 +431,7 @@ def from_items(items: Any, note: Any) -> Any:
         answer = about.get("response_id") if isinstance(about, dict) else None
         if current is None or (answer and current["answer"] and answer != current["answer"]):
             current = {"role": "assistant", "text": "", "reasoning": "", "calls": [], "closed": True, "id": None}
+            current["agent"] = agent
             current.update(answer=answer, model=about.get("model") if isinstance(about, dict) else None)
             made.append(current)
         if kind in (None, "message"):

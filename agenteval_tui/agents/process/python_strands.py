@@ -91,6 +91,7 @@ class Pieces:
         self._said = said
         self._number = 0  # of the model's answer
         self._heard = False
+        self._agent: Any = None  # of a graph or a swarm, the node that is running
 
     def read(self, piece: Any) -> Any:
         """Whether this could be read."""
@@ -110,11 +111,13 @@ class Pieces:
         if not isinstance(event, dict):
             return
         if event.get("type") == "multiagent_node_stream":
+            self._agent = event.get("node_id")
             self._event(event.get("event"))
         elif isinstance(event.get("data"), str):
-            self._said.text(event["data"], key=("answer", self._number))
+            self._said.text(event["data"], key=("answer", self._number), agent=self._agent)
         elif isinstance(event.get("reasoningText"), str):
-            self._said.text(event["reasoningText"], key=("answer", self._number), what="reasoning")
+            text, key = event["reasoningText"], ("answer", self._number)
+            self._said.text(text, key=key, what="reasoning", agent=self._agent)
         elif isinstance(event.get("message"), dict):
             self._message(event["message"])
         elif event.get("result") is not None:
@@ -137,7 +140,7 @@ class Pieces:
                 self._said.note("left_out", "a part of a message: " + ", ".join(map(str, block)))
         if message.get("role") == "assistant":
             used = pieces.usage_of((message.get("metadata") or {}).get("usage") or {})
-            self._said.one(dict(made, id=("answer", self._number), usage=used))
+            self._said.one(dict(made, id=("answer", self._number), usage=used, agent=self._agent))
             self._number += 1
         if results:
             self._said.append(results)
@@ -174,6 +177,7 @@ class Pieces:
         self._said.only_total(result, pieces.usage_of(getattr(result, "accumulated_usage", None) or {}))
         if self._heard:
             return
-        for node in (getattr(result, "results", None) or {}).values():
+        for name, node in (getattr(result, "results", None) or {}).items():
+            self._agent = name
             for one in node.get_agent_results():
                 self._result(one)

@@ -24,6 +24,12 @@ class TextEvent(_Event, frozen=True, kw_only=True, tag="text"):
     text: str
 
 
+class AgentEvent(_Event, frozen=True, kw_only=True, tag="agent"):
+    """Which agent writes the current message and those after it, where there are several. An empty name ends that."""
+
+    name: str
+
+
 class ReasoningEvent(_Event, frozen=True, kw_only=True, tag="reasoning"):
     """More of the model's thinking."""
 
@@ -107,6 +113,7 @@ class ErrorEvent(_Event, frozen=True, kw_only=True, tag="error"):
 
 PROGRAM_EVENT = Annotated[
     TextEvent
+    | AgentEvent
     | ReasoningEvent
     | ToolCallEvent
     | ToolResultEvent

@@ -26,6 +26,7 @@ from agenteval_tui.transcripts.traceback import traceback_from
 _PLAIN = {
     kind.__name__: kind
     for kind in (
+        agents.AgentNamed,
         agents.TextDelta,
         agents.ReasoningDelta,
         agents.ToolCallStarted,

@@ -14,10 +14,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = {
     "smolagents": ("smolagents>=1.20",),
-    "autogen-agentchat": ("autogen-agentchat>=0.7", "autogen-ext>=0.7"),
+    "autogen-agentchat": ("autogen-agentchat>=0.7", "autogen-ext[openai]>=0.7"),
     "crewai": ("crewai>=1.0",),
     "google-adk": ("google-adk>=1.0",),
-    "llama-index-core": ("llama-index-core>=0.13",),
+    "llama-index-core": ("llama-index-core>=0.13", "llama-index-llms-openai-like>=0.5"),
+    "langgraph-several": ("langgraph-supervisor", "langgraph-swarm", "langchain>=1.0", "langchain-openai>=1.0"),
     # tests/runs/test_evaluators.py
     "evaluators": ("autoevals>=0.4", "deepeval>=4", "langsmith>=0.4", "openevals>=0.2", "pydantic-evals>=1.0"),
     "strands": ("strands-agents>=1.0",),

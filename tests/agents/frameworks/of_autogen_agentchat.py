@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
 from autogen_agentchat.agents import AssistantAgent
-from autogen_agentchat.conditions import MaxMessageTermination
+from autogen_agentchat.conditions import MaxMessageTermination, TextMentionTermination
 from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_core import FunctionCall
 from autogen_core.models import CreateResult, ModelInfo, RequestUsage
@@ -97,3 +99,14 @@ async def truth():
     used = [one.models_usage for one in messages if one.models_usage]
     figures = [sum(one.prompt_tokens for one in used), sum(one.completion_tokens for one in used)]
     return {"usage": figures, "asked": before}
+
+
+def handing():
+    """A swarm, with a model on loopback."""
+    from autogen_agentchat.teams import Swarm
+    from autogen_ext.models.openai import OpenAIChatCompletionClient
+
+    client = OpenAIChatCompletionClient(model="m", model_info=INFO, base_url=os.environ["OPENAI_BASE_URL"])
+    shop = AssistantAgent("shop", client, tools=[find, bad], reflect_on_tool_use=True)
+    desk = AssistantAgent("desk", client, handoffs=["shop"])
+    return Swarm([desk, shop], termination_condition=TextMentionTermination("pairs"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent, ReActAgent
 from llama_index.core.base.llms.types import ThinkingBlock, ToolCallBlock
 from llama_index.core.chat_engine.types import AgentChatResponse
@@ -163,3 +165,13 @@ broken = FunctionAgent(
 def truth():
     """What the model was asked."""
     return {"asked": asked}
+
+
+def handing():
+    """An agent that hands over to another one, with a model on loopback."""
+    from llama_index.llms.openai_like import OpenAILike
+
+    llm = OpenAILike("m", api_base=os.environ["OPENAI_BASE_URL"], is_chat_model=True, is_function_calling_model=True)
+    shop = FunctionAgent(name="shop", description="sells", tools=[find, bad], llm=llm, system_prompt="sell")
+    desk = FunctionAgent(name="desk", description="greets", tools=[], llm=llm, can_handoff_to=["shop"])
+    return AgentWorkflow([desk, shop], root_agent="desk")

@@ -137,3 +137,15 @@ def response(prompt):
 
 
 ANSWER = [one.__name__ for one in (completion, completion_message, completion_chunks, response)]
+
+
+shop_keeper = shop(OpenAIChatCompletionsModel, "")
+desk = Agent(name="desk", instructions="hand over", handoffs=[shop_keeper], model=shop_keeper.model)
+
+
+async def handed_result(prompt):
+    return await Runner.run(desk, prompt)
+
+
+async def handed_items(prompt):
+    return (await Runner.run(desk, prompt)).new_items

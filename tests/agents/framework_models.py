@@ -1,0 +1,78 @@
+"""Models on loopback for agents of frameworks: what they answer follows from what they are asked."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from dialects import CHAT, RESPONSES, Call, Text
+from scripted import Answer, Request
+
+CALLS = (("a", "find", '{"q": "socks"}'), ("b", "bad", '{"x": 1}'))
+
+
+def calls_in(body: Any) -> list[tuple[str, str, str]]:
+    """The calls that the model makes for this request: (id, name, arguments)."""
+    said = json.dumps(body.get("messages") or body.get("input"))
+    tools = [one.get("function", one) for one in body.get("tools") or ()]
+    offered = [one["name"].rpartition("-")[2] for one in tools]
+    own = [one for one in CALLS if one[1] in offered]
+    if own:
+        calls = [] if '_call_id": "a"' in said or '"call_id": "a"' in said else own
+    else:
+        over = [tools[n]["name"] for n, name in enumerate(offered) if "transfer" in name or "handoff" in name]
+        to = '{"to_agent": "shop", "reason": "it sells"}'  # as LlamaIndex asks for it
+        calls = [("h", name, to if name == "handoff" else "{}") for name in over[:1] if '_call_id": "h"' not in said]
+    full = {one["name"].rpartition("-")[2]: one["name"] for one in tools}
+    return [(key, full.get(name, name), arguments) for key, name, arguments in calls]
+
+
+def as_openai(request: Request) -> Answer:
+    """A model of the two APIs of OpenAI, streamed and whole. It calls the tools `find` and `bad` if it has them, else
+    one that hands over to another agent; once it knows what they gave, it answers."""
+    body = request.json
+    dialect = RESPONSES if request.path.endswith("/responses") else CHAT
+    asked = calls_in(body)
+    answered = not asked
+    text = "3 pairs" if answered else "let me see"
+    parts: list[Any] = [Text(["3 ", "pairs"] if answered else ["let me ", "see"])]
+    parts += [Call(key, name, [arguments[:6], arguments[6:]]) for key, name, arguments in asked]
+    used = {"prompt_tokens": 20, "completion_tokens": 2} if answered else {"prompt_tokens": 10, "completion_tokens": 5}
+    used["total_tokens"] = sum(used.values())
+    if dialect is CHAT and body.get("stream"):
+        chunks = [json.loads(one[6:]) for one in dialect.chunks(*parts)]
+        chunks.append({"choices": [], "usage": used})
+        about = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+        lines = [f"data: {json.dumps({**about, **chunk})}\n\n" for chunk in chunks]
+        return Answer(200, "".join([*lines, "data: [DONE]\n\n"]), "text/event-stream")
+    if dialect is CHAT:
+        calls = [{"id": i, "type": "function", "function": {"name": n, "arguments": a}} for i, n, a in asked]
+        message = {"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}
+        choice = {"index": 0, "message": message, "finish_reason": "stop" if answered else "tool_calls"}
+        about = {"id": f"x{answered}", "object": "chat.completion", "created": 1, "model": "m"}
+        return Answer(200, json.dumps({**about, "choices": [choice], "usage": used}))
+    content = [{"type": "output_text", "text": text, "annotations": []}]
+    items: list[Any] = [
+        {"type": "message", "id": f"m{answered}", "role": "assistant", "status": "completed", "content": content}
+    ]
+    items += [{"type": "function_call", "id": f"f{i}", "call_id": i, "name": n, "arguments": a} for i, n, a in asked]
+    tokens = {
+        "input_tokens": used["prompt_tokens"],
+        "output_tokens": used["completion_tokens"],
+        "total_tokens": used["total_tokens"],
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": 0},
+    }
+    about = {"id": f"r{answered}", "object": "response", "created_at": 1, "model": "m", "status": "completed"}
+    whole = {**about, "output": items, "usage": tokens, "tools": [], "tool_choice": "auto", "parallel_tool_calls": True}
+    if not body.get("stream"):
+        return Answer(200, json.dumps(whole))
+    place = {"output_index": 0, "content_index": 0, "item_id": f"m{answered}"}
+    events: list[Any] = [{"type": "response.created", "response": {**whole, "output": [], "usage": None}}]
+    events += [{"type": "response.output_text.delta", "delta": one, "logprobs": [], **place} for one in parts[0].pieces]
+    events += [{"type": "response.output_item.done", "output_index": n, "item": one} for n, one in enumerate(items)]
+    events.append({"type": "response.completed", "response": whole})
+    lines = [
+        f"event: {one['type']}\ndata: {json.dumps({**one, 'sequence_number': n})}\n\n" for n, one in enumerate(events)
+    ]
+    return Answer(200, "".join(lines), "text/event-stream")
