@@ -73,6 +73,9 @@ def detect(source: Source) -> Format:
     """The file's format. Raises `AgentevalError` that says what was looked for, what was found instead, and which
     plug-ins could not look."""
     broken: dict[str, str] = {}
+    named = next((one for one in _tried() if one.of_name is not None and one.of_name(source.path)), None)
+    if named is not None:
+        return named
     head = sniff(source)
     found = _of_head(head, broken)
     if found is None and source.size > LOOKED_AT:

@@ -54,7 +54,7 @@ def append_row(
         mend = "export its rows to a .jsonl file and use that"
         raise AgentevalError("rows can't be added to a dataset that is a folder", where=str(path), mend=mend)
     kind = kind_of(path)
-    if kind in TABLES.values():
+    if kind == "json" or kind in TABLES.values():
         raise AgentevalError(
             f"rows can't be added to a .{kind} dataset", where=str(path), mend="save it as .csv or .jsonl first"
         )

@@ -30,6 +30,7 @@ from agenteval_tui.core.json_depth import DEEPEST, is_too_deep
 from agenteval_tui.core.numbers import count
 from agenteval_tui.suites.dataset_folders import shards_of
 from agenteval_tui.suites.files import decode_utf8, read_bytes
+from agenteval_tui.suites.json_rows import json_rows
 from agenteval_tui.suites.model import Dataset
 from agenteval_tui.suites.row_keys import RowKeys, key_or_raise
 from agenteval_tui.suites.table_files import KINDS as TABLES
@@ -37,9 +38,13 @@ from agenteval_tui.suites.table_files import table_rows
 from agenteval_tui.suites.yaml.line_index import LineIndex
 from agenteval_tui.suites.yaml.tree import MappingNode, Node, SequenceNode, compose, is_null, plain_data, resolve
 
-KINDS = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".yaml": "yaml", ".yml": "yaml", **TABLES}
-PROMPT_COLUMNS = ("input", "prompt", "question")
-EXPECTED_COLUMNS = ("expected", "expected_value", "expected_response", "answer")
+KINDS = {
+    **{".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json"},
+    **{".yaml": "yaml", ".yml": "yaml"},
+    **TABLES,
+}
+PROMPT_COLUMNS = ("input", "prompt", "question", "query", "user_input")
+EXPECTED_COLUMNS = ("expected", "expected_value", "expected_response", "expected_output", "answer")
 EXPECTED = "expected_value"
 """The variable that the expected value of a row is in, whatever its column is called."""
 # Outputs of the course's (and LangSmith's) rows, and the answer of OpenAI's, have more names.
@@ -148,14 +153,13 @@ def dataset_files(dataset: Dataset, base_dir: Path) -> list[Path]:
 
 
 def kind_of(path: Path) -> str:
-    """csv, jsonl, yaml, xlsx, parquet or arrow, by the file's name. Raises `AgentevalError` for any other ending."""
+    """The kind of a dataset (a value of `KINDS`), by the file's name. Raises `AgentevalError` for any other ending."""
     kind = KINDS.get(path.suffix.lower())
     if kind is None:
-        mend = (
-            "write one object per line and name it .jsonl" if path.suffix.lower() == ".json" else "rename or convert it"
-        )
         raise AgentevalError(
-            "a dataset is a .csv, .tsv, .jsonl, .yaml, .xlsx, .parquet or .arrow file", where=str(path), mend=mend
+            "a dataset is a .csv, .tsv, .json, .jsonl, .yaml, .xlsx, .parquet or .arrow file",
+            where=str(path),
+            mend="rename or convert it",
         )
     return kind
 
@@ -201,6 +205,10 @@ def _found(
     kind = kind_of(shards[0])
     if kind == "yaml":
         yield from _yaml_rows(path)
+        return
+    if kind == "json":
+        for found in json_rows(path):
+            yield found if isinstance(found, Problem) else (found[0], variables_of(found[1]))
         return
     if kind in TABLES.values():
         for found in table_rows(path, kind, shards):
@@ -279,7 +287,7 @@ def _with_expected(variables: dict[str, Any]) -> dict[str, Any]:
 
 
 def prompt_of(variables: Mapping[str, Any]) -> str | None:
-    """The prompt that a row's variables hold: the first of `input`, `prompt`, `question` that is not empty.
+    """The prompt that a row's variables hold: the first of `PROMPT_COLUMNS` that is not empty.
 
     Numbers and objects become JSON. None when there is none, or when it is a list of chat messages: ask `messages_of`
     first.
@@ -291,8 +299,8 @@ def prompt_of(variables: Mapping[str, Any]) -> str | None:
 
 
 def messages_of(variables: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """The conversation that a row begins with: the first of `input`, `prompt`, `question`, `messages` that is not
-    empty, if it is a list of OpenAI chat messages; else None.
+    """The conversation that a row begins with: the first of `PROMPT_COLUMNS` and `messages` that is not empty, if it
+    is a list of OpenAI chat messages; else None.
     """
     value = _first(variables, (*PROMPT_COLUMNS, "messages"))
     return [dict(one) for one in value] if _is_messages(value) else None
@@ -600,7 +608,8 @@ def _object(line: str, lines: LineReader) -> dict[str, Any] | None:
         column = min(error.pos + 1, end)
         if lines.number == 1 and line.strip() in ("[", "{"):
             message = "this is one JSON value over several lines"
-            lines.report("syntax", begin, end, message, "write each object on one line, without a list around them")
+            mend = "name the file .json, or write each object on one line, without a list around them"
+            lines.report("syntax", begin, end, message, mend)
         else:
             said = error.msg[:1].lower() + error.msg[1:]
             lines.report(

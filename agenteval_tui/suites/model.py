@@ -298,7 +298,7 @@ class Dataset(_Strict):
 
     file: str = Field(
         min_length=1,
-        description="A .csv, .tsv, .jsonl, .yaml, .xlsx, .parquet or .arrow file, or a folder, relative to the suite.",
+        description="A .csv, .tsv, .json, .jsonl, .yaml, .xlsx, .parquet or .arrow file, or a folder, from the suite.",
     )
     split: str | None = Field(
         default=None, min_length=1, description="The split of a folder; required if there are several."

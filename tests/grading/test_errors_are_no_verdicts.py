@@ -40,7 +40,7 @@ BROKEN: list[tuple[str, Transcript, dict[str, Any], str]] = [
     ("TextResponse", ANSWER, {"type": "Regex", "pattern": "/a(/"}, "pattern"),
     ("TextResponse", ANSWER, {"type": "Regex", "pattern": "{{p}}"}, "pattern"),
     ("TextResponse", ANSWER, {"type": "Regex", "pattern": "a", "flags": "g"}, "the flag g is not known"),
-    ("TextResponse", ANSWER, {"type": "Keywords", "keywords": "a"}, "must be a list"),
+    ("TextResponse", ANSWER, {"type": "Keywords", "keywords": 5}, "must be"),
     ("TextResponse", ANSWER, {"type": "Lexical"}, "nothing to compare with"),
     ("TextResponse", HUGE, {"type": "Lexical", "to": "x"}, "too many to compare"),
     ("TextResponse", DEEP, {"type": "Json"}, "nested too deeply"),

@@ -100,7 +100,7 @@ def test_yaml_keeps_what_stands_there(tmp_path: Path, before: str, after: str | 
         ("d.jsonl", "{\n", "no row can be added"),
         ("d.yaml", "rows:\n- {a: 1}\n...\n", "without changing another"),
         ("d.yaml", "a: 1\n", "no row can be added"),
-        ("d.json", "[]", "a .csv, .tsv, .jsonl, .yaml, .xlsx, .parquet or .arrow file"),
+        ("d.json", "[]", "rows can't be added to a .json dataset"),
     ],
 )
 def test_a_broken_file_stays_as_it_is(tmp_path: Path, name: str, text: str, message: str) -> None:

@@ -58,7 +58,6 @@ def test_a_limit_goes_through_shards_and_values_are_as_they_were_saved() -> None
         ("hub", "dev", "this dataset has no split dev"),
         ("dataset", "train", "this dataset is one split, without a name"),
         (".", None, "this is a folder, not a dataset"),
-        ("splits/dataset_dict.json", None, r"a dataset is a \.csv"),
         ("hub/data/test-00000-of-00001.parquet", "test", "only a dataset that is a folder has splits"),
     ],
 )

@@ -266,7 +266,7 @@ def test_files_that_can_not_be_read(tmp_path: Path) -> None:
     (suite / "link.csv").symlink_to(tmp_path / "outside.csv")
     (suite / "loop.csv").symlink_to(suite / "loop.csv")
     (suite / "folder.csv").mkdir()
-    (suite / "rows.json").write_text("[]")
+    (suite / "rows.txt").write_text("[]")
     os.mkfifo(suite / "pipe.csv")
     for file, message in [
         ("absent.csv", "there is no such dataset"),
@@ -277,7 +277,7 @@ def test_files_that_can_not_be_read(tmp_path: Path) -> None:
         ("a\0b.csv", "can't be read"),
         ("folder.csv", "this is a folder"),
         ("pipe.csv", "not a regular file"),
-        ("rows.json", "a .csv, .tsv, .jsonl, .yaml, .xlsx, .parquet or .arrow file"),
+        ("rows.txt", "a .csv, .tsv, .json, .jsonl, .yaml, .xlsx, .parquet or .arrow file"),
     ]:
         with pytest.raises(AgentevalError, match=message):
             read_rows(Dataset(file=file), suite)  # at once, not with the first row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from agenteval_tui.formats.detect import detect, format_named
 from agenteval_tui.formats.documents.listings import ImportedFile, SkippedParts
 from agenteval_tui.formats.folder import folder_of
 from agenteval_tui.formats.import_file import ImportReport, import_file, open_source
-from agenteval_tui.formats.importers.suite_import import suite_text
+from agenteval_tui.formats.importers.suite_import import FoundTests, suite_text
 from agenteval_tui.history.store import Store
 
 
@@ -52,7 +53,7 @@ def command(
     evals; traces of LangSmith, Langfuse, openai-agents, MLflow, Braintrust and OpenTelemetry (OTLP JSON); sessions of
     Claude Code, Codex and Gemini CLI; ATIF, SWE-agent, OpenHands, Who&When; messages of OpenAI, Anthropic, LangChain,
     pydantic-ai, AutoGen and ShareGPT. Tests (with --to): promptfoo configurations, pydantic-evals and LangSmith
-    datasets, Power UI test cases, the samples of Inspect logs.
+    datasets, Power UI test cases, the samples of Inspect logs, tables (.csv, .xlsx, .json).
 
     Each file becomes one execution; another tool's verdict is kept as a criterion result. Importing the same file
     again adds nothing. What can't be read is left out and counted, with the reason.
@@ -186,6 +187,8 @@ def _tests(invocation: Invocation, path: Path, format_name: str | None, to: Path
         if known.tests is None:
             raise AgentevalError(f"a file in the format {known.name} has runs but no tests", where=str(path))
         content = known.tests(source)
+        if str(to) != "-" or path.name != NAME:
+            _point_to_datasets(content, path.parent, Path() if str(to) == "-" else to.parent)
         text = suite_text(content, source=path.name)
     out = invocation.err if str(to) == "-" else invocation.out
     if dry_run:
@@ -201,6 +204,19 @@ def _tests(invocation: Invocation, path: Path, format_name: str | None, to: Path
     for note in content.notes:
         out.line(("  note ", "warn"), note)
     return 0
+
+
+def _point_to_datasets(content: FoundTests, folder: Path, suite_folder: Path) -> None:
+    """Name datasets from the folder of the suite; they were named from that of the imported file."""
+    outside = set()
+    for test in content.tests:
+        if isinstance(dataset := test.get("dataset"), dict):
+            place = (folder / dataset["file"]).resolve()
+            dataset["file"] = os.path.relpath(place, suite_folder.resolve())
+            if not place.is_relative_to(suite_folder.resolve()):
+                outside.add(dataset["file"])
+    for file in sorted(outside):
+        content.note(f"{file} is outside the folder of the suite: copy it there, or trust the folder")
 
 
 def _print(out: Output, path: Path, report: Any, dry_run: bool) -> None:

@@ -21,7 +21,8 @@ class Format(Struct, frozen=True, kw_only=True):
     """A foreign format (entry point group `agenteval.importers`): its name, what it looks like in words, a test of a
     file's first value, and its readers.
 
-    `recordings` reads runs, `tests` reads tests; a format has one, or both. `yaml`: a test of the keys of a
+    `recordings` reads runs, `tests` reads tests; a format has one, or both. `of_name`: a test of the file's name, for
+    files without values that can be looked at. `yaml`: a test of the keys of a
     YAML document. `zip`: files of it may be ZIP archives. `parts`: the other files that belong to one of this format.
     `aliases`: other names for what the same reader takes. `rank`: formats are tried from the lowest, so that the ones
     with telling keys go first.
@@ -32,6 +33,7 @@ class Format(Struct, frozen=True, kw_only=True):
     can_read: Callable[[Any], bool]
     recordings: Callable[[Source], Recordings] | None = None
     tests: Callable[[Source], FoundTests] | None = None
+    of_name: Callable[[Path], bool] | None = None
     yaml: Callable[[frozenset[str]], bool] | None = None
     zip: bool = False
     parts: Callable[[Source], Sequence[Path]] | None = None

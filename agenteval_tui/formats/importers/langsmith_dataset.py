@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from msgspec import to_builtins
+
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.format import Format
-from agenteval_tui.formats.importers.message_formats import is_message, plain_text
-from agenteval_tui.formats.importers.suite_import import LARGEST, FoundTests, needs_manual_work
+from agenteval_tui.formats.importers.message_formats import is_message, plain_text, transcript_of
+from agenteval_tui.formats.importers.suite_import import (
+    LARGEST,
+    FoundTests,
+    checked,
+    literal_prompt,
+    needs_manual_work,
+)
 from agenteval_tui.formats.stream.json_stream import BrokenElement
 from agenteval_tui.formats.stream.source import Source
+from agenteval_tui.grading.metrics.matchers import literal
 from agenteval_tui.suites.datasets import EXPECTED, PROMPT_COLUMNS, variables_of
+from agenteval_tui.suites.templates import is_template
+from agenteval_tui.transcripts.codec import openai_messages
+from agenteval_tui.transcripts.model import last_answer
 
-_ROLES = ("system", "developer", "user", "assistant", "tool")
 _QUESTION = "Does the answer say what the expected value says?"
+_SHORT = 80
+"""Characters of an expected text that is looked for in the answer; a longer one is an example of a good answer."""
+_TOOLS = re.compile(r"(expected_)?(tool|tools|tool_used|tools_used|tool_name|tool_names|tool_call|tool_calls)")
+_ORDERED_TOOLS = re.compile(r"(expected_)?(trajectory|steps|tool_sequence|nodes)")
+_OF_ROWS = ("messages",)
 
 
 def can_read(value: Any) -> bool:
@@ -22,8 +40,8 @@ def can_read(value: Any) -> bool:
 
 
 def tests(source: Source) -> FoundTests:
-    """A test for each example. What is right of an answer is not in a dataset: a person decides, or a criterion that is
-    written later."""
+    """A test for each example, with the criteria that its expected values allow: a short text is in the answer, a
+    number stands in it, tools are called, an object is equal. Where only a person can tell, a person is asked."""
     found = FoundTests(name=source.path.stem)
     number = 0
     for one in source.values():
@@ -36,51 +54,153 @@ def tests(source: Source) -> FoundTests:
         if not can_read(one.value):
             found.skipped.append(f"line {one.line}: no example: it has no `inputs`")
             continue
-        found.tests.append(_test(one.value, number))
-    found.note("a dataset says what is expected and not how to check it: the criteria ask a person; change them")
+        found.tests.append(_test(one.value, number, found))
+    found.note("a dataset says what is expected and not how to check it: read the criteria, and change them")
     return found
 
 
-def _test(example: Mapping[str, Any], number: int) -> dict[str, Any]:
+def _test(example: Mapping[str, Any], number: int, found: FoundTests) -> dict[str, Any]:
     variables = variables_of(example)
-    expected = plain_text(variables.get(EXPECTED))
     name = plain_text(example.get("name")) or f"example {number}"
-    test: dict[str, Any] = {"name": name, **_asked(example["inputs"])}
-    inputs = {key: value for key, value in example["inputs"].items() if key != "messages"}
+    inputs = {str(key): value for key, value in example["inputs"].items()}
+    asked = _messages(inputs.get("messages"), name, found)
+    if asked:
+        inputs.pop("messages")
+    test: dict[str, Any] = {"name": name, **(asked or _prompt(inputs))}
     outputs = example.get("outputs")
-    if isinstance(outputs, Mapping) and len(outputs) > 1:
-        inputs["outputs"] = dict(outputs)
-    if inputs:
-        test["variables"] = inputs
-    criterion = needs_manual_work("As expected", _QUESTION)
-    criterion.pop("description")
-    criterion["config_uxon"]["metrics"][0]["question"] = _QUESTION
-    if expected:
-        criterion["expected_value"] = expected
-    test["criteria"] = [criterion]
+    outputs = outputs if isinstance(outputs, Mapping) else {}
+    given = {**inputs, **test.pop("variables", {})}
+    if len(outputs) > 1:
+        given["outputs"] = dict(outputs)
+    if given:
+        test["variables"] = given
+    criteria = [criterion for key, value in outputs.items() for criterion in _criteria(str(key), value, len(outputs))]
+    if not criteria:
+        criterion = needs_manual_work("As expected", _QUESTION)
+        criterion.pop("description")
+        criterion["config_uxon"]["metrics"][0]["question"] = _QUESTION
+        criteria.append(criterion)
+        if expected := plain_text(variables.get(EXPECTED)):
+            criterion["expected_value"] = expected
+    test["criteria"] = criteria
     return test
 
 
-def _asked(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    messages = inputs.get("messages")
-    if isinstance(messages, list) and messages and all(is_message(message) for message in messages):
-        said = [
-            {"role": message["role"], "content": plain_text(message.get("content"))}
-            for message in messages
-            if message.get("role") in _ROLES
-        ]
-        if said and said[-1]["role"] in ("user", "tool"):
-            return {"messages": said}
+# What is asked
+
+
+def _messages(listed: Any, name: str, found: FoundTests) -> dict[str, Any]:
+    """The conversation up to what the user said last, in any dialect; {} where these are no messages."""
+    if not isinstance(listed, list) or not listed or not all(map(is_message, listed)):
+        return {}
+    try:
+        transcript = transcript_of(listed)
+    except AgentevalError:
+        return {}
+    messages = list(transcript.messages)
+    while messages and messages[-1].role not in ("user", "tool"):
+        messages.pop()
+    if not messages:
+        return {}
+    if len(messages) < len(transcript.messages):
+        found.note(f"{name}: the answer at the end of its messages is left out: the agent is to give it")
+    if not any(message.tool_calls or message.role == "tool" for message in messages):
+        return {"messages": [_said(message.role, message.content) for message in messages]}
+    written = to_builtins(openai_messages(transcript)[: len(messages)])
+    return {"messages": [{**message, **_said(message["role"], message.get("content") or "")} for message in written]}
+
+
+def _said(role: str, content: str) -> dict[str, Any]:
+    return {"role": role, "content": _literally(content)}
+
+
+def _literally(text: str) -> str:
+    return "{% raw %}" + text.replace("{% endraw %}", "") + "{% endraw %}" if is_template(text) else text
+
+
+def _prompt(inputs: Mapping[str, Any]) -> dict[str, Any]:
     lower = {key.casefold(): key for key in inputs}
     for column in PROMPT_COLUMNS:
         key = lower.get(column)
         if key is not None and isinstance(inputs[key], str) and inputs[key].strip():
-            return {"prompt": "{{ " + key + " }}"} if key.isidentifier() else {"prompt": inputs[key]}
+            return {"prompt": "{{ " + key + " }}"} if key.isidentifier() else literal_prompt(inputs[key])
     if len(inputs) == 1:
         key, value = next(iter(inputs.items()))
-        if isinstance(value, str) and value.strip() and key.isidentifier():
-            return {"prompt": "{{ " + key + " }}"}
+        if isinstance(value, str) and value.strip():
+            return {"prompt": "{{ " + key + " }}"} if key.isidentifier() else literal_prompt(value)
     return {"prompt": "\n".join(f"{key}: {{{{ {key} }}}}" for key in inputs if key.isidentifier()) or "?"}
+
+
+# What is expected
+
+
+def _criteria(key: str, value: Any, of: int) -> Iterator[dict[str, Any]]:
+    """What can be checked of one expected output; nothing where it is empty."""
+    title = "As expected" if of == 1 else key.replace("_", " ").strip().capitalize() or "As expected"
+    if key in _OF_ROWS and isinstance(value, list) and value and all(map(is_message, value)):
+        yield from _of_messages(value)
+    elif isinstance(value, Mapping) and is_message(value) and value.get("role") in ("assistant", "ai"):
+        yield from _of_messages([value])
+    elif _TOOLS.fullmatch(key) and (names := _tool_names(value)):
+        yield _calls(title, names)
+    elif _ORDERED_TOOLS.fullmatch(key) and (names := _tool_names(value)):
+        calls = [{"name": name} for name in names]
+        metric = {"type": "Trajectory", "mode": "superset", "calls": calls, "arguments_mode": "ignore"}
+        yield checked(title, metric, prototype="ToolResponse")
+    elif isinstance(value, bool):
+        yield _asks(title, "true" if value else "false", f"Is this right: {key} = {str(value).lower()}?")
+    elif isinstance(value, int | float):
+        number = re.escape(f"{value:g}" if isinstance(value, float) else str(value))
+        yield checked(title, {"type": "Regex", "pattern": rf"(?<![\w.,]){number}(?![\w]|[.,]\d)"}, **_expected(value))
+    elif isinstance(value, str) and value.strip():
+        if len(value.strip()) <= _SHORT and "\n" not in value.strip() and "{{" not in value:
+            metric = {"type": "TextMatch", "contains_ignore_case": value.strip()}
+            yield checked(title, metric, **_expected(value))
+        else:
+            yield _asks(title, value, _QUESTION)
+    elif isinstance(value, list) and value and all(isinstance(one, str) and 0 < len(one) <= _SHORT for one in value):
+        yield checked(title, {"type": "Keywords", "keywords": list(value)})
+    elif isinstance(value, Mapping | list) and value:
+        yield checked(title, {"type": "Json", "equals": literal(value)}, prototype="JsonResponse")
+
+
+def _expected(value: Any) -> dict[str, str]:
+    return {"expected_value": plain_text(value) if isinstance(value, str) else str(value)}
+
+
+def _asks(title: str, expected: str, question: str) -> dict[str, Any]:
+    return checked(title, {"type": "Human", "question": question}, expected_value=expected)
+
+
+def _calls(title: str, names: list[str]) -> dict[str, Any]:
+    tools = [{"name": name} for name in dict.fromkeys(names)]
+    return checked(title, {"type": "ToolCheck", "tools": tools}, prototype="ToolResponse")
+
+
+def _tool_names(value: Any) -> list[str]:
+    """The names in a name, names, or calls; [] where these are none."""
+    listed = value if isinstance(value, list) else [value]
+    names = []
+    for one in listed:
+        function = one.get("function") if isinstance(one, Mapping) else None
+        name = function.get("name") if isinstance(function, Mapping) else None
+        name = name or (one.get("name") or one.get("tool") if isinstance(one, Mapping) else one)
+        if not isinstance(name, str) or not name.strip() or "{{" in name:
+            return []
+        names.append(name.strip())
+    return names
+
+
+def _of_messages(value: list[Any]) -> Iterator[dict[str, Any]]:
+    """The tools that a recorded conversation called, and its answer."""
+    try:
+        transcript = transcript_of(value)
+    except AgentevalError:
+        return
+    if names := [call.name for call in transcript.tool_calls]:
+        yield _calls("Calls the same tools", names)
+    if answer := last_answer(transcript.messages):
+        yield from _criteria("answer", answer, 1)
 
 
 FORMAT = Format(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,15 @@ NOT_TRANSLATED = "Not translated:"
 
 
 class FoundTests(Struct):
-    """The tests of a foreign file: `tests` with the keys of a suite, what was left out, and notes on the rest."""
+    """The tests of a foreign file: `tests` with the keys of a suite, what was left out, and notes on the rest.
+    `templates`: other criteria to choose from, which become a comment.
+    """
 
     name: str = ""
     tests: list[dict[str, Any]] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    templates: list[dict[str, Any]] = field(default_factory=list)
 
     def note(self, text: str) -> None:
         """Say `text`, once."""
@@ -81,13 +84,23 @@ def suite_text(imported: FoundTests, *, source: str) -> str:
     for test in imported.tests:
         whole = {"id": _free_id(test, taken), **{key: value for key, value in test.items() if key != "id"}}
         items.append(block_item(replace_non_finite(whole), column=2, eol="\n"))
-    text = "\n".join(lines) + "\ntests:\n" + "\n\n".join(items) + "\n"
+    text = "\n".join(lines) + "\ntests:\n" + "\n\n".join(items) + "\n" + _commented(imported.templates)
     loaded = load_bytes(text.encode("utf-8", "replace"), Path("imported.suite.yaml"))
     wrong = next((problem for problem in loaded.problems if problem.severity == "error"), None)
     if loaded.suite is None or wrong is not None:
         said = f"line {wrong.line}: {wrong.message}" if wrong is not None else "it can't be read"
         raise AgentevalError(f"the tests of this file make no valid suite: {said}", where=source)
     return text
+
+
+def _commented(templates: Sequence[Mapping[str, Any]]) -> str:
+    if not templates:
+        return ""
+    written = "\n".join(block_item(dict(each), column=6, eol="\n") for each in templates)
+    lines = [f"#{line}" if line.strip() else "#" for line in written.split("\n")]
+    return "\n".join(
+        ["", "# Criteria to choose from: remove the # in front, and move them below `criteria:`.", *lines, ""]
+    )
 
 
 def _free_id(test: Mapping[str, Any], taken: set[str]) -> str:

@@ -33,17 +33,26 @@ class Keywords(Metric):
     A keyword may be part of a longer word, as with `contains` of TextMatch. Empty keywords are ignored.
     """
 
-    keywords: list[str] = Field(description="The words or phrases to look for.", json_schema_extra=ANSWER_TEXTS)
+    keywords: list[str] | str = Field(
+        description="The words or phrases to look for; a text is separated at its commas.",
+        json_schema_extra=ANSWER_TEXTS,
+    )
     ignore_case: bool = Field(True, description="Ignore upper and lower case.")
     min_fraction: float = Field(
         1.0, ge=0, le=1, description="The share of the keywords that must be in the text, 0 to 1."
     )
 
+    @property
+    def _listed(self) -> list[str]:
+        if isinstance(self.keywords, list):
+            return self.keywords
+        return [keyword.strip() for keyword in self.keywords.split(",")]
+
     def checks_nothing(self) -> bool:
-        return not any(self.keywords)
+        return not any(self._listed)
 
     def compile(self) -> Check:
-        wanted = tuple((number, keyword) for number, keyword in enumerate(self.keywords) if keyword)
+        wanted = tuple((number, keyword) for number, keyword in enumerate(self._listed) if keyword)
         needles = tuple(keyword.lower() if self.ignore_case else keyword for _, keyword in wanted)
         quick = quick_results(self)
         ignore_case, least = self.ignore_case, self.min_fraction
@@ -76,7 +85,7 @@ class Keywords(Metric):
             yield ConfigWarning("warning", "checks-nothing", "there is no keyword: this checks nothing", ("keywords",))
             return
         seen: set[str] = set()
-        for number, keyword in enumerate(self.keywords):
+        for number, keyword in enumerate(self.keywords if isinstance(self.keywords, list) else ()):
             folded = keyword.lower() if self.ignore_case else keyword
             if not keyword:
                 yield ConfigWarning("warning", "checks-nothing", "an empty text is ignored here", ("keywords", number))
