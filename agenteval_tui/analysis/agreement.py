@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from agenteval_tui.analysis.statistics import Interval, wilson
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading import registry
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.history.labels import Label, label_of, sole_criterion
 from agenteval_tui.history.recordings import recordings_of
@@ -89,6 +90,8 @@ class JudgeFigures(Struct):
     differ: list[str] = field(default_factory=list)
     """Addresses (RUN/NUMBER) of the runs on which judge and person differ, newest first."""
     by_judge: bool = True
+    silent: int = 0
+    """Runs of which the judge kept silent: people decide them."""
 
 
 def _once_each(rows: Iterable[RunRow]) -> list[RunRow]:
@@ -130,20 +133,22 @@ def judge_figures(store: Store, rows: Iterable[RunRow], *, every: bool = False) 
         sole = sole_of_results(results)
         for number, result in enumerate(results, 1):
             judged = is_judged(result)
-            if not judged and not (every and row.recorded in labels and not _asks_person(result)):
+            if not judged and not (every and row.recorded in labels and not asks_person(result)):
                 continue
             key = (row.suite_key, result.criterion)
             one = figures.setdefault(key, JudgeFigures(row.suite_key, row.suite_name, result.criterion))
             one.by_judge = judged
             one.judges = tuple(dict.fromkeys((*one.judges, *_models(replies.get(row.id, ())))))
             one.judged += 1
-            one.passed += result.outcome is Outcome.PASSED
+            silent = is_silent(result)
+            one.silent += silent
+            one.passed += result.outcome is Outcome.PASSED and not silent
             one.errors += result.outcome is Outcome.ERROR
             label = label_of(labels.get(row.recorded, ()), result.criterion, sole)
             if label is None:
                 continue
             one.labelled += 1
-            if result.outcome not in (Outcome.PASSED, Outcome.FAILED):
+            if silent or result.outcome not in (Outcome.PASSED, Outcome.FAILED):
                 one.undecided += 1
                 continue
             pair = (result.outcome is Outcome.PASSED, label.good)
@@ -182,8 +187,17 @@ def is_judged(result: CriterionResult) -> bool:
     return any(_asks_judge(metric.type) for metric in result.metrics)
 
 
-def _asks_person(result: CriterionResult) -> bool:
-    return any(metric.type == "Human" for metric in result.metrics)
+def asks_person(result: CriterionResult) -> bool:
+    """Whether people decide the result, or did: a criterion that asks them, or a judge that keeps silent."""
+    return any(metric.type == "Human" for metric in result.metrics) or is_silent(result)
+
+
+def is_silent(result: CriterionResult) -> bool:
+    """Whether a judge kept silent, also where a person has decided since."""
+    return any(
+        metric.code == Code.KEEPS_SILENT or any(line.code == Code.KEEPS_SILENT for line in metric.evidence)
+        for metric in result.metrics
+    )
 
 
 def sole_of_results(results: Iterable[CriterionResult]) -> str:

@@ -24,6 +24,7 @@ from agenteval_tui.history.comparison_queries import ComparedCriterion, Compared
 from agenteval_tui.history.criterion_versions import CriterionVersion, former_name, text_of, versions_of
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_from_dict, specs_of
+from agenteval_tui.runs.judge_labels import JudgeLabels
 from agenteval_tui.runs.stored_answers import stored_answers
 from agenteval_tui.suites.editing import CriterionEdit, TestEdit, save_test
 from agenteval_tui.suites.load import LoadedSuite, load_suite
@@ -155,6 +156,7 @@ def compare_versions(
     runs = {run.id: run for run in store.read(lambda c: compared_runs(c, [row.id for row in rows]))}
     variables = {row.id: row.variables for row in rows}
     replies, labels = store.replies_of(list(runs)), store.labels(list(runs))
+    labelled = JudgeLabels(store).of(suite_key)
     sides: tuple[list[ComparedRun], list[ComparedRun]] = ([], [])
     results: tuple[dict[int, list[ComparedCriterion]], dict[int, list[ComparedCriterion]]] = ({}, {})
     for run_id, transcript in store.transcripts(list(runs)):
@@ -163,7 +165,9 @@ def compare_versions(
             own = [label for label in labels if label.run_id == run_id]
             sole = sole_of_results(store.results(run_id)) if any(one.whole for one in own) else ""
             named = replace(spec, name=name)  # the version may be stored under another test's name
-            answers = stored_answers([named], transcript, variables[run_id], replies.get(run_id, ()), own, sole)
+            answers = stored_answers(
+                [named], transcript, variables[run_id], replies.get(run_id, ()), own, sole, labelled
+            )
             said = compile_criterion(named).check(transcript, variables[run_id], explain=False, replies=answers)
             # The same output under both: each run is a case of its own, and no repetition of another.
             sides[number].append(replace(run, row=run.rowid, status=str(said.outcome), score=said.score))

@@ -18,6 +18,7 @@ from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.judge_client import ROUNDS, JudgeClient, JudgeRequestGroup
+from agenteval_tui.runs.judge_labels import decided_always
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.suites.load import LoadedSuite, load_suite
@@ -59,7 +60,8 @@ async def rejudge(
 
     `permission`: of `trust_check.check_asking`.
     """
-    case = JudgeRequestGroup(row.suite_key, (spec,), store.transcript(row.id), row.variables)
+    # How often a judge agrees with itself is asked of its own verdicts, also of those that it would keep to itself.
+    case = JudgeRequestGroup(row.suite_key, (decided_always(spec),), store.transcript(row.id), row.variables)
     asker = JudgeClient(respondents, permission=permission)
     try:
         results = await asyncio.gather(*(_once(asker, case) for _ in range(times)))

@@ -26,6 +26,7 @@ from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import known_spec
+from agenteval_tui.runs.judge_labels import decided_always
 from agenteval_tui.transcripts.model import Transcript
 
 _ROUNDS = 3
@@ -138,4 +139,4 @@ def _verdict(
 def _checker(store: Store, criterion_hash: str) -> Checker | None:
 
     spec = known_spec(store, criterion_hash)
-    return None if spec is None else compile_criterion(spec)
+    return None if spec is None else compile_criterion(decided_always(spec))

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agenteval_tui.analysis.agreement import sole_of_results
+from agenteval_tui.analysis.agreement import asks_person, sole_of_results
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id, now_ms
 from agenteval_tui.grading import sentences
@@ -23,6 +23,7 @@ from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import known_spec, spec_to_dict, specs_of
 from agenteval_tui.runs.judge_client import Answers, JudgeRequestGroup
+from agenteval_tui.runs.judge_labels import JudgeLabels
 from agenteval_tui.runs.stored_answers import sole_of_specs, stored_answers
 from agenteval_tui.runs.task_payload import threshold_task
 from agenteval_tui.suites.load import LoadedSuite, load_suite
@@ -138,13 +139,14 @@ def _answers(
         return {}
 
     ids = [row.id for row, _, _ in asking]
-    stored, labels = store.replies_of(ids), store.labels(ids)
+    stored, labels, judge_labels = store.replies_of(ids), store.labels(ids), JudgeLabels(store)
     found: dict[str, tuple[Mapping[str, Reply], Sequence[StoredReply]]] = {}
     cases: list[JudgeRequestGroup] = []
     for row, rules, transcript in asking:
         own, variables = stored.get(row.id, []), _variables(row, rules)
         said = tuple(label for label in labels if label.run_id == row.id)
-        replies = stored_answers(rules.specs, transcript, variables, own, said, sole_of_specs(rules.specs))
+        sole = sole_of_specs(rules.specs)
+        replies = stored_answers(rules.specs, transcript, variables, own, said, sole, judge_labels.of(row.suite_key))
         found[row.id] = replies, own
         cases.append(JudgeRequestGroup(row.suite_key, rules.specs, transcript, variables, said, replies))
     if ask is not None:
@@ -170,7 +172,7 @@ def with_labels(store: Store, row: RunRow) -> str:
     specs: dict[str, CriterionSpec] = {}
     for result in results:
         spec = known_spec(store, result.criterion_hash)
-        if spec is not None and any(metric.type == "Human" for metric in result.metrics):
+        if spec is not None and asks_person(result):
             # As the test names and weighs it: the stored version may be another test's.
             specs[result.criterion] = replace(
                 spec, name=result.criterion, weight=result.weight, severity=result.severity
@@ -178,7 +180,8 @@ def with_labels(store: Store, row: RunRow) -> str:
     if not specs or transcript.error is not None:
         return ""
     said, sole = store.labels([row.id]), sole_of_results(results)
-    replies = stored_answers(specs.values(), transcript, row.variables, store.replies(row.id), said, sole)
+    labelled = JudgeLabels(store).of(row.suite_key)
+    replies = stored_answers(specs.values(), transcript, row.variables, store.replies(row.id), said, sole, labelled)
     fresh = []
     for result in results:
         spec = specs.get(result.criterion)

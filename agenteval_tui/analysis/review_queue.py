@@ -11,6 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.agreement import judge_figures, sole_of_results
+from agenteval_tui.grading.codes import Code
+from agenteval_tui.grading.sentences import metric_sentence
 from agenteval_tui.history.labels import Label, label_of
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.store import Store
@@ -132,6 +134,8 @@ def _question_of(store: Store, run_id: str, position: int) -> str:
     for metric in results[position].metrics:
         if metric.type == "Human":
             return str(metric.fields.get("question") or metric.message)
+        if metric.code == Code.KEEPS_SILENT:
+            return metric_sentence(metric)
     return ""
 
 

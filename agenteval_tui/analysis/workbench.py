@@ -30,6 +30,7 @@ from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import known_spec, specs_of
+from agenteval_tui.runs.judge_labels import JudgeLabels
 from agenteval_tui.runs.stored_answers import stored_answers
 from agenteval_tui.suites.load import LoadedSuite, load_suite
 from agenteval_tui.transcripts.model import SETUP, Transcript
@@ -135,6 +136,7 @@ class Workbench:
         self._tool_text: tuple[str, tuple[ArgumentRange, ...]] | None = None
         self._saved_outcomes: dict[tuple[str, str], Outcome] = {}
         self._said: dict[str, tuple[list[StoredReply], list[Label]]] = {}
+        self._judge_labels = JudgeLabels(store)
 
     @classmethod
     def open(cls, store: Store, run_id: str) -> Workbench:
@@ -165,7 +167,7 @@ class Workbench:
         other = Workbench(self.store, run, transcript, stored, criteria or self.criteria, self.loaded, self.note)
         other._pools, other._preloaded, other._said = self._pools, self._preloaded, self._said
         other._transcripts, other._cached_characters = self._transcripts, self._cached_characters
-        other._saved_outcomes = self._saved_outcomes
+        other._saved_outcomes, other._judge_labels = self._saved_outcomes, self._judge_labels
         return other
 
     def judge(self, criterion: int, text: str | CriterionSpec | None = None) -> CriterionResult:
@@ -363,7 +365,8 @@ class Workbench:
             return None
 
         self._load_replies([run])
-        return stored_answers((spec,), transcript, variables, *self._said[run], self.sole)
+        labelled = self._judge_labels.of(self.run.suite_key)
+        return stored_answers((spec,), transcript, variables, *self._said[run], self.sole, labelled)
 
     @property
     def sole(self) -> str:

@@ -96,6 +96,13 @@ class Code(StrEnum):
     MESSAGE = "message"
     """A text that was handed over: by a plug-in, by another tool, or by a history that had no codes yet."""
 
+    TRUSTED = "trusted"
+    """A judge's verdict stands, since it is rarely wrong with such scores: the fields of `KEEPS_SILENT`."""
+    KEEPS_SILENT = "keeps_silent"
+    """A judge gives no verdict: its `score` lies above `above` and below `below` (on `scale`; null: on the whole side),
+    where it is wrong more often than `error`. By `labels` people's labels; `needed`: so many would do; `unjudged`:
+    labelled runs that this judge has not scored with this prompt."""
+
     # Of a criterion's or metric's result.
     CHECKS_NOTHING = "checks_nothing"
     THRESHOLD = "threshold"

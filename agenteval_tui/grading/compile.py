@@ -43,6 +43,9 @@ _FILLED = 256
 """Configs with their placeholders filled that one checker keeps: one for each row of a data set, as a rule."""
 
 
+ALONE = "`accept` needs a criterion with this metric alone: people label the criterion as a whole"
+
+
 class UnusableConfigError(Exception):
     """A config that cannot be used: why, in one line."""
 
@@ -204,7 +207,8 @@ class Checker:
             expected = variables.get("expected_value")
         if isinstance(expected, str) and not expected.strip() and expected is not self.spec.expected_value:
             expected = None  # a hole in the data: there is nothing to compare with
-        return Context(expected, variables, explain, replies, self.spec.name)
+        spec = self.spec
+        return Context(expected, variables, explain, replies, spec.name, spec.negate, spec.pass_threshold)
 
     def _check(
         self,
@@ -462,6 +466,9 @@ def _pipeline(prototype_class: str, value: Any) -> Pipeline:
     metrics = [_metric(number, one, problems) for number, one in enumerate(listed)]
     if problems or prototype is None:
         raise UnusableConfigError("; ".join(problems))
+    for number, metric in enumerate(metrics):
+        if metric is not None and metric.must_be_alone and len(metrics) > 1:
+            raise UnusableConfigError(f"`metrics[{number}]`: {ALONE}")
     made = tuple((metric, metric.prepare()) for metric in metrics if metric is not None)
     remote = tuple(cast("RemoteMetric", metric) for metric, _ in made if metric.asks is not None)
     needs = prototype.needs.union(*(metric.needs for metric, _ in made if not metric.checks_nothing()))

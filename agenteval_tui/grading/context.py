@@ -15,7 +15,8 @@ class Context(Struct, frozen=True):
 
     `explain` is False when thousands of transcripts are graded at once: the metric then leaves evidence out and
     gives outcome and score only. `replies` holds what judges and other respondents said, by the hash of the question
-    (`grading.remote`); None: nothing was asked. `criterion` is the name of the criterion that checks.
+    (`grading.remote`); None: nothing was asked. `criterion` is the name of the criterion that checks, `negate` and
+    `pass_threshold` are what it makes of its metrics.
     """
 
     expected_value: Any = None
@@ -23,3 +24,5 @@ class Context(Struct, frozen=True):
     explain: bool = True
     replies: Mapping[str, Reply] | None = None
     criterion: str = ""
+    negate: bool = False
+    pass_threshold: float | None = None

@@ -10,7 +10,10 @@ from msgspec import Struct
 
 from agenteval_tui.core.ids import content_hash
 
-AskKind = Literal["chat", "embed", "call", "person", "user"]
+AskKind = Literal["chat", "embed", "call", "person", "labels", "user"]
+
+FROM_HISTORY = frozenset(("person", "labels"))
+"""Kinds of questions that the history answers: they reach no server, and their replies are not stored."""
 
 GOOD_FROM = 4
 """The least rating 1..5 with which a person says yes: 3 is undecided, and no approval."""
@@ -23,6 +26,8 @@ class RemoteRequest(Struct, frozen=True, dict=True):
     with a prompt of a person's own also `fence` (the code around what is judged), and `reply` "text" if it is no JSON.
     `embed`: `text` for the embedder `target`. `call`: `target` is `module:function`, `payload` what it is called with.
     `person`: `target` is the criterion that asks, by name: two criteria may ask the same. `question` and its subject.
+    `labels`: how the judge `target` scored what people labelled, for the criterion `target`; answered with a
+    `LabelledScores`, as JSON.
     `user`: what the simulated user that the agent `target` plays says next; no criterion asks that.
     """
 

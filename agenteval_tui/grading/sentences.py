@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from agenteval_tui.core.numbers import count
+from agenteval_tui.core.numbers import count, percent
 from agenteval_tui.core.phrasing import listed, nth, on_one_line, quoted, shown
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Verdict
@@ -222,6 +222,45 @@ def _unreadable_reply(fields: Fields) -> str:
     return f"neither of the judge's two replies{which} can be read: {fields['problem']}"
 
 
+def _keeps_silent(fields: Fields) -> str:
+    error, labels = percent(fields["error"]), count(fields["labels"], "label")
+    _, low, high = fields["scale"]
+    gave = f"the judge gave {fields['score']:.4g} of {low:g}..{high:g} and keeps silent"
+    unjudged = fields["unjudged"]
+    ask = f"; it has not scored {count(unjudged, 'labelled run')} with this prompt" if unjudged else ""
+    if fields["trusted"]:
+        where = _silent_where(fields)
+        return (
+            f"{gave}{where}, where it may be wrong in more than {error} of the runs (by {labels}): label the run{ask}"
+        )
+    if fields["needed"] is None:
+        return f"{gave}: by {labels}, it is wrong in more than {error} of the runs: change its prompt{ask}"
+    return (
+        f"{gave}: {labels} of runs that it scored are too few to know that it is wrong in at most {error}; at least "
+        f"{fields['needed']} are needed: label the run{ask}"
+    )
+
+
+def _trusted(line: Evidence) -> str:
+    fields = line.fields
+    where = _silent_where(fields)
+    decided = f"it is wrong in {fields['wrong']} of {count(fields['decided'], 'labelled run')} that it decides"
+    return f"the judge decides: {decided}; it keeps silent{where}" if where else f"the judge decides: {decided}"
+
+
+def _silent_where(fields: Fields) -> str:
+    above, below = fields["above"], fields["below"]
+    if above is None and below is None:
+        return ""
+    if above is None:
+        return f" below {below:g}"
+    if below is None:
+        return f" above {above:g}"
+    if above == below:
+        return ""
+    return f" between {above:g} and {below:g}"
+
+
 def _vote(fields: Fields) -> str:
     return f" (vote {fields['vote']} of {fields['votes']})" if fields.get("votes", 1) > 1 else ""
 
@@ -422,6 +461,7 @@ _RESULTS: dict[str, Callable[[Fields], str]] = {
         "{{context}} has nothing to show: the row has no variable `context`, and what the model saw is not recorded "
         "(`capture: model` records it)"
     ),
+    Code.KEEPS_SILENT: _keeps_silent,
     Code.WAITING: lambda f: f"waits for a person: {f['question']}",
     Code.UNUSABLE_LABEL: _unusable_label,
     Code.UNUSABLE_RETURN: _unusable_return,
@@ -1235,6 +1275,8 @@ _EVIDENCE: dict[str, Callable[[Evidence], str]] = {
         f"nothing extracted: {line.fields.get('message') or 'there is no such value in the transcript'}"
     ),
     Code.LABELLED: _labelled,
+    Code.TRUSTED: _trusted,
+    Code.KEEPS_SILENT: lambda line: _keeps_silent(line.fields),
     Code.REPLIED: _replied,
     Code.RETURNED: _returned,
 }

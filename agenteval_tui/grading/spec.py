@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.core.errors import line_and_column
 from agenteval_tui.core.ids import content_hash
@@ -73,6 +74,16 @@ class CriterionSpec(Struct, frozen=True, eq=False, dict=True):
                 "pass_threshold": self.pass_threshold,
             }
         )
+
+
+def without_property(spec: CriterionSpec, name: str) -> CriterionSpec:
+    """The criterion, of whose metrics none has this property; itself if none had it."""
+    value = spec.document.value
+    listed = value.get("metrics") if isinstance(value, Mapping) else None
+    if not isinstance(listed, list) or not any(isinstance(one, Mapping) and name in one for one in listed):
+        return spec
+    metrics = [{k: v for k, v in one.items() if k != name} if isinstance(one, Mapping) else one for one in listed]
+    return replace(spec, config={**value, "metrics": metrics})
 
 
 def json_like(value: Any, depth: int = 0) -> Any:

@@ -16,6 +16,7 @@ from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_factory import recordings_of
 from agenteval_tui.runs.judge_client import Answers, JudgeClient, JudgeRequestGroup
+from agenteval_tui.runs.judge_labels import JudgeLabels
 from agenteval_tui.runs.plan.model import Plan, RunPlan
 from agenteval_tui.runs.spending_limit import SpendingLimit
 from agenteval_tui.transcripts.model import Transcript, Usage
@@ -150,6 +151,7 @@ class GradingPool:
                 self._plan.respondents,
                 env=self._env,
                 known=self._store.known_reply,
+                labels=JudgeLabels(self._store),
                 transcripts=lambda reference: recordings_of(self._store, reference, self._plan.execution_id),
                 permission=self._plan.permission,
                 retry_base_s=self._retry_base_s,

@@ -30,10 +30,11 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.metrics.python import PRINTED, RETURNED
-from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
+from agenteval_tui.grading.remote_requests import FROM_HISTORY, RemoteRequest, Reply
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.replies import StoredReply
+from agenteval_tui.runs.judge_labels import JudgeLabels
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan, expanded
 from agenteval_tui.runs.pricing import Price, price_for
@@ -95,7 +96,8 @@ class JudgeClient:
     Equal questions to the same respondent are asked once, also when several runs ask at the same time; `known` looks
     into the history before. Whatever goes wrong is a reply with an `error`: nothing raises but cancellation.
     `permission` (`trust_check.check_asking`) says who may be asked and which functions may run; who is not covered is
-    not asked, and the reply says so. With a `limit` one is asked after another, until it is reached.
+    not asked, and the reply says so. `labels`: what people said, for judges that may keep silent. With a `limit` one is
+    asked after another, until it is reached.
     """
 
     def __init__(
@@ -109,6 +111,7 @@ class JudgeClient:
         timeout_s: float = TIMEOUT_S,
         retry_base_s: float = 0.5,
         limit: SpendingLimit | None = None,
+        labels: JudgeLabels | None = None,
     ) -> None:
         self._respondents = respondents
         self._env = dict(os.environ) if env is None else env
@@ -118,6 +121,7 @@ class JudgeClient:
         self._timeout_s = timeout_s
         self._retry_base_s = retry_base_s
         self._limit = limit
+        self._labels = labels
         self._made: dict[tuple[str, str], tuple[Any, Mapping[str, Any], asyncio.Semaphore, TranscriptRedactor]] = {}
         self._without_form: set[str] = set()  # plans whose server refuses `_JSON_ONLY`
         self._calls: SharedCalls[tuple[str, str], Reply] = SharedCalls()
@@ -146,8 +150,8 @@ class JudgeClient:
             wanted: dict[str, RemoteRequest] = {}
             for checker in checkers:
                 for request in checker.requests(case.transcript, case.variables, replies):
-                    if request.kind == "person":
-                        reply = label_reply(checker.spec, case.labels, sole)
+                    if request.kind in FROM_HISTORY:
+                        reply = await self._of_history(checker.spec, request, case, sole)
                         if reply is not None:
                             replies[request.hash] = reply
                     else:
@@ -159,6 +163,20 @@ class JudgeClient:
                 replies[one.request.hash] = one.reply
                 stored[one.request.hash] = one
         return Answers(replies, tuple(stored.values()))
+
+    async def _of_history(
+        self, spec: CriterionSpec, request: RemoteRequest, case: JudgeRequestGroup, sole: str
+    ) -> Reply | None:
+        if request.kind == "person":
+            return label_reply(spec, request, case.labels, sole)
+        if self._labels is None:
+            return None
+        try:
+            judge = RemoteRequest("chat", str(request.payload["judge"]), {})
+            answerer = self._respondents.asked(judge, case.suite_key).hash
+            return await asyncio.to_thread(self._labels.reply, spec, case.suite_key, answerer)
+        except AgentevalError:
+            return None  # without a judge, or a history that can be read, no score is trusted
 
     async def ask(self, request: RemoteRequest, case: JudgeRequestGroup) -> StoredReply:
         """Ask one question again, whatever was answered before."""

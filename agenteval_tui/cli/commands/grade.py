@@ -53,6 +53,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria_file import read_criteria
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.judge_client import Answers, JudgeClient, JudgeRequestGroup
+from agenteval_tui.runs.judge_labels import JudgeLabels
 from agenteval_tui.runs.trust_check import check_asking
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.views.evidence import results_in_short
@@ -145,7 +146,12 @@ def _asking(
     permission = ask_permission(invocation, lambda yes: check_asking(respondents, cases, trusted=trust or yes))
 
     async def all_of(cases: Sequence[JudgeRequestGroup]) -> list[Answers]:
-        asker = JudgeClient(respondents, permission=permission, known=store.known_reply if store is not None else None)
+        asker = JudgeClient(
+            respondents,
+            permission=permission,
+            known=store.known_reply if store is not None else None,
+            labels=JudgeLabels(store) if store is not None else None,
+        )
         try:
             return list(await asyncio.gather(*(asker.answer(case) for case in cases)))
         finally:

@@ -34,15 +34,23 @@ class Human(RemoteMetric):
         return self.waiting(self.question)
 
     def conclude(self, asked: Sequence[RemoteCall], value: Value, context: Context) -> MetricResult:
-        given = _label(asked[0].last.raw)
-        stars, passed = given["rating"], given["passed"]
-        fields = {"rating": stars, "passed": passed, "who": given.get("who"), "comment": given.get("comment")}
-        if passed is None:
-            passed = stars >= GOOD_FROM
-        score = (stars - 1) / 4 if stars is not None else float(passed)
-        found = stars if stars is not None else passed
-        line = Evidence("label", passed, "", f">= {GOOD_FROM}", found, code=Code.LABELLED, fields=fields)
+        passed, score, line = read_label(asked[0].last.raw)
         return self.result(passed, score, (line,))
+
+
+def read_label(raw: str, *, negate: bool = False) -> tuple[bool, float, Evidence]:
+    """What a person's label decides: whether it passes, its score 0..1, and the evidence. `negate`: the label is of a
+    criterion that turns its metric's verdict round. Raises `UnusableError`."""
+    given = _label(raw)
+    stars, passed = given["rating"], given["passed"]
+    fields = {"rating": stars, "passed": passed, "who": given.get("who"), "comment": given.get("comment")}
+    if passed is None:
+        passed = stars >= GOOD_FROM
+    score = (stars - 1) / 4 if stars is not None else float(passed)
+    found = stars if stars is not None else passed
+    if negate:
+        passed, score = not passed, 1 - score
+    return passed, score, Evidence("label", passed, "", f">= {GOOD_FROM}", found, code=Code.LABELLED, fields=fields)
 
 
 def _label(raw: str) -> dict[str, Any]:

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from msgspec.structs import replace
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from agenteval_tui.core.ids import content_hash
 from agenteval_tui.core.schema_rules import Rule, given, set_to, where
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.config.model import RegexText
+from agenteval_tui.grading.config.model import EXACT, RegexText, no_null
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.extracted_value import ExtractionError, Value
 from agenteval_tui.grading.extractors.context import last_request
+from agenteval_tui.grading.metrics.human import read_label
+from agenteval_tui.grading.metrics.judge_acceptance import LabelledScore, LabelledScores, acceptance, read_labelled
 from agenteval_tui.grading.metrics.judge_question import (
     AS_JSON,
     OWN_NAMES,
@@ -44,7 +48,7 @@ from agenteval_tui.grading.placeholders import PlaceholderError, is_blank, text_
 from agenteval_tui.grading.regex_search import PatternError, SlowPatternError
 from agenteval_tui.grading.remote import RemoteMetric, UnusableError, replies_as_evidence
 from agenteval_tui.grading.remote_requests import AskKind, RemoteCall, RemoteRequest, Reply
-from agenteval_tui.grading.results import Evidence, MetricResult
+from agenteval_tui.grading.results import Evidence, MetricResult, Outcome
 from agenteval_tui.transcripts.observed import ObservedKind
 
 See = Literal["output", "prompt", "transcript", "tools", "expected"]
@@ -65,6 +69,16 @@ def _scale_rule(scale: Scale) -> Rule:
             }
         },
     )
+
+
+class Accept(BaseModel):
+    """How often a judge may be wrong where it decides. People's labels show for which scores that holds."""
+
+    model_config = EXACT
+    _no_null = no_null
+
+    error: float = Field(gt=0, lt=0.5, description="The share of its verdicts that may be wrong: 0.1 is one in ten.")
+    confidence: float = Field(0.95, ge=0.5, lt=1, description="How certain that must be.")
 
 
 class JudgeError(ValueError):
@@ -153,7 +167,16 @@ class Judge(RemoteMetric):
     judge: str = Field(
         "", description='The name of the agent that judges. Default: the agent of --judge, or else the agent "judge".'
     )
+    accept: Accept | None = Field(
+        None,
+        description="With `error: 0.1`, the judge keeps silent for scores with which people's labels show it to be "
+        "wrong in more than 10 % of the runs, or with too few labels to know. Such runs wait for a person.",
+    )
     votes: int = Field(1, ge=1, le=25, description="How often to ask the judge; the score is the median.")
+
+    @property
+    def must_be_alone(self) -> bool:
+        return self.accept is not None
 
     @property
     def needs(self) -> frozenset[ObservedKind]:
@@ -251,6 +274,19 @@ class Judge(RemoteMetric):
         payload = self._asked(value, context)
         return tuple(RemoteRequest("chat", self.judge, {**payload, "vote": vote}) for vote in range(1, self.votes + 1))
 
+    def missing(self, value: Value, context: Context) -> tuple[RemoteRequest, ...]:
+        asked = super().missing(value, context)
+        if asked or self.accept is None or self.checks_nothing():
+            return asked  # people's labels matter once the judge has answered
+        known = context.replies or {}
+        return tuple(one for one in self._of_people(value, context) if one.hash not in known)
+
+    def _of_people(self, value: Value, context: Context) -> tuple[RemoteRequest, RemoteRequest]:
+        """What is asked of people: their labels of what this judge scored, and their verdict on this value."""
+        how = self.model_dump(exclude={"name", "weight", "pass_threshold", "minimums", "accept"}, exclude_none=True)
+        scored = RemoteRequest("labels", context.criterion, {"judge": self.judge, "asked": content_hash(how)})
+        return scored, RemoteRequest("person", context.criterion, {"judge": self.judge, "output": value.text})
+
     def follow_up(self, request: RemoteRequest, reply: Reply) -> RemoteRequest | None:
         try:
             self._read(reply, request)
@@ -276,7 +312,8 @@ class Judge(RemoteMetric):
                 return self.error(evidence=replies_as_evidence(asked), code=code, fields=fields)
         if not judgments:
             raise UnusableError(code=Code.NOT_ASKED, kind=self.asks, target=self.target)
-        return self._result(judgments, asked)
+        result = self._result(judgments, asked)
+        return result if self.accept is None else self._accepted(result, judgments, value, context, self.accept)
 
     def _read(self, reply: Reply, request: RemoteRequest) -> Judgment:
         asked = next(one["content"] for one in request.payload["messages"] if one["role"] == "user")
@@ -291,7 +328,7 @@ class Judge(RemoteMetric):
 
     def _result(self, judgments: Sequence[Judgment], asked: Sequence[RemoteCall]) -> MetricResult:
         scale = self.the_scale
-        raw = median(one.score for one in judgments)
+        raw, medians = _medians(judgments)
         share = scale.share(raw)
         reached = share >= self.threshold - 1e-9
         least = scale.low + self.threshold * (scale.high - scale.low)
@@ -300,12 +337,10 @@ class Judge(RemoteMetric):
         fields: dict[str, Any] = {**measured, "score": raw, "least": least, "reasoning": closest.reasoning[:_LINE]}
         code, expected = Code.WITHIN if reached else Code.TOO_LOW, f">= {scale.written(least)}"
         evidence = [Evidence("score", reached, "", expected, _figure(scale, raw), code=code, fields=fields)]
-        low = False
         for name in self.dimensions or ():
-            figure = median(one.dimensions[name] for one in judgments)
+            figure = medians[name]
             minimum = (self.minimums or {}).get(name)
             passed = None if minimum is None else figure >= minimum - 1e-9
-            low |= passed is False
             fields = {**measured, "dimension": name, "score": figure}
             if minimum is not None:
                 fields["least"] = minimum
@@ -314,7 +349,56 @@ class Judge(RemoteMetric):
             found = _figure(scale, figure)
             evidence.append(Evidence(f"dimensions.{name}", passed, "", wanted, found, code=code, fields=fields))
         evidence.extend(_words(judgments, asked))
-        return self.result(reached and not low, share, tuple(evidence))
+        return self.result(self._passes(raw, medians), share, tuple(evidence))
+
+    def _passes(self, score: float, dimensions: Mapping[str, float]) -> bool:
+        minimums = (self.minimums or {}).items()
+        reached = self.the_scale.share(score) >= self.threshold - 1e-9
+        return reached and all(dimensions.get(name, least) >= least - 1e-9 for name, least in minimums)
+
+    def _accepted(
+        self, result: MetricResult, judgments: Sequence[Judgment], value: Value, context: Context, accept: Accept
+    ) -> MetricResult:
+        """The result if the judge may decide with this score, else what a person says, or that one is waited for."""
+        scale, known = self.the_scale, context.replies or {}
+        scored, person = self._of_people(value, context)
+        labelled = read_labelled(known[scored.hash].raw) if scored.hash in known else LabelledScores(())
+        threshold = self.threshold if context.pass_threshold is None else context.pass_threshold
+
+        def passes(score: float, dimensions: Mapping[str, float]) -> bool:
+            if context.pass_threshold is not None:
+                return scale.share(score) >= threshold - 1e-9
+            return self._passes(score, dimensions)
+
+        scores = tuple(
+            LabelledScore(
+                scale.share(one.score), passes(one.score, one.dimensions), one.good is not context.negate, one.count
+            )
+            for one in labelled.scores
+        )
+        found = acceptance(scores, scale.name, threshold, accept.error, accept.confidence)
+        raw, medians = _medians(judgments)
+        above, below = found.silent_between(threshold)
+        fields: dict[str, Any] = {
+            "score": raw, "scale": [scale.name, scale.low, scale.high], "error": accept.error,
+            "confidence": accept.confidence, "labels": found.labels, "decided": found.decided, "wrong": found.wrong,
+            "needed": found.needed, "unjudged": labelled.unjudged, "trusted": found.trusted,
+            "above": None if above is None else scale.score(above),
+            "below": None if below is None else scale.score(below),
+        }  # fmt: skip
+        if found.decides(scale.share(raw), passes(raw, medians)):
+            line = Evidence("accept", None, code=Code.TRUSTED, fields=fields)
+            return replace(result, evidence=(*result.evidence, line))
+        # The judge's figures stay to be seen, but they decide nothing.
+        shown = tuple([replace(line, passed=None) for line in result.evidence])
+        silent = replace(result, outcome=Outcome.NEEDS_REVIEW, score=None, evidence=shown, code=Code.KEEPS_SILENT)
+        silent = replace(silent, fields=fields)
+        label = known.get(person.hash)
+        if label is None:
+            return silent
+        passed, score, line = read_label(label.raw, negate=context.negate)
+        kept = Evidence("accept", None, code=Code.KEEPS_SILENT, fields=fields)
+        return self.result(passed, score, (line, kept, *shown))
 
     def _asked(self, value: Value, context: Context) -> dict[str, Any]:
         """What one vote is asked with. Raises `UnusableError`."""
@@ -394,6 +478,13 @@ class Judge(RemoteMetric):
                 "`reply`",
                 ("prompt",),
             )
+
+
+def _medians(judgments: Sequence[Judgment]) -> tuple[float, dict[str, float]]:
+    """The score over all votes, and that of each dimension."""
+    names = judgments[0].dimensions
+    score = median(one.score for one in judgments)
+    return score, {name: median(one.dimensions[name] for one in judgments) for name in names}
 
 
 def _words(judgments: Sequence[Judgment], asked: Sequence[RemoteCall]) -> Iterator[Evidence]:

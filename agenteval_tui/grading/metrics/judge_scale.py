@@ -70,6 +70,10 @@ class Scale(Struct, frozen=True):
         """The score as a figure 0..1."""
         return (score - self.low) / (self.high - self.low)
 
+    def score(self, share: float) -> float:
+        """The score of a share 0..1."""
+        return self.low + share * (self.high - self.low)
+
     def written(self, score: float) -> str:
         """The score as people say it: "4 of 1..5", "pass"."""
         if self.name == "pass_fail" and score in (0, 1):

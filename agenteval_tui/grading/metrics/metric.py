@@ -58,6 +58,11 @@ class Metric(BaseModel):
         return type(self).__name__
 
     @property
+    def must_be_alone(self) -> bool:
+        """Whether it must be the only metric of its criterion."""
+        return False
+
+    @property
     def needs(self) -> frozenset[ObservedKind]:
         """What must have been observed for any verdict, beside what the prototype class needs."""
         return frozenset()

@@ -1,0 +1,103 @@
+"""How a judge scored the runs that people labelled: what a judge that may keep silent is measured by."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import msgspec
+
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.grading.compile import compile_criterion
+from agenteval_tui.grading.metrics.judge_acceptance import LabelledScores, ScoredLabel
+from agenteval_tui.grading.remote_requests import Reply
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.grading.spec import CriterionSpec, without_property
+from agenteval_tui.history.labels import Label, label_of, sole_criterion
+from agenteval_tui.history.recordings import recordings_of
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.stored_answers import Labelled
+
+_ROUNDS = 3  # a reply may need a second question
+
+
+class JudgeLabels:
+    """Answers questions of kind `labels` out of one history. What was worked out once is kept."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[tuple[str, str, str, str], Reply] = {}
+
+    def of(self, suite_key: str) -> Labelled:
+        """The same for the criteria of one suite."""
+        return lambda spec, answerer: self.reply(spec, suite_key, answerer)
+
+    def reply(self, spec: CriterionSpec, suite_key: str, answerer: str) -> Reply:
+        """The `LabelledScores` of a criterion of a suite, as JSON. `answerer`: the judge, as its replies are stored."""
+        free = decided_always(spec)
+        key = (free.hash, spec.name, suite_key, answerer)
+        if key not in self._known:
+            found = labelled_scores(self._store, free, suite_key, answerer)
+            self._known[key] = Reply(msgspec.json.encode(found).decode(), at_ms=now_ms())
+        return self._known[key]
+
+
+def decided_always(spec: CriterionSpec) -> CriterionSpec:
+    """The criterion with a judge that never keeps silent."""
+    return without_property(spec, "accept")
+
+
+def labelled_scores(store: Store, spec: CriterionSpec, suite_key: str, answerer: str) -> LabelledScores:
+    """The scores that this judge gave, as it is asked now, to the recorded runs of the suite that people labelled.
+
+    A label of the criterion counts before one of the run as a whole, of several the last, whichever version of the
+    criterion the person looked at: what they say is said of the output. Each recording counts once.
+    """
+    labels = store.labels()
+    recorded = store.read(lambda c: recordings_of(c, [one.run_id for one in labels]))
+    by_recording: dict[str, list[Label]] = {}
+    for label in labels:
+        by_recording.setdefault(recorded.get(label.run_id, label.run_id), []).append(label)
+    checker = compile_criterion(spec)
+    counts: Counter[tuple[float, tuple[tuple[str, float], ...], bool]] = Counter()
+    unjudged = 0
+    for given in by_recording.values():
+        row = store.run(given[-1].run_id)
+        if row.suite_key != suite_key or row.fork_of:
+            continue
+        results = store.results(row.id)
+        if all(one.criterion != spec.name for one in results):
+            continue
+        counting = label_of(given, spec.name, sole_criterion((one.criterion, one.severity) for one in results))
+        if counting is None:
+            continue
+        transcript = store.transcript(row.id)
+        replies: dict[str, Reply] = {}
+        missing = False
+        for _ in range(_ROUNDS):
+            asked = [one for one in checker.requests(transcript, row.variables, replies) if one.kind == "chat"]
+            for request in asked:
+                known = store.known_reply(request.hash, answerer)
+                missing = missing or known is None
+                if known is not None:
+                    replies[request.hash] = known.reply
+            if missing or not asked:
+                break
+        if missing:
+            unjudged += 1
+            continue
+        scores = _scores(checker.check(transcript, row.variables, replies=replies))
+        if scores is not None:
+            counts[scores[0], tuple(sorted(scores[1].items())), counting.good] += 1
+    scored = [ScoredLabel(score, dict(held), good, count) for (score, held, good), count in sorted(counts.items())]
+    return LabelledScores(tuple(scored), unjudged)
+
+
+def _scores(result: CriterionResult) -> tuple[float, Mapping[str, float]] | None:
+    """The judge's score and those of its dimensions; None: it gave no verdict."""
+    lines = result.metrics[0].evidence if result.metrics else ()
+    figures = [line.fields for line in lines if line.fields.get("measure") == "score"]
+    whole = [float(one["score"]) for one in figures if "dimension" not in one]
+    if not whole:
+        return None
+    return whole[0], {str(one["dimension"]): float(one["score"]) for one in figures if "dimension" in one}
