@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from agenteval_tui.analysis.statistics import Interval, wilson
+from agenteval_tui.analysis.statistics import Interval, mcnemar_exact, wilson
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading import registry
 from agenteval_tui.grading.codes import Code
@@ -71,6 +71,25 @@ def agreement(pairs: Iterable[tuple[bool, bool]]) -> Agreement:
     return Agreement(counts[True, True], counts[False, False], counts[True, False], counts[False, True])
 
 
+class VersionFigures(Struct, frozen=True):
+    """One version of a judged criterion, by the hash of its content. `both`: labelled recordings that it and the one
+    before it decided; of these it alone agrees with people in `better`, the version before alone in `worse`."""
+
+    hash: str
+    judged: int
+    labelled: int
+    silent: int
+    agreement: Agreement
+    both: int = 0
+    better: int = 0
+    worse: int = 0
+
+    @property
+    def p_value(self) -> float | None:
+        """McNemar's exact test of the difference from the version before; None where there is nothing to compare."""
+        return mcnemar_exact(self.better, self.worse) if self.both else None
+
+
 class JudgeFigures(Struct):
     """One criterion of a suite. `labelled` runs have a person's label; `undecided` labelled runs have no verdict.
 
@@ -92,6 +111,8 @@ class JudgeFigures(Struct):
     by_judge: bool = True
     silent: int = 0
     """Runs of which the judge kept silent: people decide them."""
+    versions: tuple[VersionFigures, ...] = ()
+    """Those of the judged criterion, newest first."""
 
 
 def _once_each(rows: Iterable[RunRow]) -> list[RunRow]:
@@ -123,12 +144,17 @@ def judge_figures(store: Store, rows: Iterable[RunRow], *, every: bool = False) 
     the run; of several the last. Each recording counts once, by its newest grading among these runs: what people said
     of the output in any of its gradings is said of it.
     """
+    rows = list(rows)
     listed = _once_each(rows)
+    newest = {row.id for row in listed}
     labels = labels_by_recording(store, store.labels())
     figures: dict[tuple[str, str], JudgeFigures] = {}
     pairs: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
+    by_version: dict[tuple[str, str], dict[str, _Version]] = {}
     replies = store.replies_of([row.id for row in listed])
-    for row in listed:
+    for row in rows:
+        if row.fork_of or not (row.id in newest or row.recorded in labels):
+            continue
         results = store.results(row.id)
         sole = sole_of_results(results)
         for number, result in enumerate(results, 1):
@@ -136,28 +162,84 @@ def judge_figures(store: Store, rows: Iterable[RunRow], *, every: bool = False) 
             if not judged and not (every and row.recorded in labels and not asks_person(result)):
                 continue
             key = (row.suite_key, result.criterion)
+            label = label_of(labels.get(row.recorded, ()), result.criterion, sole)
+            silent = is_silent(result)
+            decided = not silent and result.outcome in (Outcome.PASSED, Outcome.FAILED)
+            pair = (result.outcome is Outcome.PASSED, label.good) if decided and label is not None else None
+            if judged:
+                version = by_version.setdefault(key, {}).setdefault(result.criterion_hash, _Version())
+                version.note(row, pair, labelled=label is not None, silent=silent)
+            if row.id not in newest:
+                continue
             one = figures.setdefault(key, JudgeFigures(row.suite_key, row.suite_name, result.criterion))
             one.by_judge = judged
             one.judges = tuple(dict.fromkeys((*one.judges, *_models(replies.get(row.id, ())))))
             one.judged += 1
-            silent = is_silent(result)
             one.silent += silent
             one.passed += result.outcome is Outcome.PASSED and not silent
             one.errors += result.outcome is Outcome.ERROR
-            label = label_of(labels.get(row.recorded, ()), result.criterion, sole)
             if label is None:
                 continue
             one.labelled += 1
-            if silent or result.outcome not in (Outcome.PASSED, Outcome.FAILED):
+            if pair is None:
                 one.undecided += 1
                 continue
-            pair = (result.outcome is Outcome.PASSED, label.good)
             pairs.setdefault(key, []).append(pair)
             if pair[0] != pair[1]:
                 one.differ.append(f"{row.id}/{number}")
     for key, one in figures.items():
         one.agreement = agreement(pairs.get(key, ()))
+        one.versions = _versions(by_version.get(key, {}))
     return list(figures.values())
+
+
+class _Version:
+    """What one version of a criterion and people say, by recording: the newest grading counts."""
+
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
+        self.pairs: dict[str, tuple[bool, bool]] = {}
+        self.labelled = 0
+        self.silent = 0
+        self.last = 0
+
+    def note(self, row: RunRow, pair: tuple[bool, bool] | None, *, labelled: bool, silent: bool) -> None:
+        """A run that this version judged; those of one recording come newest first."""
+        if row.recorded in self.seen:
+            return
+        self.seen.add(row.recorded)
+        self.last = max(self.last, row.rowid)
+        self.labelled += labelled
+        self.silent += silent
+        if pair is not None:
+            self.pairs[row.recorded] = pair
+
+
+def _versions(found: Mapping[str, _Version]) -> tuple[VersionFigures, ...]:
+    """The versions, newest first, each compared with the one before it."""
+    newest_first = sorted(found.items(), key=lambda item: -item[1].last)
+    made: list[VersionFigures] = []
+    for place, (digest, version) in enumerate(newest_first):
+        before = newest_first[place + 1][1] if place + 1 < len(newest_first) else None
+        both = [] if before is None else sorted(version.pairs.keys() & before.pairs.keys())
+        right = [(_agrees(version.pairs[one]), before is not None and _agrees(before.pairs[one])) for one in both]
+        made.append(
+            VersionFigures(
+                digest,
+                len(version.seen),
+                version.labelled,
+                version.silent,
+                agreement(version.pairs.values()),
+                len(both),
+                sum(now and not then for now, then in right),
+                sum(then and not now for now, then in right),
+            )
+        )
+    return tuple(made)
+
+
+def _agrees(pair: tuple[bool, bool]) -> bool:
+    return pair[0] == pair[1]
 
 
 def disagreements(store: Store, runs: Iterable[int]) -> list[int]:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from agenteval_tui.analysis.agreement import JudgeFigures, disagreements, is_judged, judge_figures, sole_of_results
+from agenteval_tui.analysis.agreement import (
+    JudgeFigures,
+    VersionFigures,
+    disagreements,
+    is_judged,
+    judge_figures,
+    sole_of_results,
+)
 from agenteval_tui.analysis.explanation import criterion_named
 from agenteval_tui.analysis.judge_repeatability import rejudge, respondents_for
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
@@ -15,6 +23,7 @@ from agenteval_tui.cli.output import STYLES, Output, percent_range
 from agenteval_tui.cli.trust_prompt import ask_permission
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import short_hash
 from agenteval_tui.core.numbers import count, percent
 from agenteval_tui.formats.documents.judge import JudgeReport, judge_replies, judged_criterion, repeated_judgment
 from agenteval_tui.grading.compile import compile_criterion
@@ -126,7 +135,15 @@ def _print_figures(out: Output, figures: JudgeFigures) -> None:
     out.line((f"{one_line(figures.suite, 40)}: {one_line(figures.criterion, 60)}", "bold"), (who, "dim"))
     errors = f", {figures.errors} in error" if figures.errors else ""
     checked = "judged" if figures.by_judge else "checked"
-    out.line(f"  {checked} {figures.judged}: {figures.passed} passed{errors}; labelled by people: {figures.labelled}")
+    silent = f", {figures.silent} left to people" if figures.silent else ""
+    labelled = f"labelled by people: {figures.labelled}"
+    out.line(f"  {checked} {figures.judged}: {figures.passed} passed{errors}{silent}; {labelled}")
+    _print_agreement(out, figures)
+    if len(figures.versions) > 1:
+        _print_versions(out, figures.versions)
+
+
+def _print_agreement(out: Output, figures: JudgeFigures) -> None:
     told = figures.agreement
     if told.accuracy is None:
         out.line(("  nothing to compare yet: `agenteval label RUN/CRITERION passed|failed|1..5`", "dim"))
@@ -147,6 +164,33 @@ def _print_figures(out: Output, figures: JudgeFigures) -> None:
     if figures.differ:
         more = f" and {len(figures.differ) - _DIFFER} more" if len(figures.differ) > _DIFFER else ""
         out.line((f"  they differ in {', '.join(figures.differ[:_DIFFER])}{more}", "warn"))
+
+
+def _print_versions(out: Output, versions: Sequence[VersionFigures]) -> None:
+    """How far each version agrees with people, and whether the newest does more than the one before it."""
+    for version in versions:
+        told = version.agreement
+        silent = f", {version.silent} left to people" if version.silent else ""
+        said = (
+            "no label to compare with"
+            if told.accuracy is None
+            else f"accuracy {percent(told.accuracy)} of n = {told.n}"
+        )
+        out.line(f"  version {short_hash(version.hash)}: {said}{silent}")
+    newest = versions[0]
+    if newest.p_value is not None:
+        out.line(
+            f"  of {count(newest.both, 'labelled run')} that both newest versions decided, only the newest agrees with "
+            f"people in {newest.better}, only the one before in {newest.worse} (p = {newest.p_value:.2g})"
+        )
+    else:
+        out.line(
+            (
+                "  the newest version has not judged what people labelled: `agenteval grade SUITE --execution REF",
+                "warn",
+            ),
+            (" --judge NAME --save`", "warn"),
+        )
 
 
 def _spec(store: Store, result: CriterionResult) -> CriterionSpec:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from agenteval_tui.analysis.agreement import JudgeFigures
+from agenteval_tui.analysis.agreement import JudgeFigures, VersionFigures
 from agenteval_tui.analysis.judge_repeatability import RepeatedResults
 from agenteval_tui.core.document import Count, Document, Outcome, Rating, Share, one_of
 from agenteval_tui.grading.remote_requests import RemoteRequest
@@ -16,6 +16,23 @@ from agenteval_tui.grading.results import Outcome as GradedOutcome
 from agenteval_tui.grading.sentences import criterion_sentence, metric_sentence
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.replies import StoredReply
+
+
+class JudgedVersion(Document, frozen=True, kw_only=True):
+    """A version of a judged criterion: how far its verdicts agree with people's."""
+
+    hash: Annotated[str, Meta(description="of the criterion's content")]
+    judged: Annotated[Count, Meta(description="recordings that it judged")]
+    labelled: Annotated[Count, Meta(description="of these, labelled by a person")]
+    silent: Annotated[Count, Meta(description="of these, left to a person by the judge")]
+    n: Annotated[Count, Meta(description="recordings that judge and person both decided")]
+    accuracy: Share | None
+    interval: Annotated[tuple[Share, ...], Meta(description="Wilson's 95 % interval of the accuracy")]
+    kappa: Annotated[float, Meta(ge=-1, le=1)] | None
+    both: Annotated[Count, Meta(description="labelled recordings that this version and the one before decided")]
+    better: Annotated[Count, Meta(description="of these, only this version agrees with people")]
+    worse: Annotated[Count, Meta(description="of these, only the version before agrees with people")]
+    p_value: Annotated[Share | None, Meta(description="McNemar's exact test of that difference")]
 
 
 class JudgedCriterion(Document, frozen=True, kw_only=True):
@@ -42,6 +59,8 @@ class JudgedCriterion(Document, frozen=True, kw_only=True):
         Meta(description="Cohen's kappa; null where it is not defined"),
     ]
     differ: Annotated[tuple[str, ...], Meta(description="RUN/NUMBER of the runs on which judge and person differ")]
+    silent: Annotated[Count, Meta(description="runs of which the judge kept silent: a person decides them")] = 0
+    versions: Annotated[tuple[JudgedVersion, ...], Meta(description="of the judged criterion, newest first")] = ()
 
 
 class JudgeReport(Document, frozen=True, kw_only=True):
@@ -65,7 +84,7 @@ class PersonsLabel(Document, frozen=True, kw_only=True):
 class Question(Document, frozen=True, kw_only=True):
     """A request to a server or a person."""
 
-    kind: Annotated[str, one_of("chat", "embed", "call", "person")]
+    kind: Annotated[str, one_of("chat", "embed", "call", "person", "labels")]
     target: str
     payload: dict[str, Any]
 
@@ -136,6 +155,26 @@ def judged_criterion(figures: JudgeFigures) -> JudgedCriterion:
         interval=tuple(agreement.interval),
         kappa=agreement.kappa,
         differ=tuple(figures.differ),
+        silent=figures.silent,
+        versions=tuple(map(_version, figures.versions)),
+    )
+
+
+def _version(version: VersionFigures) -> JudgedVersion:
+    agreement = version.agreement
+    return JudgedVersion(
+        hash=version.hash,
+        judged=version.judged,
+        labelled=version.labelled,
+        silent=version.silent,
+        n=agreement.n,
+        accuracy=agreement.accuracy,
+        interval=tuple(agreement.interval),
+        kappa=agreement.kappa,
+        both=version.both,
+        better=version.better,
+        worse=version.worse,
+        p_value=version.p_value,
     )
 
 
