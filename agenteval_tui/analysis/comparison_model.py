@@ -14,6 +14,7 @@ from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
 from agenteval_tui.history.comparison_queries import ComparedRun
 from agenteval_tui.history.quarantines import ActiveQuarantines
 from agenteval_tui.history.records import ENDED
+from agenteval_tui.suites.commits import Commit
 
 State = Literal["worse", "better", "mixed", "score", "criteria", "undecided", "added", "removed", "same"]
 """`worse`: passes less often; `better`: more often; `mixed`: as often, but other rows of its dataset; `score`: as
@@ -34,7 +35,7 @@ class Side(Struct, frozen=True):
 
     `name` is what people read, `reference` what names it on the command line. `executions` are those that the runs come
     from, `started_ms` when the newest one started. `moved`: suites of a baseline whose file lies elsewhere now; their
-    runs have the new key.
+    runs have the new key. `commits` and `meta`: of its execution, where it is of one only.
     """
 
     kind: str
@@ -44,6 +45,8 @@ class Side(Struct, frozen=True):
     executions: tuple[str, ...] = ()
     started_ms: int = 0
     moved: tuple[PairedSuites, ...] = ()
+    commits: tuple[Commit, ...] = ()
+    meta: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def waiting(self) -> int:

@@ -89,7 +89,15 @@ def sides_of(store: Store, wanted: Sides, projects: Sequence[str] = ()) -> tuple
             f"both sides have the same runs ({sides[1].name})",
             mend="name two executions, or two agents: --agent A --agent B",
         )
-    return sides[0], sides[1]
+    return _with_version(store, sides[0]), _with_version(store, sides[1])
+
+
+def _with_version(store: Store, side: Side) -> Side:
+    """The side with what its execution was a version of; of several executions nothing is said."""
+    if len(side.executions) != 1:
+        return side
+    execution = store.execution(side.executions[0])
+    return replace(side, commits=execution.commits, meta=execution.meta)
 
 
 def _with_arms(store: Store, wanted: Sides) -> Sides:
@@ -110,7 +118,7 @@ def _with_arms(store: Store, wanted: Sides) -> Sides:
 def execution_side(store: Store, execution: ExecutionRow) -> Side:
     """All runs of an execution."""
     runs = store.read(lambda c: compared_runs_of(c, execution.id))
-    name = execution.title or execution.suites or execution.id
+    name = execution.name or execution.title or execution.suites or execution.id
     return Side("execution", name, execution.id, tuple(runs), (execution.id,), execution.started_ms)
 
 

@@ -1,4 +1,5 @@
-"""What the history knows of one run beside its transcript and results: labels, replies of judges, failed attempts."""
+"""What the history knows of one run beside its transcript and results: labels, feedback, replies of judges, failed
+attempts."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from msgspec import Struct
 
 from agenteval_tui.analysis.regrade import threshold_of
 from agenteval_tui.analysis.repetitions import repetitions
+from agenteval_tui.history.feedback import Feedback
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import FailedAttempt, RunRow
 from agenteval_tui.history.replies import StoredReply
@@ -13,7 +15,8 @@ from agenteval_tui.history.store import Store
 
 
 class RunFacts(Struct, frozen=True):
-    """`labels` and `replies` oldest first; `repetitions`: runs of the same test, row and variation in its execution.
+    """`labels`, `feedback` and `replies` oldest first; `repetitions`: runs of the same test, row and variation in its
+    execution.
 
     0 repetitions: not known. `pass_threshold`: the test's, when it was run.
     """
@@ -23,6 +26,7 @@ class RunFacts(Struct, frozen=True):
     attempts: tuple[FailedAttempt, ...] = ()
     repetitions: int = 0
     pass_threshold: float | None = None
+    feedback: tuple[Feedback, ...] = ()
 
 
 def facts_of_run(store: Store, row: RunRow) -> RunFacts:
@@ -34,6 +38,7 @@ def facts_of_run(store: Store, row: RunRow) -> RunFacts:
         attempts=tuple(store.failed_attempts(row.id)),
         repetitions=len(repetitions(store, row, everywhere=False)),
         pass_threshold=threshold_of(store, row),
+        feedback=tuple(store.feedback([row.id])),
     )
 
 

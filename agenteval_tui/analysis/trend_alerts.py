@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -12,6 +13,8 @@ from agenteval_tui.analysis.trends import OutcomeRates, TrendQuery, figures, gro
 from agenteval_tui.history import quarantines
 from agenteval_tui.history import trends as rows
 from agenteval_tui.history.connections import Connection
+from agenteval_tui.history.execution_names import META, OF_EXECUTIONS, version_groups
+from agenteval_tui.history.feedback import FeedbackMean
 from agenteval_tui.history.quarantines import ActiveQuarantines, Quarantine
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
@@ -38,16 +41,39 @@ class Alert(Struct, frozen=True):
         return self.state == "alert" and low <= self.below <= high
 
 
+class FeedbackAlert(Struct, frozen=True):
+    """What the window says of the feedback under a key; `mean` None: none was given."""
+
+    key: str
+    below: float
+    mean: FeedbackMean | None
+
+    @property
+    def state(self) -> State:
+        """Whether the mean is under the limit."""
+        if self.mean is None:
+            return "empty"
+        return "alert" if self.mean.mean < self.below - 1e-12 else "ok"
+
+
 class AlertCheck(Struct, frozen=True):
     """The alerts of a window, those that fired first, and the quarantines that had a part in it."""
 
     alerts: tuple[Alert, ...]
     left_out: tuple[Quarantine, ...]
+    feedback: tuple[FeedbackAlert, ...] = ()
 
     @property
     def fired(self) -> tuple[Alert, ...]:
         """Those whose rate is under the threshold."""
         return tuple(alert for alert in self.alerts if alert.state == "alert")
+
+
+def watch_feedback(means: Iterable[FeedbackMean], limits: Mapping[str, float]) -> tuple[FeedbackAlert, ...]:
+    """Compare the means of feedback with limits by key, those that fired first."""
+    by_key = {mean.key: mean for mean in means}
+    alerts = [FeedbackAlert(key, below, by_key.get(key)) for key, below in limits.items()]
+    return tuple(sorted(alerts, key=lambda alert: ("alert", "empty", "ok").index(alert.state)))
 
 
 def watch(store: Store, wanted: TrendQuery, below: float, at_ms: int) -> AlertCheck:
@@ -60,6 +86,10 @@ def watch(store: Store, wanted: TrendQuery, below: float, at_ms: int) -> AlertCh
     tests = {(one.suite_key, one.test_id): one.row for one in known}
     before = store.run_rows(runs)
     of_datasets = store.read(lambda connection: rows.rows_of_runs(connection, runs))
+    versions: Mapping[int | str, str] = {}
+    if wanted.group in OF_EXECUTIONS or wanted.group.startswith(META):
+        executions = {run.execution_id for run in before}
+        versions = store.read(lambda connection: version_groups(connection, wanted.group, ids=executions))
     after = {run.id: run.status for run in gating(store, before, held).runs}
     for was in before:
         status = after.get(was.id, "")  # "": all its criteria are in quarantine
@@ -69,7 +99,7 @@ def watch(store: Store, wanted: TrendQuery, below: float, at_ms: int) -> AlertCh
         # One run less of the one kind, one more of the other: figures add tallies up.
         row = of_datasets.get(was.rowid, 0)
         change = Tally(0, None, test, was.variation, row, *(_one(status, n) - _one(was.status, n) for n in _ENDS))
-        for key in _groups(wanted, was):
+        for key in _groups(wanted, was, versions):
             grouped.setdefault(key, (key, []))[1].append(change)
     alerts = []
     for key, (name, tallies) in grouped.items():
@@ -89,7 +119,9 @@ def _one(status: str, end: str) -> int:
     return int(status == end)
 
 
-def _groups(wanted: TrendQuery, run: RunRow) -> tuple[str, ...]:
+def _groups(wanted: TrendQuery, run: RunRow, versions: Mapping[int | str, str]) -> tuple[str, ...]:
+    if run.execution_id in versions:
+        return (versions[run.execution_id],)
     by = {
         "suite": (run.suite_key,),
         "test": (f"{run.suite_key}::{run.test_id}",),

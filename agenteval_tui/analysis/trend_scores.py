@@ -13,6 +13,7 @@ from agenteval_tui.analysis.trends import TrendQuery, select_runs
 from agenteval_tui.grading.causes import cause_from, cause_id
 from agenteval_tui.history import trends as rows
 from agenteval_tui.history.connections import Connection
+from agenteval_tui.history.feedback import FeedbackMean, means
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.trends import CauseCount, ScoreCounts, TestName
 
@@ -104,6 +105,8 @@ class Extras(Struct, frozen=True):
     cut: bool
     breaks: tuple[Break, ...] = ()
     """Where criteria changed in between, in the order of time."""
+    feedback: tuple[FeedbackMean, ...] = ()
+    """The means of the scores that the window's runs were given, by key."""
 
 
 def extras(store: Store, wanted: TrendQuery) -> Extras:
@@ -113,6 +116,7 @@ def extras(store: Store, wanted: TrendQuery) -> Extras:
 
 def _extras(connection: Connection, wanted: TrendQuery) -> Extras:
     picked = select_runs(connection, wanted)
+    feedback = means(rows.feedback_scores(connection, picked))
     since_ms, cut = rows.newest_runs(connection, picked, rows.NEWEST)
     picked = replace(picked, since_ms=since_ms)
     tests = {test.row: test for test in rows.tests_known(connection)}
@@ -122,7 +126,7 @@ def _extras(connection: Connection, wanted: TrendQuery) -> Extras:
     )
     scores, failing = rows.scores(connection, picked), rows.causes(connection, picked)
     in_time = tuple(sorted(breaks, key=lambda one: one.at_ms))
-    return Extras(_scores(scores, tests), tuple(map(_failing, failing)), since_ms, cut, in_time)
+    return Extras(_scores(scores, tests), tuple(map(_failing, failing)), since_ms, cut, in_time, feedback)
 
 
 def made_extras(

@@ -22,6 +22,7 @@ from agenteval_tui.analysis.time_buckets import Bin, By, bins_between, bucket_si
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history import trends as rows
 from agenteval_tui.history.connections import Connection
+from agenteval_tui.history.execution_names import META, OF_EXECUTIONS, version_groups
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.trends import ExecutionTime, Group, Measure, SelectedRuns, Tally, TestName, TimeBucket
 
@@ -191,6 +192,9 @@ def groups_of(connection: Connection, group: Group, known: Iterable[TestName], k
             for one in listed
         }
         return lambda key: [tests[key]]
+    if group in OF_EXECUTIONS or group.startswith(META):
+        versions = version_groups(connection, group, rows=keys)
+        return lambda key: [(name := versions.get(key, ""), name)]
     return lambda key: [("", "all runs")]
 
 

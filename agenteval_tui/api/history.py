@@ -6,13 +6,18 @@ from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from agenteval_tui.api.runs import Execution, File, Run, execution_of
 from agenteval_tui.api.shown import Shown, table
 from agenteval_tui.core import directories
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import moment
 from agenteval_tui.formats.import_file import import_file
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.references import References
+from agenteval_tui.history.search import HistoryQuery
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.projects import projects_open
 from agenteval_tui.views.execution import ends_text
@@ -29,14 +34,19 @@ class History(Shown):
         self.db = directories.history_file(db)
         self.projects = () if all_projects else projects_open()
 
-    def executions(self, limit: int = 200) -> list[Execution]:
-        """The newest executions first. Their runs are read as well: name a `limit`."""
+    def executions(self, limit: int = 200, *, search: str = "") -> list[Execution]:
+        """The newest executions first. Their runs are read as well: name a `limit`. `search`: as `agenteval history`
+        takes it, such as `name:v2 meta.model:mini`. Raises `AgentevalError` for a field with an impossible value."""
+        query = HistoryQuery.parse(search)
+        if query.problem:
+            raise AgentevalError(query.problem, where=search)
+        wanted = replace(query.filter(now_ms()), projects=self.projects)
         with Store.open_to_look(self.db) as store:
-            found = store.execution_ids(RunFilter(projects=self.projects))[:limit]
+            found = store.execution_ids(wanted)[:limit]
             return [execution_of(store, row, self.db) for row in store.execution_rows(list(found))]
 
     def execution(self, reference: str = "last") -> Execution:
-        """An execution by its id, a part of it, a test's id, or `last`. Raises `AgentevalError`."""
+        """An execution by its id, a part of it, its name, a test's id, or `last`. Raises `AgentevalError`."""
         with Store.open_to_look(self.db) as store:
             return execution_of(store, References(store, self.projects).execution(reference), self.db)
 

@@ -22,6 +22,7 @@ from agenteval_tui.core import directories, numbers
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import InfrastructureError
 from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.history.feedback import Feedback
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.event_loop import run_in_thread
@@ -30,6 +31,7 @@ from agenteval_tui.runs.execution_host import Host
 from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.agents_file import load_agents
+from agenteval_tui.suites.commits import Commit
 from agenteval_tui.suites.model import AgentConfig
 from agenteval_tui.transcripts.codec import to_openai_messages
 from agenteval_tui.transcripts.model import Transcript
@@ -105,6 +107,12 @@ class Run(Shown, Struct, frozen=True, eq=False):
         return self.transcript.final_output
 
     @property
+    def feedback(self) -> tuple[Feedback, ...]:
+        """The scores by key that it was given, oldest first."""
+        with Store.open_to_look(self.db) as store:
+            return tuple(store.feedback([self.id]))
+
+    @property
     def criteria(self) -> tuple[CriterionResult, ...]:
         """What each criterion said: outcome, score, and the evidence."""
         with Store.open_to_look(self.db) as store:
@@ -140,6 +148,26 @@ class Execution(Shown, Struct, frozen=True, eq=False):
     def id(self) -> str:
         """Its id, for `agenteval show`, `compare` and the app."""
         return self.row.id
+
+    @property
+    def name(self) -> str:
+        """What it was called (`run(name=...)`); "": it has no name. So `note`."""
+        return self.row.name
+
+    @property
+    def note(self) -> str:
+        """A person's note; "": there is none."""
+        return self.row.note
+
+    @property
+    def meta(self) -> Mapping[str, str]:
+        """Its metadata."""
+        return self.row.meta
+
+    @property
+    def commits(self) -> tuple[Commit, ...]:
+        """The commits that it began with, of the repositories of its suites and agents."""
+        return self.row.commits
 
     @property
     def status(self) -> str:
@@ -218,6 +246,9 @@ def run(
     max_cost: float | None = None,
     trust: bool = False,
     title: str = "",
+    name: str = "",
+    note: str = "",
+    meta: Mapping[str, str] | None = None,
     db: File | None = None,
 ) -> Execution:
     """Run suites and grade what the agent does. Every run is in the history as soon as it ends.
@@ -225,7 +256,8 @@ def run(
     `agent`: the name of an agent of the suites or of agents.yaml; or a function, or an agent object of a framework
     (pydantic-ai, openai-agents, LangGraph, ...), which runs in this process and gets `settings` as `config`. None: the
     agents that the suites name. `timeout`: seconds for each run; `max_cost`: US dollars. `trust`: programs and
-    functions of the suites' folders may run. `db`: the history file (None: your own).
+    functions of the suites' folders may run. `name`, `note` and `meta` describe the execution, as those of `agenteval
+    run`. `db`: the history file (None: your own).
 
     Works where an event loop runs already, as in a notebook. Ctrl+C cancels, and keeps the runs that ended.
     Raises `AgentevalError`: a suite is wrong, nothing is left to run, or something needs your trust.
@@ -234,7 +266,7 @@ def run(
     path = directories.history_file(db)
     options = PlanOptions(
         tests=tuple(tests), tags=tuple(tags), repeat=repeat, concurrency=concurrency, timeout=timeout, judge=judge,
-        seed=seed, max_cost=max_cost, trust=trust, title=title,
+        seed=seed, max_cost=max_cost, trust=trust, title=title, name=name, note=note, meta=dict(meta or {}),
     )  # fmt: skip
     with ExitStack() as used, Store.open(path) as store:
         agents = load_agents(directories.config_dir())

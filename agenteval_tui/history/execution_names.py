@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,13 +16,18 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.blobs import clean, json_text
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.writer import Totals
-from agenteval_tui.suites.commits import Commit
+from agenteval_tui.suites.commits import Commit, read_commits
 
 LONGEST_NAME = 200
 LONGEST_NOTE = 10_000
 LONGEST_VALUE = 1_000
 MOST_META = 50
 _KEY = re.compile(r"[^\W\d][\w.-]{0,63}")
+META = "meta."
+"""Begins the name of a key of metadata, where it stands for a field: `meta.model`."""
+OF_EXECUTIONS = ("name", "commit")
+GROUPS = ("suite", "test", "tag", "agent", *OF_EXECUTIONS)
+"""What runs can be grouped by, beside `meta.KEY`."""
 _TAKEN = ("last", "baseline", "all")
 """Words that mean something else where an execution is named."""
 
@@ -79,16 +85,17 @@ def checked_meta(meta: Mapping[str, str]) -> dict[str, str]:
     return dict(meta)
 
 
-def meta_of(words: Iterable[str]) -> dict[str, str]:
-    """`key=value` words as metadata. Raises `AgentevalError`: a word is something else, or a key comes twice."""
+def meta_of(words: Iterable[str], option: str = "--meta") -> dict[str, str]:
+    """`key=value` words of an option as metadata. Raises `AgentevalError`: a word is something else, or a key comes
+    twice."""
     meta: dict[str, str] = {}
     for word in words:
         key, sign, value = word.partition("=")
         key = key.strip()
         if not sign:
-            raise DescriptionError("meta", f"--meta {word!r} has no value", "write --meta key=value")
+            raise DescriptionError("meta", f"{option} {word!r} has no value", f"write {option} key=value")
         if key in meta:
-            raise DescriptionError("meta", f"--meta {key} is given twice", "give each key once")
+            raise DescriptionError("meta", f"{option} {key} is given twice", "give each key once")
         meta[key] = value.strip()
     return checked_meta(meta)
 
@@ -145,6 +152,42 @@ class KeepCommits(Struct):
             "UPDATE executions SET commits = ? WHERE uid = ? AND commits = '{}'",
             (json_text({commit.repository: to_builtins(commit) for commit in self.commits}), clean(self.execution_id)),
         )
+
+
+def version_groups(
+    connection: sqlite3.Connection, group: str, *, rows: Iterable[int] = (), ids: Iterable[str] = ()
+) -> dict[int | str, str]:
+    """What executions are grouped as: by `name`, `commit` or `meta.KEY`. By row number for `rows`, by id for `ids`."""
+    found = connection.execute(
+        "SELECT id, uid, name, meta, commits FROM executions WHERE id IN (SELECT value FROM json_each(?))"
+        " OR uid IN (SELECT value FROM json_each(?))",
+        (json_text(list(rows)), json_text(list(ids))),
+    ).fetchall()
+    groups: dict[int | str, str] = {}
+    for row, uid, name, meta, commits in found:
+        groups[row] = groups[uid] = _group_of(group, name, json.loads(meta), read_commits(json.loads(commits).values()))
+    return groups
+
+
+def _group_of(group: str, name: str, meta: Mapping[str, object], commits: Sequence[Commit]) -> str:
+    if group == "name":
+        return name or "(no name)"
+    if group == "commit":
+        # The agent's own repository says most of what changed.
+        commit = next((one for one in commits if "agents" in one.of), next(iter(commits), None))
+        return f"{commit.commit[:9]}{' (changed)' if commit.dirty else ''}" if commit is not None else "(no commit)"
+    key = group.removeprefix(META)
+    value = next((value for name, value in meta.items() if name.casefold() == key.casefold()), None)
+    return f"(no {key})" if value is None else str(value)
+
+
+def check_group(group: str) -> str:
+    """The group, if runs can be grouped by it. Raises `AgentevalError`."""
+    if group in GROUPS or (group.startswith(META) and _KEY.fullmatch(group.removeprefix(META))):
+        return group
+    raise AgentevalError(
+        f"runs can't be grouped by {group[:80]!r}", mend=f"group by {', '.join(GROUPS)}, or {META}KEY (metadata)"
+    )
 
 
 def newest_named(

@@ -12,13 +12,12 @@ from msgspec import Struct
 
 from agenteval_tui.history.baselines import KEPT_RUNS
 from agenteval_tui.history.blobs import clean
+from agenteval_tui.history.execution_names import META, OF_EXECUTIONS
 from agenteval_tui.history.recordings import FORK
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.scope import runs_in
 
 _WORD = re.compile(r'"([^"]*)"?|(\S+)')
-META = "meta."
-"""Begins the field of a key of metadata: `meta.model:mini`."""
 FIELDS = (
     "outcome", "agent", "test", "suite", "tag", "since", "before", "cause", "kind", "is", "name", "note", "commit",
 )  # fmt: skip
@@ -160,6 +159,12 @@ class HistoryQuery(Struct, frozen=True):
 
     def __bool__(self) -> bool:
         return bool(self.words.strip() or self.fields)
+
+    @property
+    def of_executions(self) -> bool:
+        """Whether all that it asks for is known of executions: what they are called, and are versions of."""
+        fields = all(name in (*OF_EXECUTIONS, "note") or name.startswith(META) for name, _ in self.fields)
+        return fields and not self.words.strip()
 
     @property
     def problem(self) -> str:

@@ -18,10 +18,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.history.blobs import clean
+from agenteval_tui.history.recordings import FORK
 from agenteval_tui.history.scope import runs_in
 
-Group = Literal["", "suite", "test", "tag", "agent", "setting"]
-"""What runs are grouped by; "": all together; setting: by agent, its configuration, their plan, and the execution."""
+Group = str
+"""What runs are grouped by: suite, test, tag, agent; by their execution's name, commit, or `meta.KEY`; "": all
+together; setting: by agent, its configuration, their plan, and the execution."""
 Measure = Literal["latency", "tokens", "cost", "steps", "score"]
 """What is measured of runs: milliseconds, tokens in and out, US dollars, tool calls, 0..1."""
 
@@ -325,6 +327,20 @@ def tags_of_plans(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[
         "SELECT id, tags FROM plans WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(plans)),)
     )
     return {number: tuple(json.loads(text)) for number, text in rows.fetchall()}
+
+
+def feedback_scores(connection: sqlite3.Connection, picked: SelectedRuns) -> list[tuple[str, int, str, float]]:
+    """The feedback on the picked runs, as `feedback.means` takes it: oldest first. What was graded again has that of
+    its recording."""
+    conditions, values = _conditions(connection, picked)
+    more = "".join(f" AND {one}" for one in conditions)
+    return connection.execute(
+        "SELECT l.key, l.run, l.who, l.score FROM labels l JOIN runs r ON r.id = l.run"
+        " JOIN executions e ON e.id = r.execution WHERE l.key != '' AND l.score IS NOT NULL"
+        f" AND r.superseded != {FORK} AND coalesce(r.started_ms, e.started_ms) >= ?"
+        f" AND coalesce(r.started_ms, e.started_ms) < ?{more} ORDER BY l.at_ms, l.id",
+        [picked.since_ms, picked.until_ms, *values],
+    ).fetchall()
 
 
 class VerdictCount(NamedTuple):
@@ -672,7 +688,8 @@ def _gathered(
     """(place, key of the group, `what` of each run there). Without `by_test` groups that a test says have no key."""
     conditions, values = _conditions(connection, picked)
     more = "".join(f" AND {one}" for one in conditions) + wanted
-    key = _KEY[group] if by_test or group not in ("suite", "test") else ""
+    # What is known of executions only (name, commit, metadata) is asked of them afterwards.
+    key = _KEY.get(group, "r.execution") if by_test or group not in ("suite", "test") else ""
     shown, grouped = (f"{key}, ", f" GROUP BY {_GROUPED.get(group, key)}") if key else ("NULL, ", "")
     head = f"SELECT {shown}json_group_array({what}) FROM {_RUNS} WHERE {ENDED}"
     dated = f"{head} AND r.started_ms >= ? AND r.started_ms < ?{more}{grouped}"

@@ -25,6 +25,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--agenteval-repeat", type=int, metavar="N", help="Run every test of a suite N times.")
     group.addoption("--agenteval-max-cost", type=float, metavar="USD", help="Stop a suite that costs more than this.")
     group.addoption("--agenteval-db", type=Path, metavar="FILE", help="The history file (default: your own).")
+    group.addoption("--agenteval-name", default="", metavar="TEXT", help="Call the executions this.")
+    group.addoption(
+        "--agenteval-meta",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="Keep metadata with the executions; may be repeated.",
+    )
     group.addoption(
         "--agenteval-trust",
         action="store_true",
@@ -48,7 +56,12 @@ def _agenteval_record(pytestconfig: pytest.Config) -> Iterator[Any]:
     """The execution that all checks of the session belong to."""
     from agenteval_tui.pytest_plugin.checks import SessionRecord
 
-    record = SessionRecord(pytestconfig.rootpath, pytestconfig.getoption("--agenteval-db"))
+    record = SessionRecord(
+        pytestconfig.rootpath,
+        pytestconfig.getoption("--agenteval-db"),
+        pytestconfig.getoption("--agenteval-name"),
+        pytestconfig.getoption("--agenteval-meta"),
+    )
     yield record
     if record.execution:
         session_executions(pytestconfig).append(record.execution)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,12 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id, now_ms
 from agenteval_tui.core.numbers import count, percent, percent_interval
 from agenteval_tui.grading import sentences
+from agenteval_tui.history.execution_names import KeepCommits, checked_name, meta_of
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_to_dict
 from agenteval_tui.runs.event_loop import run_in_thread
+from agenteval_tui.suites.commits import COMMITS_S, CommitReading, places_of
 from agenteval_tui.suites.projects import project_of_folder
 from agenteval_tui.suites.trust import code_runs_here
 
@@ -40,7 +42,10 @@ class CheckFailed(AssertionError):  # noqa: N818 - pytest shows the name: a fail
 class SessionRecord:
     """The execution that the checks of a pytest session belong to. It begins with the first check."""
 
-    def __init__(self, root: Path, db: File | None) -> None:
+    def __init__(self, root: Path, db: File | None, name: str = "", meta: Sequence[str] = ()) -> None:
+        self._name = checked_name(name)
+        self._meta = meta_of(meta, option="--agenteval-meta")
+        self._commits: CommitReading | None = None
         self.db = directories.history_file(db)
         self.execution = ""
         self._root = root
@@ -81,6 +86,8 @@ class SessionRecord:
     def close(self) -> None:
         """The session is over."""
         if self._store is not None:
+            if self._commits is not None and (commits := self._commits.result(COMMITS_S)):
+                self._store.write(KeepCommits(self.execution, commits))
             self._store.end_execution(self.execution, "finished").result()
             self._store.close()
             self._store = None
@@ -97,7 +104,11 @@ class SessionRecord:
                 suite_keys=(),
                 started_ms=now_ms(),
                 project=project_of_folder(self._root),
+                name=self._name,
+                meta=self._meta,
             )
+            # A session grades what its own code made: the repository is the agents' and the tests'.
+            self._commits = CommitReading(places_of((), [self._root]))
             self._store.begin_execution(record, ()).result()
         return self._store
 

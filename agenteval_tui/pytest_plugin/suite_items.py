@@ -17,6 +17,7 @@ from agenteval_tui.analysis.test_gates import GateVerdict
 from agenteval_tui.api.runs import Execution, Run, run
 from agenteval_tui.api.suites import Suite, load
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.execution_names import meta_of
 from agenteval_tui.pytest_plugin.session_executions import session_executions
 from agenteval_tui.suites.trust import code_runs_here
 from agenteval_tui.views.gates import verdict_text
@@ -78,6 +79,8 @@ class SuiteFile(pytest.File):
             repeat=option("--agenteval-repeat"),
             max_cost=option("--agenteval-max-cost"),
             trust=bool(option("--agenteval-trust")),
+            name=option("--agenteval-name"),
+            meta=meta_of(option("--agenteval-meta"), option="--agenteval-meta"),
             db=option("--agenteval-db"),
         )
         session_executions(self.config).append(execution.id)

@@ -55,7 +55,7 @@ from agenteval_tui.runs.simulated_user import SimulatedUsers
 from agenteval_tui.runs.state_probes import StateProbes
 from agenteval_tui.runs.store_records import begin, places_of_plan
 from agenteval_tui.runs.throttle import Refusals
-from agenteval_tui.suites.commits import Commit, CommitReading
+from agenteval_tui.suites.commits import COMMITS_S, Commit, CommitReading
 from agenteval_tui.transcripts.model import RunError, Transcript, Usage
 
 log = logging.getLogger(__name__)
@@ -65,8 +65,6 @@ MERGE_S = 0.05
 TICKS_A_PROGRESS = 5
 GRACE_S = 5.0
 """How long an agent may clean up after it was cancelled or timed out; then the run is ended without it."""
-COMMITS_S = 1.0
-"""How long the end of an execution waits for git."""
 FAILED = "failed"
 STOPPED = "stopped"
 SERVICE = "service"

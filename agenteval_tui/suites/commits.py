@@ -22,6 +22,8 @@ from agenteval_tui.core.document import Document, one_of
 
 GIT_S = 10.0
 """So long may git take; then nothing is known."""
+COMMITS_S = 1.0
+"""How long the end of an execution waits for git."""
 _SAFE = (
     "--no-optional-locks",  # else git writes its index, and runs a hook when it has
     *("-c", "core.fsmonitor=false"),

@@ -34,6 +34,7 @@ from agenteval_tui.grading.explain import metric_name
 from agenteval_tui.grading.sentences import not_made_in_runs_sentence
 from agenteval_tui.views.attribution import reason_text
 from agenteval_tui.views.divergence import step_change_text
+from agenteval_tui.views.execution import commit_text
 from agenteval_tui.views.model import (
     Column,
     Fact,
@@ -538,6 +539,22 @@ def side_text(side: Side) -> Text:
     return text((one_line(side.name, 60), "bold"), (f" {when}" if when else "", "dim"))
 
 
+def versions_text(comparison: Comparison) -> str:
+    """`commit 1a2b3c4d5 (main) → 9f8e7d6c5 (main, changed), model=mini → large`: what the executions of both sides are
+    versions of, as far as it differs; "" where it does not."""
+    a, b = comparison.a, comparison.b
+    commits = [" and ".join(commit_text(one) for one in side.commits) for side in (a, b)]
+    parts = []
+    if commits[0] != commits[1]:
+        was, now = (said or "no commit" for said in commits)
+        parts.append(f"{was} → {now.removeprefix('commit ') if was.startswith('commit') else now}")
+    for key in dict.fromkeys((*a.meta, *b.meta)):
+        if a.meta.get(key) != b.meta.get(key):
+            was, now = (one_line(side.meta.get(key, "nothing"), 40) for side in (a, b))
+            parts.append(f"{one_line(key)}={was} → {now}")
+    return ", ".join(parts)
+
+
 def comparison_view(
     comparison: Comparison, attributed: AttributedTests | None = None, *, everything: bool = False
 ) -> View:
@@ -547,6 +564,7 @@ def comparison_view(
     counts = counts_text(comparison) if len(states) != 1 or ("same" in states and not everything) else ""
     head: View = (
         Paragraph(text(*side_text(comparison.a), ("  →  ", "bold"), *side_text(comparison.b))),
+        *paragraphs([text((versions_text(comparison), "dim"))]),
         *overall_view(comparison.overall),
         *paragraphs(text(("note: ", "warn"), one_line(note, 400)) for note in notes(comparison)),
         *paragraphs([text(counts)]),
@@ -637,6 +655,7 @@ def comparison_page(
     overall = comparison.overall
     conclusion = (
         counts_text(comparison),
+        versions_text(comparison),
         *notes(comparison),
         f"pass rate {rate_text(overall)}",
         significance_text(overall),

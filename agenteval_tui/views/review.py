@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from agenteval_tui.analysis.review_queue import QueueItem, Why
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
+from agenteval_tui.history.feedback import Feedback
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.views.evidence import place_of
-from agenteval_tui.views.label import labels_view
+from agenteval_tui.views.label import feedback_view, labels_view
 from agenteval_tui.views.model import (
     OUTCOMES,
     Fact,
@@ -66,9 +67,12 @@ def question_view(item: QueueItem, comment: str = "") -> View:
     )
 
 
-def item_in_full(item: QueueItem, row: RunRow, labels: Sequence[Label], now_ms: int) -> View:
+def item_in_full(
+    item: QueueItem, row: RunRow, labels: Sequence[Label], feedback: Sequence[Feedback], now_ms: int
+) -> View:
     """What was said of it before, and what it is."""
     said = labels_view(((label, False) for label in labels if label.criterion in ("", item.criterion)), now_ms)
+    said += feedback_view(feedback, now_ms)
     run = Fact("run", text(one_line(plain(place_of(row)))))
     facts = Facts((run, Fact("outcome", text(outcome_text(row.status)[0]))))
     return (*said, Paragraph(()), facts) if said else (facts,)

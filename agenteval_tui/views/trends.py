@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Literal
 
 from agenteval_tui.analysis.statistics import Interval
 from agenteval_tui.analysis.time_buckets import bucket_label
-from agenteval_tui.analysis.trend_alerts import Alert, AlertCheck, State
+from agenteval_tui.analysis.trend_alerts import Alert, AlertCheck, FeedbackAlert, State
 from agenteval_tui.analysis.trend_breaks import Break, breaks_in
 from agenteval_tui.analysis.trend_scores import Extras, Failing, Scores, criterion_labels
 from agenteval_tui.analysis.trends import MeasureStats, OtherTests, OutcomeRates, Series, Trend
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import short_id
+from agenteval_tui.history.feedback import FeedbackMean
 from agenteval_tui.history.trends import NEWEST, Measure
 from agenteval_tui.views.model import LEVELS, Column, Paragraph, Row, Span, Table, Text, View, paragraphs, row_key, text
 from agenteval_tui.views.quarantine import skipped_view
@@ -139,6 +140,8 @@ def trends_view(trend: Trend, more: Extras, window: str, scale: int = 0) -> View
     )
     if more.scores:
         view += (Paragraph(()), scores_table(more.scores, 2 * _MOST))
+    if more.feedback:
+        view += (Paragraph(()), feedback_table(more.feedback))
     if more.causes:
         view += (Paragraph(()), *failing_view(more.causes))
     if more.cut:
@@ -223,6 +226,25 @@ def scores_table(scores: Sequence[Scores], most: int | None = None) -> Table:
     rows = tuple(_score(score, name) for score, name in zip(shown, criterion_labels(scores), strict=False))
     left = len(scores) - len(shown)
     return Table(columns, rows, f"and {numbers.count(left, 'more criterion')}" if left else "")
+
+
+def feedback_table(means: Sequence[FeedbackMean]) -> Table:
+    """A row for each key of feedback: its mean, how many scores, the lowest."""
+    columns = (Column("feedback"), *(Column(head, "right") for head in ("mean", "scores", "runs", "lowest")))
+    rows = (
+        Row(
+            (
+                text(mean.key),
+                text((f"{mean.mean:.2f}", "bold")),
+                text((f"{mean.n:,}", "dim")),
+                text((f"{mean.runs:,}", "dim")),
+                text((f"{mean.lowest:.2f}", "dim")),
+            ),
+            row_key("feedback", mean.key),
+        )
+        for mean in means
+    )
+    return Table(columns, tuple(rows))
 
 
 def _score(scores: Scores, name: str) -> Row:
@@ -317,7 +339,21 @@ def alerts_table(watched: AlertCheck) -> Table:
 def alert_view(watched: AlertCheck, window: str) -> View:
     """The result of each alert, in words with the numbers; then what was left out of it."""
     lines = [line for alert in watched.alerts for line in _alert(alert, window)]
+    lines += [_feedback_alert(alert, window) for alert in watched.feedback]
     return (*paragraphs(lines), *skipped_view(watched.left_out))
+
+
+def _feedback_alert(alert: FeedbackAlert, window: str) -> Text:
+    if alert.mean is None:
+        return text(
+            (f"{_STATES[alert.state][0]}: ", _STATES[alert.state][1]), f"no run has feedback {alert.key} in {window}"
+        )
+    word, token = _STATES[alert.state]
+    under = "below" if alert.state == "alert" else "not below"
+    figures = (
+        f"{alert.mean.mean:.2f} ({numbers.count(alert.mean.n, 'score')} of {numbers.count(alert.mean.runs, 'run')})"
+    )
+    return text((f"{word}: ", token), f"feedback {alert.key} {figures} in {window}, {under} {alert.below:g}")
 
 
 def _alert(alert: Alert, window: str) -> Iterator[Text]:

@@ -16,6 +16,8 @@ import pytest
 
 import agenteval_tui as agenteval
 from agenteval_tui import api
+from agenteval_tui.history.feedback import AddFeedback, Feedback
+from agenteval_tui.history.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
 CRITERION = {
@@ -53,6 +55,23 @@ def test_a_function_is_run_as_an_agent_and_its_runs_are_kept(db: Path) -> None:
     again = agenteval.History(db, all_projects=True).execution("last")
     assert again.id == execution.id
     assert [run.id for run in again] == [run.id for run in execution]
+
+
+def test_an_execution_has_a_name_and_is_found_by_it(db: Path) -> None:
+    execution = agenteval.run(SUITE, agent=in_customs, name="v2", note="a try", meta={"model": "mini"}, db=db)
+    assert (execution.name, execution.note, dict(execution.meta)) == ("v2", "a try", {"model": "mini"})
+    agenteval.run(SUITE, agent=in_customs, db=db)
+    history = agenteval.History(db, all_projects=True)
+    assert history.execution("v2").id == execution.id
+    assert [one.id for one in history.executions(search="name:v2 meta.model:mini")] == [execution.id]
+    assert len(history.executions()) == 2
+    with pytest.raises(agenteval.AgentevalError, match="no outcome is called nonsense"):
+        history.executions(search="outcome:nonsense")
+    with pytest.raises(agenteval.AgentevalError, match="can't be called 'last'"):
+        agenteval.run(SUITE, agent=in_customs, name="last", db=db)
+    with Store.open(db) as store:
+        store.write(AddFeedback(Feedback(execution[0].id, "user_satisfaction", 0.8, who="kim"))).result()
+    assert [(one.key, one.score) for one in execution[0].feedback] == [("user_satisfaction", 0.8)]
 
 
 def test_an_async_generator_streams_and_a_failure_says_why(db: Path) -> None:

@@ -141,3 +141,60 @@ def test_a_run_with_feedback_is_not_pruned(db: Path) -> None:
 def test_the_history_takes_no_other_score(db: Path, score: float) -> None:
     with Store.open(db) as store, pytest.raises(AgentevalError, match="a score is a number from 0 to 1"):
         store.write(AddFeedback(Feedback(RUN, "a", score))).result()
+
+
+def trends(cli: Any, db: Path, *words: str) -> Any:
+    return cli("trends", "--all", "--window", "all", "--db", db, *words)
+
+
+def test_trends_have_the_mean_and_an_alert_under_a_limit(cli: Any, db: Path) -> None:
+    for who, score in (("kim", "0.2"), ("kim", "0.6"), ("alex", "0.8")):
+        cli("label", RUN, "--key", "user_satisfaction", score, "--who", who, "--db", db)
+    (mean,) = trends(cli, db, "--json").json("trends")["feedback"]
+    assert (mean["key"], round(mean["mean"], 6), mean["n"], mean["runs"], mean["lowest"]) == (
+        "user_satisfaction", 0.7, 2, 1, 0.6,
+    )  # fmt: skip
+    for limit, code in (("0.8", 1), ("0.7", 0), ("80%", 1)):
+        assert trends(cli, db, "--alert-feedback", f"user_satisfaction={limit}").code == code, limit
+    fired = trends(cli, db, "--alert-feedback", "user_satisfaction=0.8")
+    assert "ALERT: feedback user_satisfaction 0.70 (2 scores of 1 run) in all time, below 0.8" in fired.out
+    document = trends(cli, db, "--alert-feedback", "user_satisfaction=0.8", "--json").json("trends")
+    assert document["alerts"]["fired"] is True
+    assert document["alerts"]["feedback"][0]["state"] == "alert"
+    assert document["alerts"]["groups"] == []
+
+
+def test_an_alert_without_any_feedback_fires_only_where_that_is_wanted(cli: Any, db: Path) -> None:
+    assert trends(cli, db, "--alert-feedback", "other=0.8").code == 0
+    assert "no run has feedback other" in trends(cli, db, "--alert-feedback", "other=0.8").out
+    assert trends(cli, db, "--alert-feedback", "other=0.8", "--alert-empty").code == 1
+
+
+def test_feedback_of_a_run_that_was_graded_again_counts_once(cli: Any, db: Path) -> None:
+    with Store.open(db) as store:
+        store.write(AddFeedback(Feedback(RUN, "a", 0.5, who="kim"))).result()
+        store.read(lambda connection: None)
+        store.write(_Superseded(RUN)).result()
+    (mean,) = trends(cli, db, "--json").json("trends")["feedback"]
+    assert (mean["n"], mean["mean"]) == (1, 0.5)
+
+
+class _Superseded:
+    patient = False
+
+    def __init__(self, run: str) -> None:
+        self.run = run
+
+    def prepare(self) -> None:
+        pass
+
+    def apply(self, connection: Any, totals: Any) -> None:
+        connection.execute("UPDATE runs SET superseded = 1 WHERE uid = ?", (self.run,))
+
+
+@pytest.mark.parametrize(
+    "words", [("--alert-feedback", "x"), ("--alert-feedback", "x=2"), ("--alert-feedback", "a b=0.5")]
+)
+def test_a_limit_that_is_none_is_refused(cli: Any, db: Path, words: tuple[str, ...]) -> None:
+    refused = trends(cli, db, *words)
+    assert (refused.code, refused.out) == (2, "")

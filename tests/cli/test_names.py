@@ -19,7 +19,11 @@ from agenteval_tui.history.store import Store
 def named(cli: Any, suite: Path) -> Any:
     """An execution called v2.1 in a repository."""
     git = ("git", "-c", "user.name=kim", "-c", "user.email=kim@localhost", "-c", "commit.gpgsign=false")
-    for words in (("init", "--quiet"), ("add", "--all"), ("commit", "--quiet", "--message=first")):
+    for words in (
+        ("init", "--quiet", "--initial-branch=master"),
+        ("add", "--all"),
+        ("commit", "--quiet", "--message=first"),
+    ):
         subprocess.run((*git, *words), cwd=suite.parent, check=True, capture_output=True)
     ran = cli(
         "run", suite, "--name", "v2.1", "--note", "before the <release>", "--meta", "model=mini", "--meta", "temp=0.2",
@@ -168,3 +172,51 @@ def test_options_of_the_history_do_not_repeat_them(cli: Any, named: Any) -> None
         options = json.dumps(dict(store.execution("v2.1").options))
     assert "v2.1" not in options
     assert "mini" not in options
+
+
+@pytest.mark.parametrize(
+    ("group", "names"),
+    [
+        ("name", {"v2.1", "(no name)"}),
+        ("meta.model", {"mini", "large"}),
+        ("meta.Model", {"mini", "large"}),
+        ("meta.other", {"(no other)"}),
+    ],
+)
+def test_trends_group_by_them(cli: Any, suite: Path, named: Any, group: str, names: set[str]) -> None:
+    cli("run", suite, "--meta", "model=large")
+    document = cli("trends", "--group", group, "--json").json("trends")
+    assert document["group"] == group
+    assert {series["name"] for series in document["series"]} == names
+    assert sum(series["n"] for series in document["series"]) == 4
+
+
+def test_trends_group_by_commit(cli: Any, suite: Path, named: Any) -> None:
+    before = head(suite)
+    suite.write_text(suite.read_text() + "\n")
+    cli("run", suite)
+    document = cli("trends", "--group", "commit", "--alert-below", "0.9", "--json").json("trends")
+    assert {series["name"] for series in document["series"]} == {before[:9], f"{before[:9]} (changed)"}
+    assert {alert["name"] for alert in document["alerts"]["groups"]} == {before[:9], f"{before[:9]} (changed)"}
+
+
+def test_a_group_that_is_none_is_refused(cli: Any) -> None:
+    for group in ("colour", "meta.", "meta.a b"):
+        refused = cli("trends", "--group", group)
+        assert refused.code == 2
+        assert "runs can't be grouped by" in refused.err
+
+
+def test_compare_says_what_the_sides_are_versions_of(cli: Any, suite: Path, named: Any) -> None:
+    suite.write_text(suite.read_text() + "\n")
+    cli("run", suite, "--name", "v2.2", "--meta", "model=large")
+    words = cli("compare", "v2.1", "v2.2").out
+    assert "v2.1" in words.splitlines()[0]
+    assert "v2.2" in words.splitlines()[0]
+    commit = head(suite)[:9]
+    assert f"commit {commit} (master) → {commit} (master, changed), model=mini → large, temp=0.2 → nothing" in words
+    assert f"Commit {commit}" in cli("compare", "v2.1", "v2.2", "--md").out
+    document = cli("compare", "v2.1", "v2.2", "--json").json("compare")
+    assert [document[side]["name"] for side in "ab"] == ["v2.1", "v2.2"]
+    assert [document[side]["meta"].get("model") for side in "ab"] == ["mini", "large"]
+    assert [document[side]["commits"][0]["dirty"] for side in "ab"] == [False, True]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 import re
+import subprocess
 from collections import Counter
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
@@ -210,6 +211,18 @@ def test_checks_of_a_session_are_one_execution(session: Session) -> None:
     assert [run.passed for run in checks.of("test_rate")] == [True, False, True, False]
     assert len(checks.of("test_repeated")) == 3
     assert '"please" is not in the text' in checks.of("test_messages")[0].why()
+
+
+def test_executions_of_a_session_have_its_name_and_the_commit(session: Session) -> None:
+    (session.folder / "test_it.py").write_text("def test_text(agenteval):\n    agenteval.check('x', [])\n")
+    us = ("git", "-c", "user.name=kim", "-c", "user.email=kim@localhost", "-c", "commit.gpgsign=false")
+    for words in (("init", "--quiet"), ("add", "--all"), ("commit", "--quiet", "--message=first")):
+        subprocess.run((*us, *words), cwd=session.folder, check=True, capture_output=True)
+    session("--agenteval-name", "v2", "--agenteval-meta", "model=mini")
+    executions = session.history.executions(search="name:v2 meta.model:mini")
+    assert len(executions) == 2
+    assert len({commit.commit for one in executions for commit in one.commits}) == 1
+    assert "--agenteval-meta 'x' has no value" in session("--agenteval-meta", "x").text
 
 
 def test_a_gate_decides_how_many_runs_must_pass(session: Session) -> None:

@@ -42,12 +42,12 @@ def test_one_thing_in_full() -> None:
     assert plain_text(question_view(ITEM, "a note")).splitlines() == [
         "? Kind   waits for a person", "Is it kind?", "comment  a note",
     ]  # fmt: skip
-    assert plain_text(item_in_full(ITEM, row(), labels, 121_000)).splitlines() == [
+    assert plain_text(item_in_full(ITEM, row(), labels, [], 121_000)).splitlines() == [
         "labels", " ✗ 2 of 5  kim  2 min ago", "   curt", " the run: ✓ passed  lee  2 min ago", "",
         "run      Shop / refunds, repetition 2, agent demo", "outcome  needs_review",
     ]  # fmt: skip
     whole = QueueItem("RUN", "Shop", "refunds", "Refunds", "failed", "sample")
     assert plain_text(question_view(whole)).splitlines() == ["✗ the run as a whole   in a random sample"]
-    assert plain_text(item_in_full(whole, row(), [], 1_000)).splitlines() == [
+    assert plain_text(item_in_full(whole, row(), [], [], 1_000)).splitlines() == [
         "run      Shop / refunds, repetition 2, agent demo", "outcome  needs_review",
     ]  # fmt: skip

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.time_buckets import window_label, window_ms
-from agenteval_tui.analysis.trend_alerts import AlertCheck, watch
+from agenteval_tui.analysis.trend_alerts import AlertCheck, watch, watch_feedback
 from agenteval_tui.analysis.trend_scores import extras
 from agenteval_tui.analysis.trends import MEASURES, TrendQuery, trend
 from agenteval_tui.cli.exit_codes import read_rate
@@ -16,6 +17,8 @@ from agenteval_tui.cli.named_tests import paths_and_tests
 from agenteval_tui.core.errors import INFRASTRUCTURE
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.formats.documents.trends import trends_csv, trends_document
+from agenteval_tui.history.execution_names import check_group
+from agenteval_tui.history.feedback import check_key
 from agenteval_tui.views.trends import alert_view, regrading_text, trends_view
 
 _FIRED = 1
@@ -34,9 +37,7 @@ _ROOM_FOR_SCALE = 115  # columns of a terminal
     default=None,
     help="The period that a line covers (default: hours, days or weeks, depending on the window).",
 )
-@click.option(
-    "--group", type=click.Choice(("suite", "test", "tag", "agent")), default=None, help="Group by this, worst first."
-)
+@click.option("--group", metavar="BY", help="Group by suite, test, tag, agent, name, commit or meta.KEY; worst first.")
 @click.option(
     "--suite", "suites", multiple=True, metavar="SUITE", help="Only this suite (name or file); may be repeated."
 )
@@ -46,7 +47,13 @@ _ROOM_FOR_SCALE = 115  # columns of a terminal
 )
 @click.option("--agent", "agents", multiple=True, metavar="A", help="Only runs of this agent; may be repeated.")
 @click.option("--alert-below", metavar="RATE", help="Exit code 1 when the window's pass rate is below this (0.7, 70%).")
-@click.option("--alert-empty", is_flag=True, help="With --alert-below: exit code 1 also when nothing ran.")
+@click.option(
+    "--alert-feedback",
+    multiple=True,
+    metavar="KEY=SCORE",
+    help="Exit code 1 when the mean of this feedback is below SCORE (user_satisfaction=0.7); may be repeated.",
+)
+@click.option("--alert-empty", is_flag=True, help="With an alert: exit code 1 also when nothing ran, or was scored.")
 @click.option("--count-errors", is_flag=True, help="Count runs that ended in an error as not passed.")
 @click.option(
     "--regrade", is_flag=True, help="Grade the stored runs with today's criteria; no agent and no judge is asked."
@@ -67,6 +74,7 @@ def command(
     tags: tuple[str, ...],
     agents: tuple[str, ...],
     alert_below: str | None,
+    alert_feedback: tuple[str, ...],
     alert_empty: bool,
     count_errors: bool,
     regrade: bool,
@@ -74,18 +82,20 @@ def command(
     as_csv: bool,
 ) -> int:
     """Show the runs of a time window: pass rate with its 95 % interval, latency, tokens, cost, steps, the causes of
-    failures and the scores of each criterion. PATH: only the suites there (files or folders), or FILE::TEST.
+    failures, the scores of each criterion, and feedback. PATH: only the suites there (files or folders), or FILE::TEST.
 
     With --alert-below, the exit code is 1 when the pass rate of the whole window (or of any group, with --group) is
-    below RATE; tests and criteria in quarantine do not count. It is 3 when every run ended in an error, and 0 when
-    nothing ran, unless you give --alert-empty. `agenteval docs trends` has a line for cron and a job for CI.
+    below RATE; tests and criteria in quarantine do not count. With --alert-feedback, it is 1 when the mean of these
+    scores is below SCORE. It is 3 when every run ended in an error, and 0 when nothing ran, unless you give
+    --alert-empty. `agenteval docs trends` has a line for cron and a job for CI.
     """
 
     paths, tests = paths_and_tests(paths, tests)
     if as_json and as_csv:
         raise click.UsageError("give --json or --csv, not both")
-    if alert_empty and alert_below is None:
-        raise click.UsageError("--alert-empty needs --alert-below")
+    limits = _limits(alert_feedback)
+    if alert_empty and alert_below is None and not limits:
+        raise click.UsageError("--alert-empty needs --alert-below or --alert-feedback")
     if regrade and alert_below is not None:
         raise click.UsageError("an alert uses the stored verdicts: give --regrade or --alert-below")
     below = read_rate(alert_below, "--alert-below") if alert_below is not None else None
@@ -94,7 +104,7 @@ def command(
         None if span is None else now - span,
         now + 1,
         by,  # type: ignore[arg-type]
-        group or "",  # type: ignore[arg-type]
+        check_group(group) if group else "",
         paths,
         suites,
         tests,
@@ -116,6 +126,8 @@ def command(
         else:
             result, more = trend(store, wanted, MEASURES), extras(store, wanted)
         watched = watch(store, wanted, below, now) if below is not None else None
+        if limits:
+            watched = replace(watched or AlertCheck((), ()), feedback=watch_feedback(more.feedback, limits))
     if nothing and (as_json or as_csv):
         invocation.note(nothing)
     if as_json:
@@ -140,8 +152,19 @@ def command(
     return _code(watched, alert_empty)
 
 
+def _limits(words: tuple[str, ...]) -> dict[str, float]:
+    """The limits of feedback by key. Raises `AgentevalError`, `click.UsageError`."""
+    limits = {}
+    for word in words:
+        key, sign, score = word.partition("=")
+        if not sign:
+            raise click.UsageError(f"--alert-feedback {word} has no limit: write KEY=SCORE, such as {word}=0.7")
+        limits[check_key(key)] = read_rate(score, "--alert-feedback")
+    return limits
+
+
 def _code(watched: AlertCheck, alert_empty: bool) -> int:
-    states = {alert.state for alert in watched.alerts}
+    states = {*(alert.state for alert in watched.alerts), *(alert.state for alert in watched.feedback)}
     if "alert" in states or ("empty" in states and alert_empty):
         return _FIRED
     return INFRASTRUCTURE if "errors" in states else 0

@@ -28,6 +28,7 @@ from agenteval_tui.analysis.setup_changes import SetupChange
 from agenteval_tui.core.document import Count, Document, RowKey, Share, StatusOrNone, Time, one_of
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.baselines import Baseline
+from agenteval_tui.suites.commits import Commit
 from agenteval_tui.views.attribution import reason_text
 from agenteval_tui.views.comparison import counts_text, notes, overall_text
 from agenteval_tui.views.divergence import step_change_text
@@ -122,6 +123,11 @@ class ComparedSide(Document, frozen=True, kw_only=True):
     executions: tuple[str, ...]
     runs: Count
     started: Time | None
+    commits: Annotated[
+        tuple[Commit, ...],
+        Meta(description="of its suites' and agents' repositories; empty for several executions"),
+    ]
+    meta: Annotated[dict[str, str], Meta(description="its execution's metadata")]
 
 
 class AttributedCriterion(Document, frozen=True, kw_only=True):
@@ -413,6 +419,8 @@ def _side(side: Side) -> ComparedSide:
         executions=tuple(side.executions),
         runs=len(side.runs),
         started=iso(side.started_ms or None),
+        commits=side.commits,
+        meta=dict(side.meta),
     )
 
 

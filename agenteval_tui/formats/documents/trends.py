@@ -16,7 +16,7 @@ from agenteval_tui.analysis.trend_alerts import AlertCheck, State
 from agenteval_tui.analysis.trend_breaks import Break, Kind, bin_of
 from agenteval_tui.analysis.trend_scores import Extras, Scores
 from agenteval_tui.analysis.trends import MEASURES, OutcomeRates, Series
-from agenteval_tui.core.document import Count, Document, Share, Time, one_of
+from agenteval_tui.core.document import Count, Document, Share, Time
 from agenteval_tui.history.trends import Measure
 
 if TYPE_CHECKING:
@@ -170,10 +170,31 @@ class LeftOut(Document, frozen=True, kw_only=True):
     until: Count
 
 
+class TrendFeedback(Document, frozen=True, kw_only=True):
+    """The scores under a key that the window's runs were given: of each person the last one of each run."""
+
+    key: str
+    mean: Share
+    n: Annotated[Count, Meta(description="how many scores")]
+    runs: Annotated[Count, Meta(description="how many runs have one")]
+    lowest: Share
+
+
+class TrendFeedbackAlert(Document, frozen=True, kw_only=True):
+    """What `--alert-feedback` says of a key."""
+
+    key: str
+    below: Share
+    state: State
+    mean: Annotated[Share | None, Meta(description="null: no run has such feedback")]
+    n: Count
+
+
 class TrendAlerts(Document, frozen=True, kw_only=True):
-    """What `--alert-below` says."""
+    """What `--alert-below` and `--alert-feedback` say."""
 
     fired: bool
+    feedback: tuple[TrendFeedbackAlert, ...]
     groups: tuple[TrendAlert, ...]
     left_out: Annotated[tuple[LeftOut, ...], Meta(description="what is in quarantine")]
 
@@ -185,7 +206,9 @@ class Trends(Document, frozen=True, kw_only=True):
     since: Time
     until: Time
     by: By
-    group: Annotated[str | None, one_of("suite", "test", "tag", "agent", None)]
+    group: Annotated[
+        str | None, Meta(description="suite, test, tag, agent, name, commit, meta.KEY; null: all runs together")
+    ]
     bins: tuple[TrendBin, ...]
     series: Annotated[tuple[TrendSeries, ...], Meta(description="worst first; without a group one, of all runs")]
     criteria: Annotated[
@@ -193,6 +216,7 @@ class Trends(Document, frozen=True, kw_only=True):
         Meta(description="worst first; of the newest runs, from `criteria_since` on"),
     ]
     causes: Annotated[tuple[FrequentCause, ...], Meta(description="most frequent first")]
+    feedback: Annotated[tuple[TrendFeedback, ...], Meta(description="by key")]
     breaks: Annotated[
         tuple[TrendBreak, ...],
         Meta(
@@ -226,6 +250,10 @@ def trends_document(
         causes=tuple(
             FrequentCause(id=cause.id, cause=cause.title, runs=cause.runs, tests=cause.tests, run=cause.last)
             for cause in more.causes
+        ),
+        feedback=tuple(
+            TrendFeedback(key=mean.key, mean=mean.mean, n=mean.n, runs=mean.runs, lowest=mean.lowest)
+            for mean in more.feedback
         ),
         breaks=tuple(_break(trend, shift) for shift in more.breaks),
         regraded=None
@@ -316,7 +344,17 @@ def _break(trend: trends.Trend, one: Break) -> TrendBreak:
 
 def _alerts(watched: AlertCheck) -> TrendAlerts:
     return TrendAlerts(
-        fired=bool(watched.fired),
+        fired=bool(watched.fired) or any(alert.state == "alert" for alert in watched.feedback),
+        feedback=tuple(
+            TrendFeedbackAlert(
+                key=alert.key,
+                below=alert.below,
+                state=alert.state,
+                mean=None if alert.mean is None else alert.mean.mean,
+                n=0 if alert.mean is None else alert.mean.n,
+            )
+            for alert in watched.feedback
+        ),
         groups=tuple(
             TrendAlert(
                 name=alert.name,

@@ -32,6 +32,7 @@ from agenteval_tui.views.comparison import (
     notes,
     overall_in_short,
     section_text,
+    versions_text,
 )
 from agenteval_tui.views.model import View
 
@@ -169,6 +170,8 @@ def head_lines(found: Comparison, width: int, news: str = "") -> list[Line]:
     short = view_lines((overall_in_short(found, unicode=UNICODE),), width - 1)
     lines = [fit(((" ", ""), *line), width) for line in short]
     lines.append(_sides(found.a, found.b, width))
+    if version := versions_text(found):
+        lines.append(fit(((" ", ""), (version, "dim")), width))
     for note in (*([news] if news else []), *notes(found)):
         said = (" ", ""), cell(f"{WARNING} {one_line(note, 300)}", "warn")
         # Where there are rows for it nothing is cut.

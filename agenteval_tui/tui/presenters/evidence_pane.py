@@ -26,7 +26,7 @@ from agenteval_tui.tui.presenters.text_layout import paragraph, wrap_to
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.styled_text import Cell, Line, fit, longest_that_fits, right, spread, width_of, wrap
 from agenteval_tui.views.evidence_comparison import comparison_title, comparisons, hidden_differences
-from agenteval_tui.views.label import labels_view
+from agenteval_tui.views.label import feedback_view, labels_view
 
 TOOL_LINES = 400
 FIRST_CONDITIONS = 200
@@ -120,8 +120,9 @@ def result_lines(result: CriterionResult, width: int) -> list[Line]:
 
 
 def _people(bench: Workbench, result: CriterionResult, facts: RunFacts | None, width: int) -> list[Line]:
-    """The label of each person on this criterion and on the run; a sign where it contradicts the verdict."""
-    if facts is None or not facts.labels:
+    """The label of each person on this criterion and on the run, with a sign where it contradicts the verdict; and the
+    run's feedback."""
+    if facts is None or not (facts.labels or facts.feedback):
         return []
     here = [one for one in facts.labels if one.criterion in ("", result.criterion)]
     counts = {(one.who, one.criterion, one.criterion_hash if one.unknown else ""): one for one in here}
@@ -130,7 +131,8 @@ def _people(bench: Workbench, result: CriterionResult, facts: RunFacts | None, w
         outcome = result.outcome if label.criterion else "" if label.unknown else bench.run.status
         return disagrees(label, outcome)
 
-    return view_lines(labels_view((one, differs(one)) for one in counts.values()), width)
+    said = labels_view((one, differs(one)) for one in counts.values())
+    return view_lines((*said, *feedback_view(facts.feedback)), width)
 
 
 def _foreign_reason(one: CriterionResult, width: int) -> list[Line]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct
 
@@ -20,10 +20,17 @@ from agenteval_tui.tui.styled_text import Cell, Line, fit, width_of
 from agenteval_tui.views.flaky import flaky_table
 from agenteval_tui.views.model import Column, Table
 from agenteval_tui.views.quarantine import quarantines_table
-from agenteval_tui.views.trends import Shown, alerts_table, failing_table, groups_table, scores_table
+from agenteval_tui.views.trends import (
+    Shown,
+    alerts_table,
+    failing_table,
+    feedback_table,
+    groups_table,
+    scores_table,
+)
 
-View = Literal["groups", "flaky", "causes", "criteria", "alerts", "quarantine"]
-VIEWS: tuple[View, ...] = ("groups", "flaky", "causes", "criteria", "alerts", "quarantine")
+View = Literal["groups", "flaky", "causes", "criteria", "feedback", "alerts", "quarantine"]
+VIEWS: tuple[View, ...] = get_args(View)
 
 
 class ComparisonSeries(Struct, frozen=True):
@@ -64,6 +71,7 @@ def _number(view: View, beside: ComparisonSeries | None, found: Trend | None) ->
         "flaky": len(beside.ledger.flaky),
         "causes": len(beside.extras.causes),
         "criteria": len(beside.extras.scores),
+        "feedback": len(beside.extras.feedback),
         "alerts": len(beside.watched.fired) if beside.watched else 0,
         "quarantine": len(beside.quarantines),
     }[view]
@@ -86,6 +94,7 @@ _TABLES: dict[View, Callable[[ComparisonSeries], Table]] = {
     "flaky": lambda beside: flaky_table(beside.ledger, in_short=True),
     "causes": lambda beside: failing_table(beside.extras.causes),
     "criteria": lambda beside: scores_table(beside.extras.scores),
+    "feedback": lambda beside: feedback_table(beside.extras.feedback),
     "alerts": lambda beside: alerts_table(beside.watched) if beside.watched else _NOTHING,
     "quarantine": lambda beside: quarantines_table(beside.quarantines),
 }
@@ -98,6 +107,10 @@ EMPTY: dict[View, tuple[str, str]] = {
     ),
     "causes": ("Nothing failed in this window.", ""),
     "criteria": ("No criterion ran in this window.", ""),
+    "feedback": (
+        "No run of this window has feedback.",
+        "`agenteval label RUN --key user_satisfaction 0.8` gives some.",
+    ),
     "alerts": (
         "No threshold is set.",
         "Press {everywhere.palette}, type alert, and set the pass rate that triggers one.",

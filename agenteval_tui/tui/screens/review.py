@@ -134,7 +134,14 @@ class ReviewScreen(FrameScreen):
 
         def work() -> ReviewItem:
             row = store.run(item.run_id)
-            return ReviewItem(item, row, store.transcript(row.id), store.results(row.id), tuple(store.labels([row.id])))
+            return ReviewItem(
+                item,
+                row,
+                store.transcript(row.id),
+                store.results(row.id),
+                tuple(store.labels([row.id])),
+                tuple(store.feedback([row.id])),
+            )
 
         self.ask(work, self._read, group="item")
 

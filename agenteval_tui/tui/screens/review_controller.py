@@ -13,6 +13,7 @@ from agenteval_tui.analysis.review_queue import QueueItem, ReviewFilter
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.history.feedback import Feedback
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.transcripts.model import Transcript
@@ -37,6 +38,7 @@ class ReviewItem(Struct, frozen=True):
     transcript: Transcript
     results: tuple[CriterionResult, ...]
     labels: tuple[Label, ...]
+    feedback: tuple[Feedback, ...] = ()
 
     @property
     def chosen(self) -> tuple[CriterionResult, ...]:
@@ -162,7 +164,10 @@ class ReviewController:
         lines: list[Line] = []
         for result in opened.chosen:
             lines += [*result_lines(result, width), ()]
-        return [*lines, *view_lines(item_in_full(opened.item, opened.row, opened.labels, now_ms), width)]
+        return [
+            *lines,
+            *view_lines(item_in_full(opened.item, opened.row, opened.labels, opened.feedback, now_ms), width),
+        ]
 
     def ended_lines(self) -> list[Line]:
         """What is said when nothing waits any more."""

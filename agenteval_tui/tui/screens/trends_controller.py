@@ -18,6 +18,7 @@ from agenteval_tui.analysis.variance import ledger
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.history import quarantines
+from agenteval_tui.history.execution_names import GROUPS as OF_RUNS
 from agenteval_tui.history.quarantines import Quarantine
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.trends import Group
@@ -33,7 +34,7 @@ from agenteval_tui.views.trends import Shown, regrading_text
 
 WINDOWS = ("24h", "7d", "30d", "12w", "52w", "all")
 BYS: tuple[By | None, ...] = (None, *get_args(By))
-GROUPS: tuple[Group, ...] = get_args(Group)
+GROUPS: tuple[Group, ...] = ("", *OF_RUNS)
 FEW = 3
 """Days (or hours, or weeks) with runs, below which executions say more, if nothing was chosen."""
 PURPOSE = "How tests do over time: pass rates, flaky tests, causes, scores, alerts."
