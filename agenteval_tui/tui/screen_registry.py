@@ -41,6 +41,7 @@ _SHEETS = {
     "new_test": "new_test:NewTestScreen",
     "notices": "notification_log:NotificationLogScreen",
     "plan": "plan:PlanScreen",
+    "name": "name:NameScreen",
     "prune": "prune:PruneScreen",
     "quarantine": "quarantine:quarantine_of",
     "quarantine_test": "quarantine:QuarantineScreen",

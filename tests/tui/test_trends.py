@@ -207,6 +207,10 @@ async def test_the_keys_do_what_they_say(made: Path, tmp_path: Path, monkeypatch
             assert "●" in listed(screen)[1]
             await press("k")
         await press("s", "s", "s", "s")
+        assert "(no name)" in listed(screen)[0]
+        await press("s")
+        assert "(no commit)" in listed(screen)[0]
+        await press("s")
         assert "all runs" in listed(screen)[0]
         await press("tab")
         assert [row.split()[:4] for row in listed(screen)[:2]] == [

@@ -14,7 +14,7 @@ from agenteval_tui.history.annotations import Note
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, of_runs
 from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_reason, fit_text, left, right, spread, width_of
-from agenteval_tui.views.execution import scheduler_text, took_ms
+from agenteval_tui.views.execution import scheduler_text, took_ms, version_words
 
 PAGE = 100
 PAGES_KEPT = 30
@@ -138,6 +138,8 @@ class ExecutionRows(PagedRows["ExecutionRow"]):
             started = _started(row.started_ms, width)
             start += [*_since(_started(before.started_ms, width) if before else "", started, "dim", "dim"), ("  ", "")]
         title = one_line(row.title or row.suites) or row.id
+        if row.name:
+            start.append((f"{one_line(row.name, max(width // 4, 12))}  ", "bold"))
         start += _since(one_line(before.title or before.suites) if before else "", title, "", "dim")
         if self.places:
             start.append((f"  {one_line(row.project.rpartition('/')[2]) or 'project not known'}", "accent"))
@@ -334,14 +336,30 @@ def status_cell(row: ExecutionRow) -> str:
     )
 
 
+def execution_version(row: ExecutionRow, width: int) -> list[Line]:
+    """What an execution is a version of, and a person's note, in a line each; nothing where nothing is known."""
+    said = (("  ".join(version_words(row)), "dim"), (one_line(row.note, 400), ""))
+    return [fit((("   ", ""), (words, style)), width) for words, style in said if words]
+
+
 def execution_summary(row: ExecutionRow, width: int) -> Line:
     """One line about an execution, over the list of its runs: what it was, and at the right how it ended."""
     decided = row.passed + row.failed
     start: list[Cell] = [(" ", ""), mark(status_cell(row)), (" ", ""), (one_line(row.title) or row.id, "bold")]
+    if row.name:
+        start[3:3] = [(f"{one_line(row.name, 60)}  ", "bold accent")]
     notes = f"{count(len(row.notes), 'note')}: {one_line(row.notes[0], 300)}" if row.notes else ""
     future = IN_FUTURE if in_future(row.started_ms) else ""
     where = f"on {scheduler}" if (scheduler := scheduler_text(row)) else ""
-    said = [future, one_line(row.agents), where, one_line(row.message), notes]
+    said = [
+        future,
+        *version_words(row),
+        one_line(row.note, 200),
+        one_line(row.agents),
+        where,
+        one_line(row.message),
+        notes,
+    ]
     start += [(f"  {part}", "dim") for part in said if part]
     end: list[Cell] = [(f"  {_started(row.started_ms, width)}", "dim")]
     for outcome, number in (("passed", row.passed), ("failed", row.failed), ("error", row.errors)):

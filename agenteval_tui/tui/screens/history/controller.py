@@ -26,7 +26,7 @@ from agenteval_tui.tui.presenters.execution_tests import (
     spent_text,
     test_lines,
 )
-from agenteval_tui.tui.presenters.history_rows import PAGE, ExecutionRows, RunRows, execution_summary
+from agenteval_tui.tui.presenters.history_rows import PAGE, ExecutionRows, RunRows, execution_summary, execution_version
 from agenteval_tui.tui.presenters.text_layout import nothing_here, paragraph
 from agenteval_tui.tui.state import flag, text
 from agenteval_tui.tui.styled_text import Cell, Line
@@ -418,10 +418,15 @@ class HistoryController:
         return "tests", " · ".join(filter(None, (count(len(tests), "test"), spent_text(row))))
 
     def test_lines(self, width: int, most: int) -> list[Line]:
-        """A line a test of the chosen execution."""
+        """What the chosen execution is a version of, and a line for each of its tests."""
         if self._shown is None:
             return []
         row, tests = self._shown
+        version = execution_version(row, width)
+        return [*version, *self._tests_of_shown(row, tests, width, most - len(version))]
+
+    @staticmethod
+    def _tests_of_shown(row: ExecutionRow, tests: list[TestOutcome], width: int, most: int) -> list[Line]:
         if row.runs > MOST_RUNS:
             return [((f"   {row.runs:,} runs: press enter to list them.", "dim"),)]
         return test_lines(tests, width, most)

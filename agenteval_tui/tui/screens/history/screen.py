@@ -489,6 +489,20 @@ class HistoryScreen(FrameScreen):
 
         self.ask(lambda: execution_to_compare_with(session.store, row), then, group="chosen")
 
+    def action_name(self) -> None:
+        """Name the first of the chosen executions; of runs, theirs."""
+
+        def done(name: str | None) -> None:
+            if name is not None:
+                self.agenteval.say(f"It is called {one_line(name, 60)}." if name else "Saved.")
+                self.reload()
+
+        def then(rows: list[ExecutionRow]) -> None:
+            if rows:
+                self.app.push_screen(sheet("name", rows[0]), done)
+
+        self._with_executions(then)
+
     def action_baseline(self) -> None:
         """Of an execution or a run; where the runs of an execution are shown, it is asked which."""
         chosen, shown = self._selection, self.controller.execution

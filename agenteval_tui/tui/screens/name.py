@@ -1,0 +1,102 @@
+"""What an execution is called: its name, a note, and metadata."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.execution_names import DescribeExecution, meta_of
+from agenteval_tui.history.records import ExecutionRow
+from agenteval_tui.tui.presenters.sheet_edges import Keys
+from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.services import services
+from agenteval_tui.tui.styled_text import Line
+from agenteval_tui.tui.terminal.sheet import Sheet
+from agenteval_tui.tui.widgets.form import Field, Form
+from agenteval_tui.tui.widgets.line_block import LineBlock, Note
+from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
+from agenteval_tui.tui.workers import start_worker
+from agenteval_tui.views.execution import commit_text
+
+_USE = "A name can be used wherever an id can. Search for it with name:, note: and meta.KEY: in History."
+
+
+class NameScreen(Sheet["str | None"]):
+    """Dismissed with the name when it is in the history; or None."""
+
+    AUTO_FOCUS = ""
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
+
+    def __init__(self, execution: ExecutionRow) -> None:
+        super().__init__()
+        self._execution = execution
+        self._saving = False
+
+    def compose(self) -> ComposeResult:
+        row = self._execution
+        meta = shlex.join(f"{key}={value}" for key, value in row.meta.items())
+        fields = [
+            Field("name", "name", row.name, placeholder="v2.1, or what you changed"),
+            Field("note", "note", row.note, placeholder="in a few words"),
+            Field("meta", "metadata", meta, placeholder="model=mini temperature=0.2"),
+        ]
+        with SheetFrame("Name", self._keys, subject=one_line(row.title, 60)):
+            yield Form(fields, id="fields")
+            yield LineBlock(self._commits, id="commits")
+            yield Note(lambda width: paragraph(_USE, width, "dim"), id="said")
+
+    def on_mount(self) -> None:
+        self.query_one(Form).focus_first()
+
+    def on_form_changed(self, event: Form.Changed) -> None:
+        """What was wrong may be right now."""
+        self.query_one(Note).complain(None)
+
+    def on_form_submitted(self, event: Form.Submitted) -> None:
+        """Enter keeps it."""
+        event.stop()
+        try:
+            change = self._change()
+        except AgentevalError as error:
+            self.query_one(Note).complain(error)
+            return
+        if not self._saving:
+            self._saving = True
+            start_worker(self, lambda: self._write(change), group="write", awaited=True)
+
+    def _change(self) -> DescribeExecution:
+        """What the fields say. Raises `AgentevalError`."""
+        values = self.query_one(Form).values()
+        try:
+            words = shlex.split(values["meta"])
+        except ValueError as wrong:
+            raise AgentevalError(
+                f"the metadata can't be read: {wrong}", mend='write key=value "key=two words"'
+            ) from None
+        meta = meta_of(words, option="metadata")
+        gone = dict.fromkeys(self._execution.meta.keys() - meta.keys(), "")
+        return DescribeExecution(self._execution.id, values["name"], values["note"], {**meta, **gone})
+
+    async def _write(self, change: DescribeExecution) -> None:
+        store = services(self).session.store
+        try:
+            await asyncio.to_thread(lambda: store.write(change).result())
+        except AgentevalError as error:
+            self.query_one(Note).complain(error)
+            return
+        finally:
+            self._saving = False
+        self.dismiss(change.name)
+
+    def _commits(self, width: int) -> list[Line]:
+        commits = ", ".join(map(commit_text, self._execution.commits))
+        return paragraph(f"began with {commits}", width, "dim") if commits else []
+
+    def _keys(self) -> Keys:
+        return (("enter", "save"), ("↑ ↓", "field"), ("esc", "close"))
