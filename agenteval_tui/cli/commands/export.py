@@ -17,10 +17,11 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.exporters.export import Losses, exporter_named, listed, own_exporters, stored_runs
 from agenteval_tui.formats.exporters.power_ui import sheets_of
+from agenteval_tui.formats.exporters.umbraco import tests_of
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.suites.load import load_suite
 
-POWER_UI = "power-ui"
+POWER_UI, UMBRACO = "power-ui", "umbraco"
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")  # occurs only in JSON's strings
 
 
@@ -33,7 +34,7 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")  # occurs only in JSON's strings
     default="openai",
     show_default=True,
     metavar="NAME",
-    help=f"{', '.join(exporter.name for exporter in own_exporters())}; power-ui for the tests of a suite.",
+    help=f"{', '.join(exporter.name for exporter in own_exporters())}; power-ui, umbraco for the tests of a suite.",
 )
 @click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
 @all_projects("--all")
@@ -43,10 +44,10 @@ def command(invocation: Invocation, what: str, file: Path, format_name: str, for
     """Export WHAT to FILE (default: `-`, standard output).
 
     WHAT is an execution or a run, by its id or a part of it, or a test by its id (its newest run); `last`, the default,
-    is the newest execution. For power-ui, it is a suite's file.
+    is the newest execution. For power-ui and umbraco, it is a suite's file.
     """
-    if format_name == POWER_UI:
-        return _tests(invocation, what, file, force)
+    if format_name in (POWER_UI, UMBRACO):
+        return _tests(invocation, what, file, format_name, force)
 
     exporter = exporter_named(format_name)
     with invocation.store(to_look=True) as store:
@@ -69,20 +70,24 @@ def _escaped(match: re.Match[str]) -> str:
     return json.dumps(match.group())[1:-1]
 
 
-def _tests(invocation: Invocation, what: str, file: Path, force: bool) -> int:
-
+def _tests(invocation: Invocation, what: str, file: Path, format_name: str, force: bool) -> int:
     path = Path(what)
     if not path.is_file():
         raise AgentevalError("there is no such suite", where=what, mend="name the file of a suite")
     loaded = load_suite(path)
     if loaded.suite is None or not loaded.ok:
         raise AgentevalError("this suite has errors", where=what, mend=f"agenteval validate {what}")
-    sheets, notes = sheets_of(loaded.suite, path.name)
-    _write(invocation, file, iter([json_text(sheets, ascii_only=False) + "\n"]), force)
+    if format_name == UMBRACO:
+        written, notes = tests_of(loaded.suite, path.name)
+        number, said = len(written), "Umbraco tests"
+    else:
+        written, notes = sheets_of(loaded.suite, path.name)
+        number, said = len(written[0]["rows"]), "Power UI test cases"
+    _write(invocation, file, iter([json_text(written, ascii_only=False) + "\n"]), force)
     for note in notes:
         invocation.err.line(("note: ", "warn"), note)
     if str(file) != "-":
-        invocation.out.line(f"{file}: {count(len(sheets[0]['rows']), 'test')} as Power UI test cases")
+        invocation.out.line(f"{file}: {count(number, 'test')} as {said}")
     return 0
 
 

@@ -53,7 +53,7 @@ def command(
     evals; traces of LangSmith, Langfuse, openai-agents, MLflow, Braintrust and OpenTelemetry (OTLP JSON); sessions of
     Claude Code, Codex and Gemini CLI; ATIF, SWE-agent, OpenHands, Who&When; messages of OpenAI, Anthropic, LangChain,
     pydantic-ai, AutoGen and ShareGPT. Tests (with --to): promptfoo configurations, pydantic-evals and LangSmith
-    datasets, Power UI test cases, the samples of Inspect logs, tables (.csv, .xlsx, .json).
+    datasets, tests of Power UI and Umbraco AI, the samples of Inspect logs, tables (.csv, .xlsx, .json).
 
     Each file becomes one execution; another tool's verdict is kept as a criterion result. Importing the same file
     again adds nothing. What can't be read is left out and counted, with the reason.

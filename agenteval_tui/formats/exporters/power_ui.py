@@ -24,7 +24,7 @@ def sheets_of(suite: Suite, key: str) -> tuple[list[dict[str, Any]], list[str]]:
     cases, criteria = [], []
     for test in suite.tests:
         try:
-            prompt = _prompt(test)
+            prompt = single_prompt(test)
         except AgentevalError as error:
             notes.append(f"{test.id}: left out, {error.what}")
             continue
@@ -43,8 +43,8 @@ def sheets_of(suite: Suite, key: str) -> tuple[list[dict[str, Any]], list[str]]:
     return [_sheet("AI_TEST_CASE", _CASE, cases), _sheet("AI_TEST_CRITERION", _CRITERION, criteria)], notes
 
 
-def _prompt(test: Test) -> str | None:
-    """What is asked, its variables filled in: Power UI has none. None where that is more than one text."""
+def single_prompt(test: Test) -> str | None:
+    """What is asked, its variables filled in: other tools have none. None where that is more than one text."""
     if test.dataset is not None or test.user is not None:
         return None
     told = test.prompt

@@ -1,0 +1,214 @@
+"""The tests of a suite as Umbraco AI's tests: what its management API takes to create them."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.exporters.power_ui import single_prompt
+from agenteval_tui.formats.importers.umbraco import (
+    CONTEXT,
+    KEPT,
+    VARIED,
+    exact_pattern,
+    literally,
+    order_pattern,
+)
+from agenteval_tui.suites.model import Criterion, Suite, Test, Variation
+
+_EXACT = re.compile(r"\\A\\s\*(.*)\\s\*\\Z", re.DOTALL)
+_NOTHING = "00000000-0000-0000-0000-000000000000"
+
+
+def tests_of(suite: Suite, key: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """The tests, and notes on what Umbraco has no place for. `key` tells suites apart in the ids of graders."""
+    notes: list[str] = []
+    made = []
+    for test in suite.tests:
+        try:
+            prompt = single_prompt(test)
+        except AgentevalError as error:
+            notes.append(f"{test.id}: left out, {error.what}")
+            continue
+        if prompt is None:
+            notes.append(f"{test.id}: left out, a conversation or a dataset has no single message")
+            continue
+        made.append(_test(suite, test, prompt, key, notes))
+    return made, notes
+
+
+def _test(suite: Suite, test: Test, prompt: str, key: str, notes: list[str]) -> dict[str, Any]:
+    own = test.context.as_dict().get(CONTEXT) if test.context is not None else None
+    own = own if isinstance(own, Mapping) else {}
+    if not own.get("testTargetId"):
+        notes.append(f"{test.id}: write the id of the agent in Umbraco as `testTargetId`")
+    graders = []
+    for index, criterion in enumerate(test.criteria):
+        grader = _grader(criterion, test.id, notes)
+        if grader is not None:
+            graders.append({"id": _id(f"{key}\0{test.id}\0{index}"), **grader})
+    feature = own.get("testFeatureId") or "agent"
+    config = own.get("testFeatureConfig")
+    config = dict(config) if isinstance(config, Mapping) else {}
+    if feature == "agent":
+        config["message"] = prompt
+    fields = {name: own[name] for name in KEPT if name in own and name != "testFeatureConfig"}
+    return {
+        "alias": test.id,
+        "name": test.name or test.id,
+        "description": test.description,
+        **{"testFeatureId": feature, "testTargetId": _NOTHING, **fields},
+        "testFeatureConfig": config,
+        "graders": graders,
+        "variations": [_variation(one, f"{key}\0{test.id}", notes, test.id) for one in test.variations],
+        "runCount": test.repeat or suite.defaults.repeat or 1,
+        "tags": list(test.tags),
+    }
+
+
+def _variation(variation: Variation, key: str, notes: list[str], test: str) -> dict[str, Any]:
+    own = variation.context.as_dict().get(CONTEXT) if variation.context is not None else None
+    own = own if isinstance(own, Mapping) else {}
+    if variation.agent is not None or variation.config:
+        notes.append(f"{test}, variation {variation.name!r}: not kept: its agent and configuration; name a profile")
+    made: dict[str, Any] = {"id": _id(f"{key}\0variation\0{variation.name}"), "name": variation.name}
+    made |= {name: own.get(name) for name in VARIED}
+    return {**made, "runCount": variation.repeat}
+
+
+def _grader(criterion: Criterion, test: str, notes: list[str]) -> dict[str, Any] | None:
+    """The criterion as a grader; None and a note where Umbraco has none that says the same."""
+    config: Any = criterion.config_uxon
+    if isinstance(config, str):
+        try:
+            config = json.loads(config)
+        except (ValueError, RecursionError):
+            config = {}
+    metrics = config.get("metrics") if isinstance(config, Mapping) else None
+    kind = None
+    if (
+        isinstance(metrics, list)
+        and len(metrics) == 1
+        and isinstance(metrics[0], Mapping)
+        and set(config) == {"metrics"}
+    ):
+        kind = _kind_of(metrics[0], criterion)
+    if kind is None or any("{{" in text.replace(_BRACES, "") for text in _texts(kind[1])):
+        notes.append(f"{test}: not kept: criterion {criterion.name!r}, no grader of Umbraco checks the same")
+        return None
+    if criterion.pass_threshold is not None:
+        notes.append(f"{test}: not kept: the threshold of criterion {criterion.name!r}")
+    return {
+        "graderTypeId": kind[0],
+        "name": criterion.name,
+        "description": criterion.description,
+        "config": {name: _unquoted(value) for name, value in kind[1].items()},
+        "negate": criterion.negate != (kind[0] == "guardrail"),
+        "severity": criterion.severity.capitalize(),
+        "weight": criterion.weight,
+    }
+
+
+_BRACES = literally("{{")
+
+
+def _texts(config: Mapping[str, Any]) -> list[str]:
+    return [value for value in config.values() if isinstance(value, str)]
+
+
+def _unquoted(value: Any) -> Any:
+    """A text with the braces that are meant as such."""
+    return value.replace(_BRACES, "{{") if isinstance(value, str) else value
+
+
+def _kind_of(metric: Mapping[str, Any], criterion: Criterion) -> tuple[str, dict[str, Any]] | None:
+    """The type of a grader and its configuration."""
+    given = {name: value for name, value in metric.items() if name not in ("type", "name", "weight")}
+    match metric.get("type"):
+        case "TextMatch" if len(given) == 1:
+            (name, value), *_ = given.items()
+            if name in ("contains", "contains_ignore_case"):
+                return "contains", {"searchPattern": value, "ignoreCase": name != "contains"}
+        case "Regex" if set(given) <= {"pattern", "flags"}:
+            return _pattern(str(given.get("pattern", "")), str(given.get("flags") or ""), criterion)
+        case "Json" if set(given) <= {"schema", "required_keys"}:
+            return _keys(given)
+        case "Trajectory" if given.get("arguments_mode") == "ignore":
+            return _tools(given)
+        case "ToolCheck" if set(given) == {"tools"} and all(set(tool) == {"name"} for tool in given["tools"]):
+            return "tool-call", _expected_tools([tool["name"] for tool in given["tools"]], "All", False)
+        case "Judge" if given.get("scale", "") in ("", "zero_to_one") and given.keys() <= _OF_JUDGES:
+            threshold = given.get("pass_threshold", 0.7)
+            return "llm-judge", {"evaluationCriteria": given.get("criteria", ""), "passThreshold": threshold}
+        case "Pii" if not given:
+            return "guardrail", {"evaluatorId": "pii", "evaluatorConfig": None}
+        case "Similarity" if isinstance(given.get("to"), str):
+            return "semantic-similarity", {"expectedContent": given["to"], "similarityThreshold": given.get("min", 0.8)}
+    return None
+
+
+_OF_JUDGES = {"criteria", "scale", "pass_threshold"}
+
+
+def _pattern(pattern: str, flags: str, criterion: Criterion) -> tuple[str, dict[str, Any]] | None:
+    if set(flags) - {"i", "m"}:
+        return None
+    ignore_case = "i" in flags
+    exact = _EXACT.fullmatch(pattern)
+    if exact is not None and criterion.prototype_class == "TextResponse":
+        text = criterion.expected_value or ""
+        if exact_pattern(text) == pattern:
+            return "exact-match", {"expectedValue": text, "ignoreCase": ignore_case}
+    if criterion.prototype_class == "ToolResponse":
+        tools = re.findall(r"\^Toolname:\\n((?:[^$\\]|\\.)*)\$\\n\?", pattern)
+        names = [re.sub(r"\\(.)", r"\1", tool) for tool in tools]
+        for mode in ("All", "Exact"):
+            if order_pattern(names, alone=mode == "Exact") == pattern:
+                return "tool-call", _expected_tools(names, mode, True)
+        return None
+    return "regex", {"pattern": pattern, "ignoreCase": ignore_case, "multiline": "m" in flags}
+
+
+def _keys(given: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    if "schema" not in given:
+        keys = list(given.get("required_keys") or ())
+        return "json-schema", {"expectedKeys": ", ".join(keys), "requireAllKeys": True}
+    schema = given["schema"]
+    if "required_keys" in given or not isinstance(schema, Mapping) or set(schema) not in ({"allOf"}, {"anyOf"}):
+        return None
+    ((way, listed),) = schema.items()
+    paths = [_path(one) for one in listed]
+    if None in paths:
+        return None
+    return "json-schema", {"expectedKeys": ", ".join(map(str, paths)), "requireAllKeys": way == "allOf"}
+
+
+def _path(schema: Any) -> str | None:
+    """The path of keys that a schema of one requires."""
+    required = schema.get("required") if isinstance(schema, Mapping) else None
+    if not isinstance(required, list) or len(required) != 1 or set(schema) - {"type", "required", "properties"}:
+        return None
+    if "properties" not in schema:
+        return str(required[0])
+    inner = _path(schema["properties"].get(required[0]))
+    return None if inner is None else f"{required[0]}.{inner}"
+
+
+def _tools(given: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    names = [call.get("name") for call in given.get("calls") or ()]
+    mode = str(given.get("mode"))
+    if mode not in ("any", "all", "exact", "none") or set(given) - {"mode", "calls", "arguments_mode"}:
+        return None
+    return "tool-call", _expected_tools(list(map(str, names)), mode.capitalize(), False)
+
+
+def _expected_tools(names: list[str], mode: str, ordered: bool) -> dict[str, Any]:
+    return {"expectedTools": ", ".join(names), "validationMode": mode, "validateOrder": ordered}
+
+
+def _id(key: str) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, key))
