@@ -18,6 +18,7 @@ from agenteval_tui.cli.invocation import Invocation, common_options, on_a_termin
 from agenteval_tui.cli.output import Output, prepare_streams
 from agenteval_tui.cli.start import AppStart
 from agenteval_tui.cli.verbs import PLUGINS, all_verbs, find_verb, is_own, no_such_verb, short_help, verb_groups
+from agenteval_tui.cli.words_of_others import option_in_place_of
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import INFRASTRUCTURE, WRONG_USE, AgentevalError, path_error, program_error
 from agenteval_tui.core.numbers import duration
@@ -189,6 +190,8 @@ def _usage(wrong: click.ClickException, arguments: Sequence[str]) -> str:
         (argument for argument in arguments if argument in verbs), ""
     )  # click does not say whose option lacks its value
     where = context.command_path if context is not None else f"agenteval {verb}".rstrip()
+    if isinstance(wrong, click.NoSuchOption) and (other := option_in_place_of(wrong.option_name, verb)):
+        return f"there is no option {wrong.option_name} (use {other}; `{where} --help` shows all options)"
     return f"{said[:1].lower()}{said[1:]} (`{where} --help` shows the options)"
 
 

@@ -8,6 +8,7 @@ from importlib import import_module
 import click
 
 from agenteval_tui.cli.examples import examples_text
+from agenteval_tui.cli.words_of_others import verb_in_place_of
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.entry_points import COMMANDS
 from agenteval_tui.core.errors import AgentevalError
@@ -144,6 +145,8 @@ def _with_examples(name: str, command: click.Command) -> click.Command:
 
 def no_such_verb(name: str, what: str = "") -> AgentevalError:
     """The error of a verb that does not exist, with the one that may be meant."""
+    if other := verb_in_place_of(name):
+        return AgentevalError(f"there is no verb {name!r}{what}", mend=f"use `agenteval {other}`")
     near = get_close_matches(name, all_verbs(), n=1)
     hint = f"did you mean {near[0]}?" if near else "agenteval --help lists all verbs"
     return AgentevalError(f"there is no verb {name!r}{what}", mend=hint)

@@ -1,0 +1,45 @@
+"""Verbs and options of other tools get a hint that leads to ours."""
+
+from __future__ import annotations
+
+import pytest
+
+from agenteval_tui.cli import words_of_others
+from agenteval_tui.cli.main import main
+from agenteval_tui.cli.verbs import find_verb, own_verbs
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("evaluate", "support"), "use `agenteval run SUITE`"),
+        (("vizra:evaluate", "customer_support"), "use `agenteval run SUITE`"),
+        (("ab-test", "v1", "v2"), "use `agenteval run SUITE --ab A B`"),
+        (("eval",), "use `agenteval run SUITE`"),
+        (("view",), "use `agenteval open last`"),
+        (("help", "evaluate"), "use `agenteval run SUITE`"),
+        (("run", "--output", "x.json"), "there is no option --output (use --json FILE"),
+        (("run", "--output=x.json"), "there is no option --output (use --json FILE"),
+        (("run", "--file=data.csv"), "use the path of a suite: `agenteval import FILE --to NAME.suite.yaml`"),
+        (("run", "x.yaml", "--judge-model", "gpt-4o"), "use --judge AGENT"),
+        (("run", "--experiment-prefix", "v2"), "use --name TEXT"),
+        (("run", "--max-concurrency", "3"), "use --concurrency N"),
+    ],
+)
+def test_words_of_other_tools_lead_to_ours(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], hint: str
+) -> None:
+    assert main(list(words), launch_app=lambda start: 0) == 2
+    assert hint in capsys.readouterr().err
+
+
+def test_no_word_of_another_tool_hides_one_of_ours() -> None:
+    run = find_verb("run")
+    assert run is not None
+    own = {option for one in run.params for option in one.opts}
+    assert not own & set(words_of_others._OPTIONS)
+    assert not set(own_verbs()) & set(words_of_others._VERBS)
+    for command in words_of_others._VERBS.values():
+        assert command.split()[0] in own_verbs()
+    for hint in words_of_others._OPTIONS.values():
+        assert hint.startswith("the path") or hint.split()[0] in own
