@@ -90,7 +90,7 @@ def tests_of(config: Mapping[str, Any], folder: Path) -> FoundTests:
     """The tests of a configuration in `folder`: one for each test and prompt."""
     found = FoundTests(name=plain_text(config.get("description")))
     files = Files(folder, found)
-    prompts = list(_prompts(config.get("prompts"), folder, found))
+    prompts = list(_prompts(config.get("prompts"), files, found))
     default = config.get("defaultTest")
     if isinstance(default, str):
         default = files.value(default.removeprefix("file://"))
@@ -123,43 +123,78 @@ def _mapping(value: Any) -> dict[str, Any]:
     return dict(value) if isinstance(value, Mapping) else {}
 
 
-def _prompts(given: Any, folder: Path, imported: FoundTests) -> Iterator[str]:
+def _prompts(given: Any, files: Files, imported: FoundTests) -> Iterator[str]:
+    """The texts of the prompts. One that a program makes is refused by name: nothing of it runs here."""
     for one in given if isinstance(given, list) else [given]:
         text = plain_text(one.get("raw") or one.get("id") or one.get("label")) if isinstance(one, Mapping) else one
         if not isinstance(text, str) or not text.strip():
             continue
-        if text.startswith("file://") or (text.endswith((".txt", ".md", ".json")) and "\n" not in text):
-            text = _read(folder, text.removeprefix("file://"), imported)
-        if text:
+        named = text.startswith("file://") or ("\n" not in text and _PROMPT_FILE.search(text) is not None)
+        name = text.removeprefix("file://").strip()
+        if text.startswith("exec:") or (named and _PROGRAM.search(name)):
+            imported.skipped.append(f"prompt {text[:80]}: {_NOT_RUN}; write what it makes as a prompt")
+        elif named:
+            for path in files.paths(name):
+                yield from _prompts_in(path, files, imported)
+        else:
             yield text
 
 
-def _read(folder: Path, name: str, imported: FoundTests) -> str:
-    """The text of a prompt's file beside the configuration; "" and a note where it can't be had."""
-    path = (folder / name).resolve()
-    if not path.is_relative_to(folder.resolve()):
-        imported.note(f"the prompt in {name} is outside the folder and was not read")
-        return ""
+def _prompts_in(path: Path, files: Files, imported: FoundTests) -> Iterator[str]:
+    """A .txt file may have several, with a line `---` between them; a .jsonl file has one a line."""
+    if path.suffix.lower() in (".csv", ".xlsx", ".pdf"):
+        imported.skipped.append(f"prompt {path.name}: prompts in a {path.suffix} file are not read; write them as .txt")
+        return
     try:
-        with path.open("rb") as file:
-            return file.read(_LARGEST_PROMPT).decode("utf-8", "replace")
-    except OSError:
-        imported.note(f"the prompt in {name} can't be read")
-        return ""
+        text = files.text(path)[:_LARGEST_PROMPT]
+    except OSError as error:
+        imported.note(f"the prompt in {path.name} can't be read: {error.strerror or error}")
+        return
+    kind = path.suffix.lower()
+    parts = _SEPARATED.split(text) if kind == ".txt" else text.splitlines() if kind == ".jsonl" else [text]
+    yield from (part.strip("\n") if kind == ".txt" and len(parts) > 1 else part for part in parts if part.strip())
 
 
-def _variables(given: Mapping[str, Any], imported: FoundTests) -> Iterator[dict[str, Any]]:
-    """The variables; a list means a test for each of its values, as in promptfoo."""
-    listed = {key: value for key, value in given.items() if isinstance(value, list)}
-    for key, value in given.items():
-        if isinstance(value, str) and value.startswith("file://"):
-            imported.note(f"the variable {key} is in another file ({value}) and was not read")
-    rest = {key: value for key, value in given.items() if key not in listed}
+_PROMPT_FILE = re.compile(r"^[^{}]+\.(txt|md|json|jsonl|ya?ml|j2|csv|py|[cm]?[jt]s|sh|rb|go)(:[\w.]+)?$", re.IGNORECASE)
+_PROGRAM = re.compile(r"\.(py|[cm]?[jt]s|sh|bash|rb|go|exe)(:[\w.]+)?$", re.IGNORECASE)
+_SEPARATED = re.compile(r"^---[ \t]*\r?\n", re.MULTILINE)
+_NOT_RUN = "a program makes it, which is not run here"
+
+
+def _variables(given: Mapping[str, Any], files: Files, imported: FoundTests) -> Iterator[dict[str, Any]]:
+    """The variables; a list means a test for each of its values, as in promptfoo. Raises `AgentevalError` for one that
+    can't be had: the test would ask something else."""
+    read = {key: _of_file(key, value, files) for key, value in given.items()}
+    listed = {key: value for key, value in read.items() if isinstance(value, list)}
+    rest = {key: value for key, value in read.items() if key not in listed}
     combinations = math.prod(map(len, listed.values()))
     if combinations > _COMBINATIONS:
         imported.note(f"only the first {_COMBINATIONS:,} of {combinations:,} combinations of variables became tests")
     for values in islice(product(*listed.values()), _COMBINATIONS):
         yield {**rest, **dict(zip(listed, values, strict=True))}
+
+
+def _of_file(key: str, value: Any, files: Files) -> Any:
+    """What a variable holds; of one that names a file, its text, as promptfoo puts it in."""
+    if isinstance(value, list):
+        return [_of_file(key, one, files) for one in value]
+    if not isinstance(value, str) or not value.startswith("file://"):
+        return value
+    name = value.removeprefix("file://")
+    if _PROGRAM.search(name):
+        raise AgentevalError(f"variable {key}, {value[:80]}: {_NOT_RUN}")
+    if Path(name).suffix.lower() in _BINARY:
+        raise AgentevalError(f"variable {key}, {value[:80]}: this is not a text; attach the file to a message")
+    for path in files.paths(name):
+        try:
+            content = files.value(name) if path.suffix.lower() in _PARSED else files.text(path).strip()
+        except OSError as error:
+            raise AgentevalError(f"variable {key}, {value[:80]}: {error.strerror or error}") from None
+        return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+    raise AgentevalError(f"variable {key}, {value[:80]}: there is no such file in the folder of the configuration")
+
+
+_BINARY = (".pdf", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg", ".mp3", ".wav", ".mp4", ".docx", ".xlsx")
 
 
 class _Adding:
@@ -221,8 +256,11 @@ class _Adding:
         """A test."""
         self._number += 1
         shared = self._files.variables(self._default.get("vars"))
-        for variables in _variables({**shared, **self._files.variables(one.get("vars"))}, self._found):
-            self._add(one, variables, dataset)
+        try:
+            for variables in _variables({**shared, **self._files.variables(one.get("vars"))}, self._files, self._found):
+                self._add(one, variables, dataset)
+        except AgentevalError as error:
+            self._found.skipped.append(f"{plain_text(one.get('description')) or f'test {self._number}'}: {error.what}")
 
     def _add(self, one: Mapping[str, Any], variables: Mapping[str, Any], dataset: Mapping[str, str] | None) -> None:
         options = {**_mapping(self._default.get("options")), **_mapping(one.get("options"))}
