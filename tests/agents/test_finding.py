@@ -116,6 +116,22 @@ def test_what_is_not_an_agent(tmp_path: Path, text: str) -> None:
     assert agents_of(tmp_path, {"bot.py": text, "agents.py": "class Agent: ...\n"}) == []
 
 
+def test_a_library_that_is_called_as_a_module_beside_its_user(tmp_path: Path) -> None:
+    files = {
+        "shop/__init__.py": "",
+        "shop/agents.py": "from agents import Agent\ntriage = Agent[None](name='t')\n",
+        "shop/rails.py": "from agents import Agent, Runner\nguard = Agent(name='g')\n",
+        "own/agents.py": "class Agent: ...\n",
+        "own/bot.py": "from agents import Agent\nx = Agent(name='own')\n",
+        "deep/agents/__init__.py": "from .agent import Agent\n",
+        "deep/agents/agent.py": "class Agent: ...\n",
+        "deep/bot.py": "from agents import Agent\nx = Agent(name='deep')\n",
+        "deep/agents/other.py": "from agents.agent import Agent\nx = Agent(name='other')\n",
+    }
+    found = {agent.config["callable"]: agent.framework for agent in agents_of(tmp_path, files)}
+    assert found == {"shop/agents.py:triage": "openai-agents", "shop/rails.py:guard": "openai-agents"}
+
+
 def test_factories_and_what_they_give(tmp_path: Path) -> None:
     text = (
         "from pydantic_ai import Agent\n"

@@ -344,6 +344,28 @@ bot, deaf, called = Bot(), Deaf(), Called()
 """
 
 
+class TestFilesInPackages:
+    """A file in a package is imported with the packages around it: what lies beside it shadows no library."""
+
+    async def test_its_folder_does_not_shadow_a_library(self, run_agent: Run, tmp_path: Path) -> None:
+        shop = tmp_path / "shop"
+        shop.mkdir()
+        (shop / "__init__.py").touch()
+        (shop / "yaml.py").write_text("import yaml\nfrom .words import greet\ndef f(prompt): return greet(yaml)\n")
+        (shop / "words.py").write_text("def greet(yaml): return yaml.safe_load('hello') + ' ' + __name__\n")
+        ran = await run_agent(python("shop/yaml.py:f"))
+        assert ran.transcript.final_output == "hello shop.words", ran.events
+
+    async def test_what_lies_beside_it_is_found_by_its_bare_name_too(self, run_agent: Run, tmp_path: Path) -> None:
+        shop = tmp_path / "deep" / "shop"
+        shop.mkdir(parents=True)
+        (shop / "__init__.py").touch()
+        (shop / "bot.py").write_text("import words\nimport shop.words\ndef f(prompt): return words.HELLO\n")
+        (shop / "words.py").write_text("HELLO = 'hello'\n")
+        ran = await run_agent(python("deep/shop/bot.py:f"))
+        assert ran.transcript.final_output == "hello", ran.events
+
+
 class TestContextOfFunctions:
     """The option `context` of an agent that is a function of one's own."""
 

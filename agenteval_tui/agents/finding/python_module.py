@@ -104,6 +104,14 @@ def _level(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _level(statement.body)
 
 
+def _inside(folder: str, package: str) -> Iterator[str]:
+    """The ends of a folder's path that begin with the package's name."""
+    parts = folder.split("/")
+    for number, part in enumerate(parts):
+        if part == package:
+            yield "/".join(parts[number:])
+
+
 class Modules:
     """The modules of a project, each parsed once."""
 
@@ -133,13 +141,28 @@ class Modules:
         return self._parsed[path]
 
     def is_own(self, module: Module, package: str) -> bool:
-        """Whether a top-level package's name means code beside this module, and not an installed library."""
-        folder = module.folder
-        return any(
-            self.has(f"{place}/{package}{ending}" if place else package + ending)
-            for place in {folder, folder.partition("/")[0] if folder.startswith("src/") else folder}
-            for ending in (".py", "/__init__.py")
-        )
+        """Whether a top-level package's name means code beside this module or around it, and not an installed library:
+        there is such a file, which is not the module itself, and it has a name that the module takes from it."""
+        folder, within = module.folder, f"{package}."
+        taken = {target.removeprefix(within) for target in module.imports.values() if target.startswith(within)}
+        around = [folder[: -len(place)].rstrip("/") for place in _inside(folder, package)]
+        for place in dict.fromkeys((folder, "src" if folder.startswith("src/") else folder, *around)):
+            base = f"{place}/{package}" if place else package
+            for path in (f"{base}.py", f"{base}/__init__.py"):
+                if path == module.path or not self.has(path):
+                    continue
+                other = self.get(path)
+                if other is None or not taken:
+                    return True
+                passed_on = {name for name, target in other.imports.items() if target.startswith(within)}
+                has = {*other.values, *other.functions, *other.classes, *other.imports} - passed_on
+                if any(name in has or self._is_part(base, name) for name in taken):
+                    return True
+        return False
+
+    def _is_part(self, package: str, name: str) -> bool:
+        part = f"{package}/{name.partition('.')[0]}"
+        return self.has(f"{part}.py") or self.has(f"{part}/__init__.py")
 
     def resolve(self, module: Module, name: str) -> tuple[Module, str] | None:
         """Where an imported name of the project is: (its module, its name there; "" is the module itself)."""

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from agenteval_tui.agents.options import AgentOptions, OptionGroup
+from agenteval_tui.agents.process.project_environment import import_root
 from agenteval_tui.agents.recording.options import CAPTURE_RULE, Capture, CassetteOption, checked_capture
 from agenteval_tui.grading.json_paths import PathError, usable_path
 from agenteval_tui.suites.callable_name import callable_rule, parse_callable
@@ -33,10 +34,10 @@ OutputLimit = Annotated[
 
 
 def places_of(target: str, path: Sequence[str], base_dir: Path, trusted: bool) -> list[Path]:
-    """The folders of the options `path`, and of the file in which `target` is. Raises `AgentevalError` when one is
-    outside of the suite's folder."""
+    """The folders of the options `path`, and that from which the file in which `target` is gets imported. Raises
+    `AgentevalError` when a file or folder is outside of the suite's folder."""
     file = parse_callable(target).file
-    own = [require_inside(file, base_dir, trusted=trusted).parent] if file else []
+    own = [import_root(require_inside(file, base_dir, trusted=trusted))] if file else []
     return [*own, *(folder_of(folder, base_dir, trusted) for folder in path)]
 
 

@@ -68,10 +68,12 @@ def project_environment(
     `interpreter` and `path` are what the options say; `config` is the agent's, for `env_file`. Only files and exported
     variables are read. Raises `AgentevalError` where the environment that the project names can't be used.
     """
-    folder = folder.resolve()
+    folder, targets = folder.resolve(), tuple(targets)
     around = search_folders(folder)
     holder = _code_folder(targets, folder, path, around)
-    folders = list(around) if holder is None else _unique([*_own_folders(holder, around), *around])
+    packages = list(_packages_of(targets, folder))
+    code = [*packages, *([] if holder is None else [holder])]
+    folders = _unique([*(place for one in code for place in _own_folders(one, around)), *around])
     if interpreter:
         chosen = named_interpreter(interpreter, folder)
     else:
@@ -79,7 +81,11 @@ def project_environment(
     sources = [place for one in folders for place in _sources(one)]
     roots = [one for one in folders if any((one / name).is_file() for name in PROJECT_FILES)]
     first = _unique([*path, *([holder] if holder is not None else ()), *sources, *chosen.packages])
-    last = [one for one in _unique([*roots, *_members(folders, around[-1])]) if one not in first and one != folder]
+    last = [
+        one
+        for one in _unique([*roots, *_members(folders, around[-1]), *packages])
+        if one not in first and one != folder
+    ]
     return ProjectEnvironment(
         folder, chosen, tuple(first), tuple(last), env_files(folder, config), tool_of(folders), around
     )
@@ -93,12 +99,31 @@ def _code_folder(targets: Iterable[str], folder: Path, path: Sequence[Path], aro
         except ValueError:
             continue
         if name.file:
-            place: Path | None = (folder / name.file).resolve().parent
+            place: Path | None = import_root((folder / name.file).resolve())
         else:
             place = None if any(_has(one, name.module) for one in (folder, *path)) else _holder(name.module, around)
         if place is not None and place != folder:
             return place
     return None
+
+
+def import_root(file: Path) -> Path:
+    """The folder from which a file is imported: its own, or that of the outermost package around it."""
+    folder = file.parent
+    while (folder / "__init__.py").is_file() and folder.parent != folder:
+        folder = folder.parent
+    return folder
+
+
+def _packages_of(targets: Iterable[str], folder: Path) -> Iterator[Path]:
+    """The folders of files in packages. As programs, such files import what lies beside them by its bare name."""
+    for target in targets:
+        try:
+            file = parse_callable(target).file
+        except ValueError:
+            continue
+        if file and ((place := (folder / file).resolve().parent) / "__init__.py").is_file():
+            yield place
 
 
 def _own_folders(code: Path, around: Sequence[Path]) -> list[Path]:
