@@ -164,6 +164,7 @@ class TestFrameworks:
             ("bot", {}, "Hi hello"),
             ("answers", {}, '"no prompt wanted"'),
             ("remembers", {}, "1"),
+            ("notes", {}, "['hello']"),
         ],
     )
     async def test_it(self, run_agent: Run, tmp_path: Path, name: str, more: dict[str, Any], answer: str) -> None:

@@ -194,7 +194,7 @@ def _is_typed_dict(kind: Any) -> Any:
 
 def _wrong(target: Any, what: Any, kind: Any, problem: Any, missing: Any = ()) -> Any:
     name = getattr(kind, "__name__", str(kind))
-    said = "the " + what + " of " + target + " is a " + name + ", which " + problem
+    said = "the " + what + " of " + target + " is " + pieces.article(name) + ", which " + problem
     if problem.startswith("is "):
         said = "the " + what + " of " + target + " " + problem
     if missing:

@@ -317,6 +317,7 @@ async def _runnable(found: Any, request: Any, target: Any) -> Any:
     how = request.get("_how") or {}
     mapped = how.get("output") or how.get("messages")
     if pieces.made_by(found, "langgraph") and hasattr(found, "channels"):
+        found = _with_store(found)
         asked: Any = how.get("input")
         if asked is None:
             if "messages" not in found.channels:
@@ -346,6 +347,17 @@ async def _runnable(found: Any, request: Any, target: Any) -> Any:
             asked = {name: request.get(name, request["prompt"]) for name in wanted}
     async for piece in _streamed(found, asked, config, {}):
         yield piece
+
+
+def _with_store(graph: Any) -> Any:
+    """The graph with a store for its nodes, which LangGraph's own server gives each graph: an empty one in memory."""
+    if getattr(graph, "store", graph) is not None or not hasattr(graph, "copy"):
+        return graph
+    try:
+        memory = import_module("langgraph.store.memory")
+    except ImportError:
+        return graph
+    return graph.copy(update={"store": memory.InMemoryStore()})
 
 
 async def _streamed(found: Any, asked: Any, config: Any, more: Any) -> Any:

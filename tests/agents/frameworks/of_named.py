@@ -123,6 +123,16 @@ remembers = _graph(
 )
 
 
+def _noting(state: MessagesState, runtime: Runtime[None]):
+    """As graphs do that LangGraph's server runs, which gives them a store."""
+    runtime.store.put(("notes",), "last", {"text": state["messages"][-1].content})
+    notes = [item.value["text"] for item in runtime.store.search(("notes",))]
+    return {"messages": [{"role": "assistant", "content": str(notes)}]}
+
+
+notes = _graph(MessagesState, _noting)
+
+
 class Own(TypedDict, total=False):
     question: str
     documents: list
