@@ -139,6 +139,7 @@ _ERRORS: dict[str, str] = {
     Code.NOT_ASKED_THIS: "it needs asking again",
     Code.UNREADABLE_REPLY: "the judge's reply can't be read",
     Code.OFF_SCALE: "the judge's score is not on the scale",
+    Code.NO_CONTEXT: "{{context}} has nothing to show",
     Code.NO_SCORE: "the judge's reply has no score",
     Code.NOTHING_TO_SEE: "the judge would see nothing",
     Code.UNUSABLE_LABEL: "the label can't be used",

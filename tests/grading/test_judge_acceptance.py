@@ -67,17 +67,17 @@ def test_the_interval_between_which_a_judge_is_too_often_wrong() -> None:
 
 
 def test_with_too_few_labels_it_is_known_how_many_are_needed() -> None:
-    for labels in ({}, {5: (12, 0)}, {5: (30, 0), 1: (0, 10)}):
+    for labels in ({}, {5: (12, 0)}, {5: (20, 0), 1: (0, 10)}):
         one = found(labels)
-        assert (one.trusted, one.needed) == (False, 52)
+        assert (one.trusted, one.needed) == (False, 36)
     # With so many, all of them right, some interval is trusted; with one less, none is.
-    assert found({5: (52, 0)}).trusted
-    assert not found({5: (51, 0)}).trusted
+    assert found({5: (36, 0)}).trusted
+    assert not found({5: (35, 0)}).trusted
     # Of a judge that errs, more: and so many are enough if it goes on like that.
-    one = found({5: (57, 3)})
+    one = found({5: (38, 2)})
     assert one.needed is not None
-    assert one.needed > 60
-    right = round(one.needed * 57 / 60)
+    assert one.needed > 40
+    right = round(one.needed * 38 / 40)
     assert found({5: (right + 1, one.needed - right)}).trusted
     assert found({5: (40, 20), 1: (20, 40)}).needed is None  # wrong everywhere: no number of labels helps
 
@@ -166,9 +166,9 @@ def test_a_judge_decides_outside_and_keeps_silent_inside() -> None:
 def test_with_too_few_labels_nothing_is_decided() -> None:
     for labels in (None, {}, {5: (10, 0)}):
         result = check(5, labels)
-        assert (result.outcome, result.metrics[0].fields["needed"]) == (Outcome.NEEDS_REVIEW, 52)
+        assert (result.outcome, result.metrics[0].fields["needed"]) == (Outcome.NEEDS_REVIEW, 36)
     assert "10 labels of runs that it scored are too few" in criterion_sentence(check(5, {5: (10, 0)}))
-    assert "at least 52 are needed" in criterion_sentence(check(5, {5: (10, 0)}))
+    assert "at least 36 are needed" in criterion_sentence(check(5, {5: (10, 0)}))
     assert "change its prompt" in criterion_sentence(check(5, {5: (50, 50), 1: (50, 50)}))
 
 

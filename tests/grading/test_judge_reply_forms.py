@@ -144,7 +144,7 @@ def test_how_lines_may_look(before: str, after: str) -> None:
         ("Helpfulness: 4 -", "Helpfulness: 4/5 -", "'Helpfulness' can't be read: '4/5"),
         ("Helpfulness: 4 -", "Helpfulness: 4 or 5 -", "can't be read"),
         ("Accuracy: 5 - All", "Accuracy: 4 - 5 All", "can't be read"),
-        ("Accuracy: 5 - All of it is right.", "Accuracy:", "nothing stands there"),
+        ("Accuracy: 5 - All of it is right.", "Accuracy:", "there is none"),
         ("Accuracy: 5 - All of it is right.\n", "", "no line 'Accuracy: …'"),
         ("Summary:", "Accuracy: 2 - no\nSummary:", "two scores for 'Accuracy'"),
         ("Summary:", "Score: 2\nSummary:", "two overall scores: 'Overall Score' and 'Score'"),
@@ -152,13 +152,13 @@ def test_how_lines_may_look(before: str, after: str) -> None:
         ("Summary:", "Verdict: FAIL\nSummary:", "contradict each other"),
         ("Summary:", "</think>\nSummary:", "think tag"),
         (VIZRA[60:], "", "no line"),
-        (VIZRA[45:], "", "can't be read: nothing stands there"),
+        (VIZRA[45:], "", "can't be read: there is none"),
     ],
 )
 def test_lines_that_are_not_read(before: str, after: str, said: str) -> None:
     assert before in VIZRA
     text = VIZRA.replace(before, after)
-    if said.endswith("nothing stands there") and not after:
+    if said.endswith("there is none") and not after:
         text = VIZRA.split("Accuracy: ")[0] + "Accuracy:"  # cut off
     assert said in refused("lines", text, dimensions=DIMENSIONS)
 

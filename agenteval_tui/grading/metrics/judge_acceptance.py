@@ -2,21 +2,25 @@
 
 A judge that keeps silent for scores inside of an interval decides fewer runs, and is wrong in fewer of them. With n
 labelled runs that an interval leaves to the judge, of which it got k wrong, the hypothesis "it is wrong in more than
-`error` of such runs" has the exact p-value P(Binomial(n, error) <= k). The intervals are a fixed list (`_intervals`);
-Holm's procedure says which of them are trusted. The chance that any trusted interval is wrong in more than `error` of
-the runs that it decides is then at most 1 - confidence, for every n, if the labelled runs are a random sample of those
-to come. Of the trusted ones, the one that decides most is taken.
+`error` of such runs" has the exact p-value P(Binomial(n, error) <= k). Intervals are tested in a fixed order, on three
+paths (`_paths`): silent on both sides of the threshold, on the lower, on the upper, each from nearly always to never. A
+path ends at the first interval that can't be trusted. As each has a fixed part of 1 - confidence, the chance that any
+trusted interval is wrong in more than `error` of the runs that it decides is at most 1 - confidence, for every n. Of
+the trusted ones, the one that decides most is taken.
+
+This takes for granted that the labelled runs are a random sample of those to come, and that the judge is not more often
+wrong where its scores are further from the threshold. The latter is needed since a path begins with the first interval
+that leaves it enough labels to be tested at all: with few of them at the sure end, more of those that it has are wrong.
 
 Source: A. Angelopoulos, S. Bates, E. Candès, M. Jordan, L. Lei, "Learn then Test: Calibrating Predictive Algorithms to
-Achieve Risk Control" (2021, arXiv 2110.01052), theorem 1; S. Holm, "A simple sequentially rejective multiple test
-procedure" (1979). J. Jung, F. Brahman, Y. Choi, "Trust or Escalate: LLM Judges with Provable Guarantees for Human
-Agreement" (2024, arXiv 2407.18370) does so for judges, with one bound and a fixed order in Holm's place.
+Achieve Risk Control" (2021, arXiv 2110.01052), theorem 1 and section 2.3 (fixed sequence testing). J. Jung, F. Brahman,
+Y. Choi, "Trust or Escalate: LLM Judges with Provable Guarantees for Human Agreement" (2024, arXiv 2407.18370) does so
+for judges, with one bound.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import msgspec
@@ -24,7 +28,8 @@ from msgspec import Struct
 
 _STEPS: dict[str, int] = {"pass_fail": 2, "zero_to_one": 10, "one_to_five": 4, "zero_to_ten": 10}
 """How many steps a scale is divided into, to look for the bounds."""
-_MOST_STEPS = 5
+_PARTS = (0.5, 0.25, 0.25)
+"""What each of the paths has of 1 - confidence."""
 _TOO_MANY = 100_000
 _NEAR = 1e-9
 
@@ -40,8 +45,8 @@ class LabelledScore(Struct, frozen=True):
 
 
 class ScoredLabel(Struct, frozen=True):
-    """Runs of which the judge gave the same scores (on the scale itself) and people said the same: `good` of the
-    criterion, `count` of them."""
+    """`count` runs that the judge gave the same scores (on the scale itself), and of which people said the
+    same: `good`, if the criterion passes."""
 
     score: float
     dimensions: dict[str, float]
@@ -79,6 +84,11 @@ class Acceptance(Struct, frozen=True):
     wrong: int = 0
     needed: int | None = None
 
+    @property
+    def rank(self) -> tuple[int, float]:
+        """More for one that decides more runs, and of equal ones for that with the shorter interval."""
+        return self.decided, (-1 if self.low is None else self.low) - (2 if self.high is None else self.high)
+
     def silent_between(self, threshold: float) -> tuple[float | None, float | None]:
         """The shares above and below which the judge is silent; None: it is silent on that whole side. Both are the
         threshold where it is never silent."""
@@ -99,25 +109,24 @@ def acceptance(
 ) -> Acceptance:
     """The interval for these labels. `threshold`: the least share that passes; `error` and `confidence`: 0..1."""
     labels = sum(one.count for one in scores)
-    tried: list[tuple[float, Acceptance]] = []
-    for low, high in _intervals(scale, threshold):
-        inside = [one for one in scores if _decides(low, high, one.share, one.passed)]
-        decided = sum(one.count for one in inside)
-        wrong = sum(one.count for one in inside if one.passed != one.good)
-        interval = Acceptance(True, low, high, labels, decided, wrong)
-        tried.append((binomial_tail(wrong, decided, error), interval))
-    tried.sort(key=lambda pair: pair[0])
-    trusted: list[Acceptance] = []
-    for number, (p_value, interval) in enumerate(tried):
-        if p_value > (1 - confidence) / (len(tried) - number):
-            break
-        trusted.append(interval)
-    if trusted:
-        return max(trusted, key=lambda interval: interval.decided)
-    level = (1 - confidence) / len(tried)
-    told = [one for _, one in tried if one.decided or not labels]
-    needed = [_needed(one.wrong, one.decided, labels, error, level) for one in told]
-    return Acceptance(False, labels=labels, needed=min((one for one in needed if one is not None), default=None))
+    best: Acceptance | None = None
+    needed: list[int] = []
+    for path, part in zip(_paths(scale, threshold), _PARTS, strict=True):
+        level = (1 - confidence) * part
+        fewest = math.ceil(math.log(level) / math.log1p(-error))
+        for low, high in path:
+            inside = [one for one in scores if _decides(low, high, one.share, one.passed)]
+            decided = sum(one.count for one in inside)
+            wrong = sum(one.count for one in inside if one.passed != one.good)
+            if decided >= fewest and binomial_tail(wrong, decided, error) <= level:
+                one = Acceptance(True, low, high, labels, decided, wrong)
+                best = one if best is None or one.rank > best.rank else best
+                continue
+            more = _needed(wrong, decided, labels, error, level) if decided or not labels else None
+            needed += [] if more is None else [more]
+            if decided >= fewest:
+                break
+    return best or Acceptance(False, labels=labels, needed=min(needed, default=None))
 
 
 def binomial_tail(at_most: int, n: int, probability: float) -> float:
@@ -138,24 +147,21 @@ def _decides(low: float | None, high: float | None, share: float, passed: bool) 
     return low is not None and share <= low + _NEAR
 
 
-def _intervals(scale: str, threshold: float) -> Iterator[tuple[float | None, float | None]]:
-    """The intervals that are tried: no score is silent, or more and more on each side of the threshold, in the steps of
-    the scale. A verdict is one of a side by what it is, so the innermost bounds let every verdict of their side stand.
-    """
+def _paths(scale: str, threshold: float) -> tuple[list[tuple[float | None, float | None]], ...]:
+    """The intervals that are tried, in their order. A bound of 1 below and of 0 above lets every verdict of that side
+    stand; the others are the steps of the scale."""
     steps = _STEPS[scale]
     grid = [number / steps for number in range(steps + 1)]
-    lows: list[float | None] = [1.0, *_thinned([one for one in reversed(grid) if one < threshold - _NEAR][1:]), None]
-    highs: list[float | None] = [0.0, *_thinned([one for one in grid if one >= threshold - _NEAR][1:]), None]
-    for low in lows:
-        for high in highs:
-            if low is not None or high is not None:
-                yield low, high
-
-
-def _thinned(bounds: Sequence[float]) -> list[float]:
-    """At most so many bounds that the number of intervals stays small: each costs certainty."""
-    every = math.ceil(len(bounds) / _MOST_STEPS) or 1
-    return list(bounds[::every])
+    lows: list[float | None] = [1.0, *[one for one in reversed(grid) if one < threshold - _NEAR][1:], None]
+    highs: list[float | None] = [0.0, *[one for one in grid if one >= threshold - _NEAR][1:], None]
+    longest = max(len(lows), len(highs)) - 1
+    both = [
+        (lows[round(place * (len(lows) - 1) / longest)], highs[round(place * (len(highs) - 1) / longest)])
+        for place in range(longest, -1, -1)
+    ]
+    lower: list[tuple[float | None, float | None]] = [(low, highs[0]) for low in reversed(lows)]
+    upper: list[tuple[float | None, float | None]] = [(lows[0], high) for high in reversed(highs)]
+    return [one for one in dict.fromkeys(both) if one != (None, None)], lower, upper
 
 
 def _needed(wrong: int, decided: int, labels: int, error: float, level: float) -> int | None:

@@ -103,7 +103,7 @@ class PromptError(ValueError):
 
 
 class PromptTemplate(Struct, frozen=True):
-    """A prompt with its placeholders. `names`: those that are no text in quotes, in order."""
+    """A prompt with its placeholders, in order."""
 
     text: str
     placeholders: tuple[Placeholder, ...]

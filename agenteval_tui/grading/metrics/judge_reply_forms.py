@@ -59,7 +59,7 @@ class PatternReplyError(ValueError):
 
 class ReplyForm(Struct, frozen=True):
     """How a judge's reply is read. `words`: those of yes and of no; `overall`: names of the line of the overall score;
-    `must_overall`: there must be one. `pattern` with `groups`: the group of each dimension."""
+    `must_overall`: there must be one."""
 
     kind: Kind
     yes: tuple[str, ...] = YES
@@ -75,7 +75,7 @@ class ReplyForm(Struct, frozen=True):
         if self.kind == "yes_no":
             return f"as one word and nothing else: {self.yes[0].upper()} or {self.no[0].upper()}"
         if self.kind == "lines":
-            return f"each score on a line of its own, in this form:\n{self.lines_form(scale, dimensions)}"
+            return f"with each score on a separate line, in this form:\n{self.lines_form(scale, dimensions)}"
         return "in the form that was asked for, with each score once"
 
     def lines_form(self, scale: Scale, dimensions: Sequence[str]) -> str:
@@ -191,7 +191,7 @@ def _figure_of(label: str, value: str, material: str) -> str:
     match = _SCORED.fullmatch(value)
     if match is None:
         raise UnreadableError(
-            f"the score of {_quoted(label)} can't be read: {_shown(value) if value else 'nothing stands there'}"
+            f"the score of {_quoted(label)} can't be read: {_shown(value) if value else 'there is none'}"
         )
     written = f"{label}: {match[1]}"
     if figure_is_quoted(written, len(written) - len(match[1]), len(written), material):
@@ -246,7 +246,7 @@ def _probe(pattern: Pattern) -> None:
         for word in _PROBED:
             if compiled.search(f"in words {word} of words", timeout=_SLOW_S) is not None:
                 raise PatternReplyError(
-                    f"the pattern finds a score in any text with {word!r}: write what stands before the score, "
+                    f"the pattern finds a score in any text with {word!r}: write the words before the score, "
                     "or ^ and $ around it"
                 )
         head = _LITERAL.match(pattern.body)

@@ -44,7 +44,7 @@ class Metric(BaseModel):
     """Properties, at any depth, that hold any JSON: a lone `{{variable}}` below them keeps its type."""
 
     fills: ClassVar[Mapping[str, frozenset[str]]] = {}
-    """Properties whose placeholders the metric fills itself, each with the names that are no variables there."""
+    """Properties whose placeholders the metric fills itself, each with its own names, which are not variables."""
 
     needs_to_pass: ClassVar[frozenset[ObservedKind]] = frozenset()
     """What must have been observed for a pass: what was seen is enough to fail."""
