@@ -443,7 +443,8 @@ class _Assembly:
             before = next((one for one in range(place - 1, -1, -1) if self._turns_made[one].talk is turn.talk), None)
             if (
                 before is not None and len(text) >= _TELLING and turn.talk.ended_ms <= asked.started_ms
-                and turn.known == len(turn.talk.known) and any(text in one for one in told)
+                and turn.known == len(turn.talk.known) and _is_same_agent(turn.asked, asked)
+                and any(text in one for one in told)
             ):  # fmt: skip
                 self._put_aside(before, self._turns_made[before])
                 return

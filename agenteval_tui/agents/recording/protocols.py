@@ -99,7 +99,7 @@ def read_request(question: Question) -> Request | None:
         return replace(
             _REQUESTS[protocol](body, question.path),
             conversation=str((kept.get("id") if isinstance(kept, Mapping) else kept) or ""),
-            tools=tuple(_offered_tools(body, protocol)),
+            tools=offered_tools(body.get("tools")),
             parameters={str(key): value for key, value in body.items() if key not in _TOLD},
         )
     except (TypeError, ValueError, AttributeError, KeyError):
@@ -114,21 +114,27 @@ _TOLD = frozenset(
 """What of a body stands elsewhere, or says nothing to the model."""
 
 
-def _offered_tools(body: Mapping[str, Any], protocol: str) -> Iterator[OfferedTool]:
-    listed = body.get("tools")
-    for tool in listed if isinstance(listed, list) else ():
+def offered_tools(listed: Any) -> tuple[OfferedTool, ...]:
+    """The tools that a request lists, in the words of any protocol."""
+    found: list[OfferedTool] = []
+    for tool in listed if isinstance(listed, list | tuple) else ():
         if not isinstance(tool, Mapping):
             continue
         declared = tool.get("functionDeclarations") or tool.get("function_declarations")
-        if protocol == "gemini" and isinstance(declared, list):
-            yield from (_offered_tool(one) for one in declared if isinstance(one, Mapping))
+        if isinstance(declared, list):
+            found += [_offered_tool(one) for one in declared if isinstance(one, Mapping)]
         else:
             function = tool.get("function")
-            yield _offered_tool(function if isinstance(function, Mapping) else tool)
+            found.append(_offered_tool(function if isinstance(function, Mapping) else tool))
+    return tuple(found)
+
+
+_SCHEMAS = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema", "parameters_json_schema")
+"""Where the JSON Schema of a tool's arguments is."""
 
 
 def _offered_tool(tool: Mapping[str, Any]) -> OfferedTool:
-    schemas = (tool.get(key) for key in ("parameters", "input_schema", "parametersJsonSchema"))
+    schemas = (tool.get(key) for key in _SCHEMAS)
     schema: Mapping[str, Any] = next((one for one in schemas if isinstance(one, Mapping)), {})
     return OfferedTool(str(tool.get("name") or tool.get("type") or ""), str(tool.get("description") or ""), schema)
 

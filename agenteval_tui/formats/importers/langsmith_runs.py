@@ -7,12 +7,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agenteval_tui.agents.recording.conversation import Asked
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import as_list, is_message, plain_text, transcript_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
+from agenteval_tui.formats.importers.traced_requests import asked_in, with_requests
 from agenteval_tui.formats.importers.untold_calls import UntoldCall, with_untold_calls
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
 from agenteval_tui.formats.stream.json_stream import BrokenElement
@@ -140,6 +142,9 @@ def _transcript(root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], note
     transcript = _timed(transcript_of(best, notes=notes), root, runs)
     if not tools and not any(_answered(run.get("outputs"), plain=False) for run in models or [root]):
         transcript = without_calls(transcript, NAME)
+    transcript = with_requests(
+        transcript, [_request(number, run) for number, run in enumerate(sorted(models, key=_started))]
+    )
     used = UsageReader()
     for run in models or [root]:
         used.add(run.get("usage"))
@@ -155,6 +160,24 @@ def _transcript(root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], note
         ),
         error=RunError.told(NAME, error[:20_000]) if error else None,
     )
+
+
+def _request(number: int, run: Mapping[str, Any]) -> Asked | None:
+    """What a model was asked in its run, where that is recorded as messages."""
+    messages, inputs = _asked(run.get("inputs")), run.get("inputs")
+    extra = run.get("about", {}).get("extra")
+    sent = extra.get("invocation_params") if isinstance(extra, Mapping) else None
+    outputs = run.get("outputs")
+    kept = outputs.get("previous_response_id") if isinstance(outputs, Mapping) else None
+    is_whole = isinstance(sent, Mapping) or (isinstance(inputs, Mapping) and "model" in inputs)
+    about = {**(inputs if isinstance(inputs, Mapping) else {}), **(sent if isinstance(sent, Mapping) else {})}
+    if kept:
+        about["previous_response_id"] = kept
+    return asked_in(
+        messages, _answered(outputs), number=number, started=moment_ms(run.get("start_time")),
+        ended=moment_ms(run.get("end_time")), about=about if is_whole else None, model=_model(run),
+        error=plain_text(run.get("error")),
+    )  # fmt: skip
 
 
 def _timed(transcript: Transcript, root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> Transcript:

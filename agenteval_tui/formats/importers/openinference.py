@@ -28,6 +28,9 @@ more."""
 TEXT_ONLY = "openinference.text_only"
 """The attribute of a model whose answer is recorded in a form that has no place for calls."""
 
+TOOLS = "openinference.tools"
+"""The attribute that lists the tools that a model could call, as their JSON schemas."""
+_TOOL_SCHEMA = re.compile(r"llm\.tools\.(\d{1,5})\.tool\.json_schema")
 _NESTED = ("llm", "openinference", "input", "output", "tool", "tool_call", "agent", "gen_ai")
 _VALUES = ("input.value", "output.value", "tool.parameters", "tool.json_schema", "llm.invocation_parameters")
 _MESSAGE = re.compile(r"llm\.(input|output)_messages\.(\d{1,5})\.message\.(.+)")
@@ -111,12 +114,23 @@ def genai_attributes(attributes: Mapping[str, Any], *, is_root: bool) -> dict[st
         sides = _messages(attributes)
         found["gen_ai.input.messages"] = sides["input"] or _asked(asked)
         found["gen_ai.output.messages"] = sides["output"] or answered_messages(answered)
+        if schemas := _tool_schemas(attributes):
+            found[TOOLS] = schemas
         found[TEXT_ONLY] = not sides["output"] and not tells_calls(answered)
     elif kind == "AGENT" or is_root:
         said = answered_messages(answered)
         is_whole = any(one.get("role") == "user" for one in said)
         found[OF_TEXT] = said if is_whole else [*_asked(asked), *said]
     return found
+
+
+def _tool_schemas(attributes: Mapping[str, Any]) -> list[Any]:
+    schemas = {
+        int(match.group(1)): decoded(value)
+        for key, value in attributes.items()
+        if (match := _TOOL_SCHEMA.fullmatch(key)) is not None
+    }
+    return [schemas[number] for number in sorted(schemas)]
 
 
 def _asked(value: Any) -> list[Any]:

@@ -20,6 +20,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from agenteval_tui.agents.process.python_usage import is_usage_attribute
+from agenteval_tui.agents.recording.conversation import Asked
+from agenteval_tui.agents.recording.protocols import Reply, Request, offered_tools
 from agenteval_tui.agents.usage import UsageReader, usage_attributes
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.agenteval_run import is_ours, restore_or_note
@@ -29,6 +31,7 @@ from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import as_list, messages_of, plain_text
 from agenteval_tui.formats.importers.openinference import PREFIXES
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
+from agenteval_tui.formats.importers.traced_requests import with_requests
 from agenteval_tui.formats.importers.untold_calls import UntoldCall, called_with, with_results, with_untold_calls
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
 from agenteval_tui.formats.stream.json_reader import skipped_by
@@ -41,6 +44,7 @@ from agenteval_tui.grading.grade import foreign_result, unreadable_result
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.transcripts.codec import content_text, from_openai_messages
 from agenteval_tui.transcripts.model import Note, RunError, Step, Timing, ToolCall, Transcript, Usage
+from agenteval_tui.transcripts.model_request import RequestPart
 from agenteval_tui.transcripts.observed import UNREAD_CALLS, without_calls
 
 _TIMES = ("startTimeUnixNano", "endTimeUnixNano", "start_time_unix_nano", "end_time_unix_nano")
@@ -284,6 +288,8 @@ def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | 
     measured = with_measures(transcript, spans, models or tellers or [top], tools, tellers[-1] if tellers else top)
     if not tools and not any(map(_has_messages, (*agents, *models))):
         measured = without_calls(measured, SOURCE)
+    asked = [asked_of(span, spans[0]["start"] or 0.0, agents) for span in innermost(models) if _has_messages(span)]
+    measured = with_requests(measured, asked)
     found = Recording(
         test_id=as_id(name),
         test_name=plain_text(about.get("agenteval.test.name")) or name,
@@ -464,6 +470,71 @@ def said_in(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
         if isinstance(turn, Mapping):
             messages += messages_of(turn)
     return messages if turns else attributes.get(OF_EVENTS) or _indexed(attributes)
+
+
+def innermost(models: Sequence[Span]) -> list[Span]:
+    """A request that several instrumentations told is told by the innermost: the spans of models that have no other
+    below them."""
+    outer = {one["parent"] for one in models if said_in(one["attributes"])}
+    return [one for one in models if one["id"] not in outer]
+
+
+def asked_of(span: Span, base: float, agents: Sequence[Span] = ()) -> Asked | None:
+    """The request and the answer that a model's span tells: what comes last of the assistant is the answer. `base`: the
+    moment that times count from. `agents`: the spans of agents that it may be inside of."""
+    said, about = said_in(span["attributes"]), span["attributes"]
+    if span["start"] is None or not said or not all(map(_is_whole, said)):
+        return None
+    answer = said[-1] if said[-1]["role"] == "assistant" else None
+    before = said if answer is None else said[:-1]
+    system = "\n".join(content_text(one.get("content")) for one in before if one["role"] == "system")
+    messages = tuple([one for one in before if one["role"] != "system"])
+    if not messages:
+        return None
+    started = span["start"] - base
+    ended = started if span["end"] is None else max(started, span["end"] - base)
+    reasons = about.get("gen_ai.response.finish_reasons")
+    model = plain_text(about.get("gen_ai.response.model") or about.get("gen_ai.request.model"))
+    error = (span["said"] or "it failed") if span["failed"] else ""
+    reply = Reply(answer, model, plain_text(reasons[-1]) if isinstance(reasons, list) and reasons else "", error=error)
+    first = number(about.get("gen_ai.server.time_to_first_token"))
+    kept = (value for key, value in about.items() if key.endswith("previous_response_id") and value)
+    tools = next((found for key in _DEFINITIONS if (found := _message_list(about.get(key)))), None)
+    request = Request(
+        messages,
+        system,
+        previous=plain_text(next(kept, "")),
+        tools=offered_tools(tools),
+        parameters={
+            key.removeprefix(_REQUEST): value
+            for key, value in about.items()
+            if key.startswith(_REQUEST) and key != f"{_REQUEST}model" and not key.endswith("previous_response_id")
+        },
+    )
+    unrecorded: frozenset[RequestPart] = frozenset(("tools",)) if tools is None else frozenset()
+    name = plain_text(about.get("gen_ai.agent.name")) or _agent_around(span, agents)
+    begun = ended if first is None else started + first * 1000
+    return Asked(started, ended, begun, request, reply, name, unrecorded)
+
+
+_REQUEST = "gen_ai.request."
+_DEFINITIONS = ("gen_ai.tool.definitions", "gen_ai.request.tools", openinference.TOOLS)
+"""Attributes that list the tools that a model could call."""
+
+
+def _agent_around(span: Span, agents: Sequence[Span]) -> str:
+    """The name of the agent whose span is the parent of this one; "" where it is none."""
+    around = next((one for one in agents if one["id"] == span["parent"]), None)
+    return "" if around is None else plain_text(around["attributes"].get("gen_ai.agent.name"))
+
+
+def _is_whole(message: Mapping[str, Any]) -> bool:
+    """Whether a message says who speaks, and each of its calls which tool is called."""
+    calls = message.get("tool_calls") or ()
+    return isinstance(message.get("role"), str) and all(
+        isinstance(one, Mapping) and isinstance(one.get("function"), Mapping) and "name" in one["function"]
+        for one in calls
+    )
 
 
 def _message_list(value: Any) -> list[Any]:

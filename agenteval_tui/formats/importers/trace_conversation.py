@@ -15,10 +15,12 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.agents.recording.conversation import Asked
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.message_formats import as_list, is_message, plain_text, transcript_of
 from agenteval_tui.formats.importers.openai_responses import answer_messages
+from agenteval_tui.formats.importers.traced_requests import asked_in, with_requests
 from agenteval_tui.formats.importers.untold_calls import UntoldCall, called_with, with_results, with_untold_calls
 from agenteval_tui.formats.importers.usage_import import with_usage
 from agenteval_tui.transcripts.codec import to_openai_messages
@@ -48,6 +50,8 @@ class Span(Struct, frozen=True):
     model: str = ""
     usage: Any = None
     error: str = ""
+    about: Mapping[str, Any] | None = None
+    """What else a model was asked with (tools, parameters), where that is beside its messages."""
 
 
 def conversation_of(spans: Sequence[Span], source: str, notes: list[str], *, root: Span | None = None) -> Transcript:
@@ -58,6 +62,7 @@ def conversation_of(spans: Sequence[Span], source: str, notes: list[str], *, roo
     found = _Conversation(notes)
     for span in models:
         found.take(span)
+    requests = [_request(number, span, ordered) for number, span in enumerate(models)]
     top = next((span for span in ordered if not span.parent), ordered[0] if ordered else None)
     for whole in (root, top):
         if not found.messages and whole is not None and (whole is root or whole.kind != "tool"):
@@ -78,6 +83,7 @@ def conversation_of(spans: Sequence[Span], source: str, notes: list[str], *, roo
     for span in models:
         used.add(span.usage)
     failed = top.error if top is not None else ""
+    transcript = with_requests(transcript, requests)
     return replace(
         with_usage(transcript, used),
         model=transcript.model or next((span.model for span in reversed(models) if span.model), ""),
@@ -88,6 +94,39 @@ def conversation_of(spans: Sequence[Span], source: str, notes: list[str], *, roo
         ),
         error=RunError.told(source, failed[:20_000]) if failed else None,
     )
+
+
+def _request(number: int, span: Span, spans: Sequence[Span]) -> Asked | None:
+    """The request of a model's span, where its messages are recorded and not only a text."""
+    given = decoded(span.asked)
+    if not _has_messages(span):
+        return None
+    is_whole = isinstance(given, Mapping) and bool(given.keys() & {"model", "tools", "temperature", "max_tokens"})
+    about = {**(given if is_whole else {}), **(span.about or {})}
+    replied = decoded(span.answered)
+    if isinstance(replied, Mapping) and replied.get("previous_response_id"):
+        about["previous_response_id"] = replied["previous_response_id"]
+    told = replied.get("instructions") if isinstance(replied, Mapping) else None
+    messages = list(_readable(request_messages(span.asked)))
+    if isinstance(told, str) and told and not any(one.get("role") == "system" for one in messages):
+        messages.insert(0, {"role": "system", "content": told})
+    return asked_in(
+        messages, answered_messages(span.answered), number=number, started=span.started, ended=span.ended,
+        about=about if is_whole or span.about is not None else None, model=span.model, agent=_agent(span, spans),
+        error=span.error,
+    )  # fmt: skip
+
+
+def _agent(span: Span, spans: Sequence[Span]) -> str:
+    """The name of the innermost agent around a span; "" for none."""
+    known = {one.id: one for one in spans}
+    around, seen = known.get(span.parent), set[str]()
+    while around is not None and around.id not in seen:
+        if around.kind == "agent":
+            return around.name[:_LONGEST_NAME]
+        seen.add(around.id)
+        around = known.get(around.parent)
+    return ""
 
 
 def _without_models(models: Sequence[Span], top: Span | None) -> tuple[Span, ...]:

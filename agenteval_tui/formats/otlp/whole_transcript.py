@@ -5,22 +5,20 @@ The importer of files takes the longest conversation: there a trace may be of ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from agenteval_tui.agents.recording.conversation import Asked, UsedTool, transcript_of_asked
-from agenteval_tui.agents.recording.protocols import Reply, Request
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.message_formats import plain_text
 from agenteval_tui.formats.importers.otel import (
     Span,
+    asked_of,
     conversation_in,
+    innermost,
     name_of_tool,
-    said_in,
     sorted_out,
     with_measures,
 )
-from agenteval_tui.formats.importers.usage_import import number
 from agenteval_tui.transcripts.codec import content_text
 from agenteval_tui.transcripts.model import Transcript
 
@@ -31,9 +29,9 @@ def whole_transcript(spans: Sequence[Span]) -> tuple[Transcript, float] | None:
     spans, tools, agents, models = sorted_out(spans)
     if not spans:
         return None
-    models = _innermost(models)
+    models = innermost(models)
     top, base = agents[0] if agents else spans[0], spans[0]["start"] or 0.0
-    asked = [one for span in models if (one := _asked(span, base)) is not None]
+    asked = [one for span in models if (one := asked_of(span, base, agents)) is not None]
     try:
         longest, _ = conversation_in(spans, tools, agents, models)
         bare = longest is None or all(one.role == "assistant" for one in longest.messages)
@@ -43,43 +41,6 @@ def whole_transcript(spans: Sequence[Span]) -> tuple[Transcript, float] | None:
     if longest is not None and (found is None or len(longest.messages) > len(found.messages)):
         found = longest
     return None if found is None else (with_measures(found, spans, models or [top], tools, top), base)
-
-
-def _innermost(models: Sequence[Span]) -> list[Span]:
-    """A request that several instrumentations told is told by the innermost: the spans of models that have no other
-    below them."""
-    outer = {one["parent"] for one in models if said_in(one["attributes"])}
-    return [one for one in models if one["id"] not in outer]
-
-
-def _asked(span: Span, base: float) -> Asked | None:
-    """The request and the answer that a model's span tells: what comes last of the assistant is the answer."""
-    said, about = said_in(span["attributes"]), span["attributes"]
-    if span["start"] is None or not said or not all(map(_is_whole, said)):
-        return None
-    answer = said[-1] if said[-1]["role"] == "assistant" else None
-    before = said if answer is None else said[:-1]
-    system = "\n".join(content_text(one.get("content")) for one in before if one["role"] == "system")
-    messages = tuple([one for one in before if one["role"] != "system"])
-    if not messages:
-        return None
-    started = span["start"] - base
-    ended = started if span["end"] is None else max(started, span["end"] - base)
-    reasons = about.get("gen_ai.response.finish_reasons")
-    model = plain_text(about.get("gen_ai.response.model") or about.get("gen_ai.request.model"))
-    error = (span["said"] or "it failed") if span["failed"] else ""
-    reply = Reply(answer, model, plain_text(reasons[-1]) if isinstance(reasons, list) and reasons else "", error=error)
-    first = number(about.get("gen_ai.server.time_to_first_token"))
-    return Asked(started, ended, ended if first is None else started + first * 1000, Request(messages, system), reply)
-
-
-def _is_whole(message: Mapping[str, Any]) -> bool:
-    """Whether a message says who speaks, and each of its calls which tool is called."""
-    calls = message.get("tool_calls") or ()
-    return isinstance(message.get("role"), str) and all(
-        isinstance(one, Mapping) and isinstance(one.get("function"), Mapping) and "name" in one["function"]
-        for one in calls
-    )
 
 
 def _untold(tools: Sequence[Span], asked: Sequence[Asked], base: float) -> list[UsedTool]:
