@@ -110,7 +110,7 @@ def test_everything_that_a_sample_says_is_in_the_run(imported, store: Store) -> 
     report, ((row, transcript),) = imported(packed(sample()), "log.eval")
     assert (report.format, report.read, report.added, report.skipped) == ("inspect", 1, 1, ())
     assert report.notes == (
-        "samples/a_epoch_1.json: of `events` only names, times and failures are kept",
+        "samples/a_epoch_1.json: of `events` only names, times, failures and what models were asked are kept",
         "not kept: `eval.dataset.name`, `eval.scorers[].name`, `eval.task`, `samples[].store`",
     )
     assert store.execution("last").notes == report.notes

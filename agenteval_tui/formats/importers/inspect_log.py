@@ -3,7 +3,7 @@
 One sample of an Inspect log, in one of its epochs, as a recorded run.
 
 Read as a stream: the events of a sample (each with all messages up to it) and its pools are many times as large as
-what is kept of it, the messages.
+what is kept of it: the messages, and what models were asked, each message of that once.
 """
 
 from __future__ import annotations
@@ -18,15 +18,17 @@ from typing import IO, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from agenteval_tui.agents.recording.conversation import Asked
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.agenteval_run import KEY, is_ours, restore_or_note
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.inspect_zip import Archive, DamagedMember, Member, open_archive
-from agenteval_tui.formats.importers.message_formats import plain_text
+from agenteval_tui.formats.importers.message_formats import as_list, plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
 from agenteval_tui.formats.importers.suite_import import LARGEST, FoundTests, checked, literal_prompt, needs_manual_work
+from agenteval_tui.formats.importers.traced_requests import asked_in, with_requests
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
 from agenteval_tui.formats.stream.json_reader import JsonReader, skipped_by
 from agenteval_tui.formats.stream.json_stream import NOT_UTF8, UnreadableFile
@@ -50,8 +52,11 @@ _LARGEST_METADATA = 20_000
 _LONGEST_ERROR = 20_000
 _LARGEST_FIELD = 16_000_000
 _OF_EVENTS = frozenset({
-    "event", "timestamp", "completed", "working_time", "error", "failed", "function", "model", "id",
+    "event", "timestamp", "completed", "working_time", "error", "failed", "function", "model", "id", "type", "action",
+    "role", "input", "input_refs", "tools", "config", "tool_choice", "output",
 })  # fmt: skip
+_LARGEST_POOL = 32_000_000
+"""Characters of all messages that models were asked with, each once, before what they were asked is given up."""
 _WHOLE = frozenset({
     "id", "epoch", "input", "choices", "target", "scores", "score", "error", "limit", "total_time", "working_time",
     "started_at", "completed_at", "model_usage", "metadata",
@@ -349,9 +354,46 @@ class _Event(Struct):
     failed: bool
 
 
+class _ModelEvent(Struct):
+    """What a model was asked with: places in the pools of messages and tools. `ours`: whether the pool of messages is
+    the one that this program makes, and not the log's own."""
+
+    messages: list[int]
+    ours: bool
+    tools: int
+    parameters: Mapping[str, Any]
+    answer: Any
+    model: str
+    error: str
+    started: float | None
+    ended: float | None
+
+
+class _Pool:
+    """JSON values, each once."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self.size = 0
+        self._places: dict[str, int] = {}
+
+    def place(self, value: Any) -> int:
+        key = json.dumps(value, sort_keys=True, default=str)
+        place = self._places.setdefault(key, len(self.values))
+        if place == len(self.values):
+            self.values.append(value)
+            self.size += len(key)
+        return place
+
+
 class _Sample(Struct):
     """What is kept of a sample."""
 
+    asked: list[_ModelEvent] = field(default_factory=list)
+    pool: _Pool = field(default_factory=_Pool)
+    tools: _Pool = field(default_factory=_Pool)
+    own_pool: list[int] = field(default_factory=list)  # the log's own, as places in `pool`
+    scoring: bool = False  # models are asked by scorers now, and not by what is tested
     fields: dict[str, Any] = field(default_factory=dict)
     messages: list[Any] = field(default_factory=list)
     events: list[_Event] = field(default_factory=list)
@@ -392,6 +434,12 @@ def read_sample(reader: JsonReader, header: Mapping[str, Any]) -> tuple[Recordin
             _read_events(reader, sample)
         elif key == "attachments":
             _read_attachments(reader, sample)
+        elif key == "message_pool":
+            _read_pool(reader, sample)
+        elif key == "events_data":
+            for inner in reader.members():
+                if inner == "messages":
+                    _read_pool(reader, sample)
         elif key == "transcript":  # before 2025: events and attachments stood in it
             for inner in reader.members():
                 if inner == "events":
@@ -402,10 +450,18 @@ def read_sample(reader: JsonReader, header: Mapping[str, Any]) -> tuple[Recordin
     return found, tuple(_not_kept(sample))
 
 
+def _read_pool(reader: JsonReader, sample: _Sample) -> None:
+    if sample.asked and all(one.ours for one in sample.asked):
+        reader.skip()
+        return
+    for _ in reader.elements():
+        sample.own_pool.append(sample.pool.place(_without_media(reader.bounded(), Counter())))
+
+
 def _not_kept(sample: _Sample) -> Iterator[str]:
     if sample.kinds:
         and_theirs = ", and of `attachments` only those of messages" if sample.unused else ""
-        yield f"of `events` only names, times and failures are kept{and_theirs}"
+        yield f"of `events` only names, times, failures and what models were asked are kept{and_theirs}"
     for kind in sorted(sample.media):
         yield f"content of the kind {kind} is not kept: [{kind}] takes its place"
     if sample.unused and not sample.kinds:
@@ -420,6 +476,7 @@ def _read_output(reader: JsonReader, sample: _Sample) -> None:
 
 def _read_events(reader: JsonReader, sample: _Sample) -> None:
     for _ in reader.elements():
+        shortened = len(reader.shortened)
         event = reader.picked(_OF_EVENTS)
         if not isinstance(event, Mapping):
             continue
@@ -431,8 +488,13 @@ def _read_events(reader: JsonReader, sample: _Sample) -> None:
             if moment is not None:
                 first, last = sample.moments or (moment, moment)
                 sample.moments = min(first, moment), max(last, moment)
+        if kind in ("span_begin", "step") and event.get("type") in ("scorers", "scorer"):
+            sample.scoring = kind == "span_begin" or event.get("action") == "begin"
         if kind not in ("tool", "model"):
             continue
+        if kind == "model" and not sample.scoring and event.get("role") != "grader":
+            is_whole = len(reader.shortened) == shortened
+            sample.asked.append(_model_event(event if is_whole else {**event, "input": []}, sample, started, ended))
         working = number(event.get("working_time"))
         duration = ended - started if started is not None and ended is not None else None
         if duration is None and working is not None:
@@ -443,11 +505,61 @@ def _read_events(reader: JsonReader, sample: _Sample) -> None:
         sample.events.append(_Event(plain_text(called) or str(kind), call_id, started, duration, failed))
 
 
+def _model_event(event: Mapping[str, Any], sample: _Sample, started: float | None, ended: float | None) -> _ModelEvent:
+    given, refs = event.get("input"), event.get("input_refs")
+    ours = isinstance(given, list) and bool(given)
+    if ours:
+        messages = [sample.pool.place(_without_media(one, Counter())) for one in given or ()]
+    else:
+        pairs = [one for one in as_list(refs) if isinstance(one, list) and len(one) == 2]
+        messages = [place for first, end in pairs if isinstance(first, int) and isinstance(end, int) and end < _MOST
+                    for place in range(first, end)]  # fmt: skip
+    if sample.pool.size > _LARGEST_POOL:
+        messages = []
+    config = event.get("config") if isinstance(event.get("config"), Mapping) else {}
+    parameters = {key: one for key, one in (config or {}).items() if one is not None}
+    if event.get("tool_choice"):
+        parameters["tool_choice"] = event["tool_choice"]
+    output = event.get("output")
+    choices = as_list(output.get("choices")) if isinstance(output, Mapping) else []
+    answer = choices[0].get("message") if choices and isinstance(choices[0], Mapping) else None
+    tools = sample.tools.place(as_list(event.get("tools")))
+    model, error = plain_text(event.get("model")), plain_text(event.get("error"))
+    return _ModelEvent(
+        messages, ours, tools, parameters, _without_media(answer, Counter()), model, error, started, ended
+    )
+
+
+_MOST = 1_000_000  # messages of a pool
+
+
+def _requests_of(sample: _Sample) -> Iterator[Asked | None]:
+    """What models were asked, in the order of the events; None for what the log has not."""
+    for place, one in enumerate(sample.asked):
+        places = one.messages
+        if not one.ours:
+            places = [sample.own_pool[at] for at in places] if max(places, default=0) < len(sample.own_pool) else []
+        messages = [sample.pool.values[at] for at in places]
+        said = [messages, *([one.answer] if isinstance(one.answer, Mapping) else [])]
+        if not messages or _references(_resolved(said, sample.attachments)):
+            yield None
+            continue
+        told = _resolved(messages, sample.attachments)
+        answer = [_as_openai(_resolved(one.answer, sample.attachments))] if isinstance(one.answer, Mapping) else []
+        about = {**one.parameters, "tools": sample.tools.values[one.tools]}
+        yield asked_in(
+            [_as_openai(message) for message in told], answer, number=place, started=one.started, ended=one.ended,
+            about=about, model=one.model, error=one.error,
+        )  # fmt: skip
+
+
 def _read_attachments(reader: JsonReader, sample: _Sample) -> None:
-    wanted = _references([sample.fields, sample.messages, sample.output])
+    asked = [sample.pool.values, [one.answer for one in sample.asked]]
+    wanted = _references([sample.fields, sample.messages, sample.output, asked])
+    by_number = any(not one.ours for one in sample.asked) and not sample.own_pool  # of messages that come later
     room = ATTACHED
     for key in reader.members():
-        if key in wanted or not sample.seen_messages:
+        if key in wanted or not sample.seen_messages or by_number:
             value = reader.bounded(ATTACHED)
             if isinstance(value, str) and (key in wanted or len(value) <= room):
                 sample.attachments[key] = value
@@ -467,7 +579,7 @@ def _recording(sample: _Sample, header: Mapping[str, Any]) -> Recording:
         fields = _resolved(fields, sample.attachments)
         sample.messages = _resolved(sample.messages, sample.attachments)
         sample.output = _resolved(sample.output, sample.attachments)
-    transcript = _transcript(sample, fields, header)
+    transcript = with_requests(_transcript(sample, fields, header), _requests_of(sample))
     prompt = fields.get("input")
     metadata = fields["metadata"] if isinstance(fields.get("metadata"), Mapping) else {}
     own = metadata.get(KEY)

@@ -38,8 +38,10 @@ def asked_in(
     error: str = "",
 ) -> Asked | None:
     """A request as another tool recorded it, of `messages` and an `answer` in any dialect; None where nobody can read
-    it, or where it has results of calls that it has not: no model was asked so, and the record is not whole. `number`: which one of the run it is, from 0, where its times (milliseconds) are not known. `about`: all else
-    that was sent (tools, parameters, the id of what a server keeps); None where only the messages were recorded."""
+    it, or where it has results of calls that it has not: no model was asked so, and the record is not whole.
+
+    `number`: which one of the run it is, from 0, where its times (milliseconds) are not known. `about`: all else that
+    was sent (tools, parameters, the id of what a server keeps); None where only the messages were recorded."""
     try:
         told = to_openai_messages(transcript_of(list(messages)))
         replied = to_openai_messages(transcript_of(list(answer))) if answer else []
