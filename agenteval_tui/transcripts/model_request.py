@@ -206,8 +206,15 @@ class _Table:
     def __init__(self) -> None:
         self.entries: list[Any] = []
         self._places: dict[bytes, int] = {}
+        self._known: dict[int, tuple[Any, int]] = {}  # by identity: a message that is asked again is mostly the same
 
     def place(self, entry: Any) -> int:
+        known = self._known.get(id(entry))
+        if known is None:
+            known = self._known[id(entry)] = entry, self._place(entry)
+        return known[1]
+
+    def _place(self, entry: Any) -> int:
         try:
             key = _encoder.encode(entry)
         except UnicodeEncodeError:  # half of a pair of surrogates, which servers do send

@@ -144,12 +144,13 @@ class _Assembly:
         self._seen: dict[str, ToolRequest] = {}  # call -> how its tool's server saw it
         self._told: set[str] = set()  # calls whose results a model was told
         self._turns_made: list[_Turn] = []
+        self._keys: dict[int, tuple[_Message, str]] = {}  # id of a message -> it, and its key
         self._owners: dict[int, int] = {}  # id of a message -> the place of the turn that it came with
 
     def take(self, asked: Asked, request: Request, reply: Reply) -> None:
         """One request with its answer, in the order of the requests."""
         self._settle()
-        keys = [_key(one) for one in request.messages]
+        keys = [self._key(one) for one in request.messages]
         talk, new, again = self._placed(asked, request, keys)
         self._name_calls(talk, request)
         if again:
@@ -171,6 +172,13 @@ class _Assembly:
         self._answered(talk, asked, reply)
         answer = None if talk.place is None else self._messages[talk.place]
         self._turns_made.append(_Turn(asked, talk, answer, len(talk.known)))
+
+    def _key(self, message: _Message) -> str:
+        """`_key`, of a message that is in several requests once."""
+        known = self._keys.get(id(message))
+        if known is None:
+            known = self._keys[id(message)] = message, _key(message)
+        return known[1]
 
     def use(self, tool: UsedTool) -> None:
         """A call that the program made by itself."""

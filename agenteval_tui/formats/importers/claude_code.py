@@ -20,7 +20,7 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, skipped_element
-from agenteval_tui.formats.importers.session_log import Session, session_recording
+from agenteval_tui.formats.importers.session_log import Session, SessionRequest, session_recording
 from agenteval_tui.formats.importers.usage_import import number
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 from agenteval_tui.transcripts.codec import content_text
@@ -34,6 +34,8 @@ _SYNTHETIC = "<synthetic>"
 """The model of messages that Claude Code itself wrote in place of an answer."""
 _LOCAL = ("<local-command-stdout>", "<local-command-stderr>", "<local-command-caveat>")
 _COMPACTED = ("compact_boundary", "microcompact_boundary")
+_KEPT_IN_COMPACTION = ("preservedSegment", "preserved_segment")
+"""What a compaction says where it left messages in the context, and not which."""
 _MOST_BRANCHES = 100
 
 Event = Mapping[str, Any]
@@ -289,6 +291,11 @@ class _Conversation:
         """How many requests failed, also those that the conversation went on beside."""
         self._outputs = 0
         self._compacted = ""
+        self._asked: list[tuple[int, int]] = []  # of each answer: where what the model saw begins, and its place
+        self._begins = 0
+        self._marks: set[int] = set()
+        self._is_known = True
+        """Whether the log says what the model saw: results that were cleared in between are not in it."""
 
     def take(self, event: Event) -> None:
         session = self._session
@@ -302,6 +309,9 @@ class _Conversation:
             session.model = plain_text(event.get("model")) or session.model
         elif _is_compaction(event):
             self._compacted = _compaction(event)
+            about = event.get("compactMetadata") or event.get("compact_metadata")
+            kept = isinstance(about, Mapping) and any(about.get(key) for key in _KEPT_IN_COMPACTION)
+            self._is_known = self._is_known and not kept and event.get("subtype") == "compact_boundary"
 
     def _said(self, event: Event) -> None:
         message = dict(event["message"])
@@ -325,6 +335,8 @@ class _Conversation:
         if place is None:
             if message.get("id"):
                 self._places[plain_text(message["id"])] = len(messages)
+            if _is_answer(event):
+                self._asked.append((self._begins, len(messages)))
             messages.append(message)
             return
         before = messages[place]
@@ -359,10 +371,20 @@ class _Conversation:
                 f"what commands of the user printed is not in the conversation ({self._outputs:,} times)"
             )
         self._mark()
+        if self._is_known:
+            session.requests = [
+                SessionRequest(self._seen(begins, place), (session.messages[place],)) for begins, place in self._asked
+            ]
+
+    def _seen(self, begins: int, end: int) -> tuple[dict[str, Any], ...]:
+        messages = self._session.messages
+        return tuple([messages[place] for place in range(begins, end) if place not in self._marks])
 
     def _mark(self) -> None:
         """Where the conversation was compacted, a message says so."""
         if self._compacted:
+            self._marks.add(len(self._session.messages))
+            self._begins = len(self._session.messages) + 1
             self._session.messages.append({"role": "user", "name": NAME, "content": self._compacted})
             self._compacted = ""
 

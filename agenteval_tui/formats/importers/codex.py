@@ -13,7 +13,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element
-from agenteval_tui.formats.importers.session_log import Session, session_recording
+from agenteval_tui.formats.importers.session_log import Session, SessionRequest, session_recording
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 from agenteval_tui.transcripts.codec import content_text
 
@@ -32,7 +32,7 @@ def can_read(value: Any) -> bool:
 
 def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Recording | Skipped]:
     """A run for each session of the file."""
-    session = Session("", agent=NAME)
+    session, seen = Session("", agent=NAME), _Seen()
     printed: _Printed | None = None
     for element in elements:
         if isinstance(element, BrokenElement):
@@ -51,17 +51,20 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
             continue
         payload = line["payload"]
         if line.get("type") == "session_meta" and session.messages:
-            yield from _ended(session)
-            session = Session("", agent=NAME)
+            yield from _ended(session, seen)
+            session, seen = Session("", agent=NAME), _Seen()
         session.source.append((plain_text(line.get("type")), payload))
         session.saw(line.get("timestamp"))
-        _take(session, plain_text(line.get("type")), payload)
-    yield from _ended(session)
+        _take(session, seen, plain_text(line.get("type")), payload)
+    yield from _ended(session, seen)
     if printed is not None:
         yield from _ended(printed.whole())
 
 
-def _ended(session: Session) -> Iterator[Recording | Skipped]:
+def _ended(session: Session, seen: _Seen | None = None) -> Iterator[Recording | Skipped]:
+    if seen is not None:
+        seen.end()
+        session.requests = seen.requests
     if session.source:
         try:
             yield session_recording(session)
@@ -69,7 +72,48 @@ def _ended(session: Session) -> Iterator[Recording | Skipped]:
             yield Skipped(error.what, place=f"session {session.id[:60]}")
 
 
-def _take(session: Session, kind: str, payload: Mapping[str, Any]) -> None:
+class _Seen:
+    """What the model saw of a session, item by item, and the requests that came of it."""
+
+    def __init__(self) -> None:
+        self.requests: list[SessionRequest] | None = []
+        self._seen: list[dict[str, Any]] = []
+        self._answer: list[dict[str, Any]] = []
+
+    def add(self, items: Iterable[dict[str, Any]]) -> None:
+        """Items that were added to the conversation."""
+        for item in items:
+            if _is_of_model(item):
+                self._answer.append(item)
+            else:
+                self.end()
+                self._seen.append(item)
+
+    def compacted(self, payload: Mapping[str, Any]) -> None:
+        """Another history took the place of the conversation. Older logs have only its summary: from then on, what the
+        model saw is not known."""
+        self.end()
+        history = payload.get("replacement_history")
+        if not isinstance(history, list):
+            self.requests = None
+            return
+        listed = [one for one in history if isinstance(one, Mapping)]
+        self._seen = [item for one in listed for item in _items(one, 0)]
+
+    def end(self) -> None:
+        """The answer is whole."""
+        if self._answer and self.requests is not None:
+            self.requests.append(SessionRequest(tuple(self._seen), tuple(self._answer)))
+        self._seen += self._answer
+        self._answer = []
+
+
+def _is_of_model(item: Mapping[str, Any]) -> bool:
+    kind = plain_text(item.get("type"))
+    return item.get("role") == "assistant" or kind == "reasoning" or kind.endswith("_call")
+
+
+def _take(session: Session, seen: _Seen, kind: str, payload: Mapping[str, Any]) -> None:
     if kind == "session_meta":
         session.id = plain_text(payload.get("id"))
         given = payload.get("base_instructions") or payload.get("instructions")
@@ -79,7 +123,11 @@ def _take(session: Session, kind: str, payload: Mapping[str, Any]) -> None:
     elif kind == "event_msg":
         _event(session, payload)
     elif kind == "response_item":
-        session.messages += _items(payload, len(session.messages))
+        items = _items(payload, len(session.messages))
+        session.messages += items
+        seen.add(items)
+    elif kind == "compacted":
+        seen.compacted(payload)
 
 
 def _event(session: Session, payload: Mapping[str, Any]) -> None:

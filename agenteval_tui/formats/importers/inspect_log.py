@@ -28,7 +28,7 @@ from agenteval_tui.formats.importers.inspect_zip import Archive, DamagedMember, 
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
 from agenteval_tui.formats.importers.suite_import import LARGEST, FoundTests, checked, literal_prompt, needs_manual_work
-from agenteval_tui.formats.importers.traced_requests import asked_in, with_requests
+from agenteval_tui.formats.importers.traced_requests import as_asked, asked_in, with_requests
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
 from agenteval_tui.formats.stream.json_reader import JsonReader, skipped_by
 from agenteval_tui.formats.stream.json_stream import NOT_UTF8, UnreadableFile
@@ -533,22 +533,30 @@ def _model_event(event: Mapping[str, Any], sample: _Sample, started: float | Non
 _MOST = 1_000_000  # messages of a pool
 
 
+def _as_read(message: Any, sample: _Sample) -> list[dict[str, Any]] | None:
+    """A message of a pool; None where a part of it is not in the log."""
+    whole = _resolved(message, sample.attachments)
+    return None if _references(whole) else as_asked([_as_openai(whole)])
+
+
 def _requests_of(sample: _Sample) -> Iterator[Asked | None]:
     """What models were asked, in the order of the events; None for what the log has not."""
-    for place, one in enumerate(sample.asked):
+    read: dict[int, list[dict[str, Any]] | None] = {}  # each message once: it is in all later requests
+    for order, one in enumerate(sample.asked):
         places = one.messages
         if not one.ours:
             places = [sample.own_pool[at] for at in places] if max(places, default=0) < len(sample.own_pool) else []
-        messages = [sample.pool.values[at] for at in places]
-        said = [messages, *([one.answer] if isinstance(one.answer, Mapping) else [])]
-        if not messages or _references(_resolved(said, sample.attachments)):
+        for at in places:
+            if at not in read:
+                read[at] = _as_read(sample.pool.values[at], sample)
+        told = [message for at in places for message in read[at] or ()]
+        if not told or any(read[at] is None for at in places) or _references(_resolved(one.answer, sample.attachments)):
             yield None
             continue
-        told = _resolved(messages, sample.attachments)
         answer = [_as_openai(_resolved(one.answer, sample.attachments))] if isinstance(one.answer, Mapping) else []
         about = {**one.parameters, "tools": sample.tools.values[one.tools]}
         yield asked_in(
-            [_as_openai(message) for message in told], answer, number=place, started=one.started, ended=one.ended,
+            told, as_asked(answer), number=order, started=one.started, ended=one.ended,
             about=about, model=one.model, error=one.error,
         )  # fmt: skip
 

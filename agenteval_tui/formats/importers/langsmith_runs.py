@@ -14,7 +14,12 @@ from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import as_list, is_message, plain_text, transcript_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
-from agenteval_tui.formats.importers.traced_requests import asked_in, with_requests
+from agenteval_tui.formats.importers.traced_requests import (
+    as_asked,
+    asked_in,
+    lived_conversation,
+    with_requests,
+)
 from agenteval_tui.formats.importers.untold_calls import UntoldCall, with_untold_calls
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
 from agenteval_tui.formats.stream.json_stream import BrokenElement
@@ -139,12 +144,11 @@ def _transcript(root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], note
     tools = [run for run in runs if run.get("run_type") == "tool"]
     if not best and not tools and not root.get("error"):
         return None
-    transcript = _timed(transcript_of(best, notes=notes), root, runs)
+    requests = [_request(number, run) for number, run in enumerate(sorted(models, key=_started))]
+    transcript = _timed(lived_conversation(requests) or transcript_of(best, notes=notes), root, runs)
     if not tools and not any(_answered(run.get("outputs"), plain=False) for run in models or [root]):
         transcript = without_calls(transcript, NAME)
-    transcript = with_requests(
-        transcript, [_request(number, run) for number, run in enumerate(sorted(models, key=_started))]
-    )
+    transcript = with_requests(transcript, requests)
     used = UsageReader()
     for run in models or [root]:
         used.add(run.get("usage"))
@@ -174,7 +178,7 @@ def _request(number: int, run: Mapping[str, Any]) -> Asked | None:
     if kept:
         about["previous_response_id"] = kept
     return asked_in(
-        messages, _answered(outputs), number=number, started=moment_ms(run.get("start_time")),
+        as_asked(messages), as_asked(_answered(outputs)), number=number, started=moment_ms(run.get("start_time")),
         ended=moment_ms(run.get("end_time")), about=about if is_whole else None, model=_model(run),
         error=plain_text(run.get("error")),
     )  # fmt: skip

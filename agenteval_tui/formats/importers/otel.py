@@ -31,7 +31,7 @@ from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import as_list, messages_of, plain_text
 from agenteval_tui.formats.importers.openinference import PREFIXES
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
-from agenteval_tui.formats.importers.traced_requests import with_requests
+from agenteval_tui.formats.importers.traced_requests import lived_conversation, with_requests
 from agenteval_tui.formats.importers.untold_calls import UntoldCall, called_with, with_results, with_untold_calls
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
 from agenteval_tui.formats.stream.json_reader import skipped_by
@@ -272,6 +272,10 @@ def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | 
         transcript, tellers = conversation_in(spans, tools, agents, models)
     except AgentevalError as error:
         return Skipped(error.what, place=f"trace {trace[:32]}")
+    asked = [asked_of(span, spans[0]["start"] or 0.0, agents) for span in innermost(models) if _has_messages(span)]
+    lived = lived_conversation(asked) if len(tellers) < 2 else None
+    if transcript is not None and lived is not None and len(lived.messages) > len(transcript.messages):
+        transcript = lived
     about = top["attributes"]
     own = _object(about.get("agenteval.run"))
     if transcript is None and is_ours(own):
@@ -288,7 +292,6 @@ def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | 
     measured = with_measures(transcript, spans, models or tellers or [top], tools, tellers[-1] if tellers else top)
     if not tools and not any(map(_has_messages, (*agents, *models))):
         measured = without_calls(measured, SOURCE)
-    asked = [asked_of(span, spans[0]["start"] or 0.0, agents) for span in innermost(models) if _has_messages(span)]
     measured = with_requests(measured, asked)
     found = Recording(
         test_id=as_id(name),

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from agenteval_tui.agents.recording.conversation import Asked
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.message_formats import transcript_of
 from agenteval_tui.formats.importers.recording import Recording, as_id, first_user_text
+from agenteval_tui.formats.importers.traced_requests import as_asked, asked_in, with_requests
 from agenteval_tui.formats.importers.usage_import import moment_ms, with_usage
 from agenteval_tui.transcripts.model import RunError
+from agenteval_tui.transcripts.model_request import RequestPart
 
 _TITLE = 80
+
+
+class SessionRequest(Struct, frozen=True):
+    """What a model was asked: `messages` in any dialect, and the `answer` that followed, as one or several."""
+
+    messages: tuple[dict[str, Any], ...]
+    answer: tuple[dict[str, Any], ...]
 
 
 class Session(Struct):
@@ -35,6 +45,9 @@ class Session(Struct):
     """How long it took, where the log says it."""
     source: list[tuple[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    requests: list[SessionRequest] | None = None
+    """What models were asked, as far as a log has it: without system prompts unless `system` is one, without tools and
+    parameters. None: it is not known."""
 
     def saw(self, moment: Any) -> None:
         """An event happened at this moment (ISO, or a number)."""
@@ -62,6 +75,8 @@ def session_recording(session: Session, source: Sequence[tuple[str, Any]] = (), 
     )
     if session.usage is not None:
         transcript = with_usage(transcript, session.usage)
+    if session.requests:
+        transcript = with_requests(transcript, _asked(session))
     asked = next((one.content for one in transcript.messages if one.role == "user" and one.name is None), "")
     asked = asked or first_user_text(transcript)
     return Recording(
@@ -74,3 +89,17 @@ def session_recording(session: Session, source: Sequence[tuple[str, Any]] = (), 
         notes=tuple(notes),
         source=tuple(source or session.source),
     )
+
+
+def _asked(session: Session) -> Iterator[Asked | None]:
+    prompt = as_asked([{"role": "system", "content": session.system}] if session.system else []) or []
+    unrecorded: tuple[RequestPart, ...] = ("tools", "parameters") if prompt else ("system", "tools", "parameters")
+    read: dict[int, list[dict[str, Any]] | None] = {}  # each message once: it is in all later requests
+    for number, one in enumerate(session.requests or ()):
+        listed = [read[id(message)] if id(message) in read else read.setdefault(id(message), as_asked([message]))
+                  for message in one.messages if message.get("type") != "reasoning"]  # fmt: skip
+        told = None if None in listed else [message for messages in listed for message in messages or ()]
+        yield asked_in(
+            None if told is None else [*prompt, *told], as_asked(one.answer), number=number, model=session.model,
+            unrecorded=unrecorded,
+        )  # fmt: skip

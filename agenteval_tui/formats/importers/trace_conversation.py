@@ -20,7 +20,7 @@ from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.message_formats import as_list, is_message, plain_text, transcript_of
 from agenteval_tui.formats.importers.openai_responses import answer_messages
-from agenteval_tui.formats.importers.traced_requests import asked_in, with_requests
+from agenteval_tui.formats.importers.traced_requests import as_asked, asked_in, with_requests
 from agenteval_tui.formats.importers.untold_calls import UntoldCall, called_with, with_results, with_untold_calls
 from agenteval_tui.formats.importers.usage_import import with_usage
 from agenteval_tui.transcripts.codec import to_openai_messages
@@ -110,8 +110,9 @@ def _request(number: int, span: Span, spans: Sequence[Span]) -> Asked | None:
     messages = list(_readable(request_messages(span.asked)))
     if isinstance(told, str) and told and not any(one.get("role") == "system" for one in messages):
         messages.insert(0, {"role": "system", "content": told})
+    answer = as_asked(answered_messages(span.answered))
     return asked_in(
-        messages, answered_messages(span.answered), number=number, started=span.started, ended=span.ended,
+        as_asked(messages), answer, number=number, started=span.started, ended=span.ended,
         about=about if is_whole or span.about is not None else None, model=span.model, agent=_agent(span, spans),
         error=span.error,
     )  # fmt: skip

@@ -15,6 +15,7 @@ from agenteval_tui.formats.importers.message_formats import plain_text, transcri
 from agenteval_tui.transcripts.codec import to_openai_messages
 from agenteval_tui.transcripts.model import Message, Transcript
 from agenteval_tui.transcripts.model_request import ModelRequests, RequestPart
+from agenteval_tui.transcripts.request_changes import changes_since
 
 _PROMPTS = ("system", "developer")
 _PREVIOUS = ("previous_response_id", "conversation")
@@ -25,9 +26,17 @@ _SAID_ELSEWHERE = (
 )  # fmt: skip
 
 
+def as_asked(messages: Sequence[Any]) -> list[dict[str, Any]] | None:
+    """Messages in any dialect as OpenAI chat messages; None where nobody can read them."""
+    try:
+        return to_openai_messages(transcript_of(list(messages))) if messages else []
+    except AgentevalError:
+        return None
+
+
 def asked_in(
-    messages: Sequence[Any],
-    answer: Sequence[Any] = (),
+    told: Sequence[dict[str, Any]] | None,
+    replied: Sequence[dict[str, Any]] | None,
     *,
     number: int,
     started: float | None = None,
@@ -36,16 +45,15 @@ def asked_in(
     model: str = "",
     agent: str = "",
     error: str = "",
+    unrecorded: Iterable[RequestPart] | None = None,
 ) -> Asked | None:
-    """A request as another tool recorded it, of `messages` and an `answer` in any dialect; None where nobody can read
-    it, or where it has results of calls that it has not: no model was asked so, and the record is not whole.
+    """A request as another tool recorded it, of messages (`as_asked`) and what was replied; None where they could not
+    be read, or where there are results of calls that are not there: nobody asks so, and the record is not whole.
 
     `number`: which one of the run it is, from 0, where its times (milliseconds) are not known. `about`: all else that
-    was sent (tools, parameters, the id of what a server keeps); None where only the messages were recorded."""
-    try:
-        told = to_openai_messages(transcript_of(list(messages)))
-        replied = to_openai_messages(transcript_of(list(answer))) if answer else []
-    except AgentevalError:
+    was sent (tools, parameters, the id of what a server keeps); None where only the messages were recorded.
+    `unrecorded`: what of all that is not known; None: as `about` says."""
+    if told is None or replied is None:
         return None
     said = next((one for one in reversed(replied) if one["role"] == "assistant"), None)
     given = about or {}
@@ -64,8 +72,8 @@ def asked_in(
         return None
     begun = float(number) if started is None else started
     reply = Reply(said, request.model, error=error)
-    unrecorded: frozenset[RequestPart] = frozenset(("tools", "parameters")) if about is None else frozenset()
-    return Asked(begun, max(begun, ended or begun), begun, request, reply, agent, unrecorded)
+    missing = (("tools", "parameters") if about is None else ()) if unrecorded is None else unrecorded
+    return Asked(begun, max(begun, ended or begun), begun, request, reply, agent, frozenset[RequestPart](missing))
 
 
 def _has_orphans(request: Request) -> bool:
@@ -93,6 +101,24 @@ def with_requests(transcript: Transcript, asked: Iterable[Asked | None]) -> Tran
         places.setdefault(_key(message, transcript), deque()).append(place)
     calls = {call.id: number for number, call in enumerate(transcript.tool_calls)}
     return replace(transcript, requests=_placed(told, told.requests, places, calls))
+
+
+def lived_conversation(asked: Iterable[Asked | None]) -> Transcript | None:
+    """The conversation with the longest request, as its agent lived it, where no request has all of it; else None: the
+    longest request with its answer is the conversation."""
+    listed = list(asked)
+    known = [one for one in listed if one is not None]
+    requests = transcript_of_asked(known).requests if known and len(known) == len(listed) else None
+    if requests is None:
+        return None
+    in_order = sorted(known, key=lambda one: one.started_ms)
+    sizes = [sum(end - first for first, end in one.messages) for one in requests.references]
+    line = requests.references[sizes.index(max(sizes))].line
+    numbers = [number for number, one in enumerate(requests.references, 1) if one.line == line]
+    if all((change := changes_since(requests, number)) is None or change.grew_only for number in numbers):
+        return None
+    told = transcript_of_asked([in_order[number - 1] for number in numbers])
+    return Transcript(told.messages, told.tool_calls, final_output=told.final_output)
 
 
 def _placed(
