@@ -116,6 +116,14 @@ def test_what_is_not_an_agent(tmp_path: Path, text: str) -> None:
     assert agents_of(tmp_path, {"bot.py": text, "agents.py": "class Agent: ...\n"}) == []
 
 
+@pytest.mark.parametrize("line", ["class SearchTool:", "class Search(base.BaseTool):"])
+def test_a_tool_that_asks_a_model_is_no_agent(tmp_path: Path, line: str) -> None:
+    body = "    def __call__(self, query):\n        return client.messages.create(messages=[query]).content\n"
+    text = f"import anthropic\nfrom tools import base\nclient = anthropic.Anthropic()\n{line}\n{body}"
+    assert agents_of(tmp_path, {"bot.py": text}) == []
+    assert len(agents_of(tmp_path, {"bot.py": text.replace(line, "class Search:")})) == 1
+
+
 def test_a_library_that_is_called_as_a_module_beside_its_user(tmp_path: Path) -> None:
     files = {
         "shop/__init__.py": "",

@@ -645,6 +645,18 @@ async def test_a_client_that_misses_its_key_is_told_by_type_and_code(name: str, 
     assert error.message.endswith("(mine.py, line 3)"), "the place is the project's, not the package's"
 
 
+async def test_code_of_the_project_in_a_package_called_as_a_library_is_no_client(project: Path) -> None:
+    folder = project / "evals" / "agents"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    text = "class Bot:\n    def __init__(self): self.model = {}.model\n    def run(self, prompt): return 'x'\n"
+    (folder / "bot.py").write_text(text)
+    error = (await run(project / "evals", callable="agents/bot.py:Bot")).error
+    assert error is not None
+    assert "has no attribute 'model'" in error.message
+    assert "OPENAI_API_KEY" not in error.mend
+
+
 async def test_a_key_that_is_refused_names_the_file(project: Path) -> None:
     (project / ".env").write_text("OPENAI_API_KEY=wrong\n")
     fail("class Refused(Exception):\n    status_code = 401\ndef f(prompt): raise Refused('no')\n", project)

@@ -429,6 +429,18 @@ def answer(tone, prompt): return tone + "! " + prompt
         ran = await run_agent(python(f"mine:{name}", settings={"tone": "kind"}))
         assert ran.transcript.final_output == "kind hello", ran.events
 
+    async def test_a_parameter_config_of_a_class_of_its_own_is_left_alone(self, run_agent: Run, tmp_path: Path) -> None:
+        text = (
+            "class Config:\n    size = 3\n"
+            "class Bot:\n"
+            "    def __init__(self, tone, config: 'Config | None' = None, settings: dict = {}):\n"
+            "        self.tone, self.config, self.settings = tone, config or Config(), settings\n"
+            "    def run(self, prompt): return f'{self.tone} {self.config.size} {self.settings}'\n"
+        )
+        (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+        ran = await run_agent(python("mine:Bot", settings={"tone": "kind"}))
+        assert ran.transcript.final_output == "kind 3 {'tone': 'kind'}", ran.events
+
     async def test_without_them_it_is_no_factory(self, run_agent: Run, tmp_path: Path) -> None:
         (tmp_path / "mine.py").write_text("def make(tone): return 'asked ' + tone\n", encoding="utf-8")
         ran = await run_agent(python("mine:make", settings={"size": 1}))

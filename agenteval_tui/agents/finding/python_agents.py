@@ -220,6 +220,8 @@ class PythonAgents:
 
     def _classes(self, module: Module) -> Iterator[FoundAgent]:
         for name, cls in module.classes.items():
+            if any(each.endswith("Tool") for each in (name, *map(ast.unparse, cls.bases))):
+                continue  # of an agent
             decorators = [
                 module.qualified(node.func if isinstance(node, ast.Call) else node) for node in cls.decorator_list
             ]

@@ -103,7 +103,7 @@ def _looked_for(error: Any, frames: Any, is_own: Any) -> Any:
         missing = [one for one in dict.fromkeys(names) if not os.environ.get(one)]
         if missing and len(missing) == len(set(names)):
             return missing
-    for start, usual in _CLIENTS.items():
+    for start, usual in () if is_own(raiser.f_code.co_filename) else _CLIENTS.items():
         is_client = (_module(raiser) + ".").startswith(start + ".")
         if is_client and (type(error).__name__ in _BY_TYPE or raiser.f_code.co_name in _CHECKS):
             return [] if any(os.environ.get(one) for one in usual) else list(usual)

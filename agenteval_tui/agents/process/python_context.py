@@ -59,8 +59,10 @@ def refuse_option(request: Any, target: Any) -> Any:
 
 
 def declared(function: Any, name: Any) -> Any:
-    """The type of a parameter, as the function declares it; None where nothing says it."""
-    return signature._without_none(signature._hints(function).get(name))
+    """The type of a parameter, as the function or class declares it; None where nothing says it."""
+    made_by = getattr(function, "__init__", None) if inspect.isclass(function) else function
+    hints = signature._hints(made_by)
+    return signature._without_none(hints.get(name))
 
 
 def made(kind: Any, request: Any, target: Any, what: Any) -> Any:

@@ -136,7 +136,7 @@ def make(factory: Any, request: Any) -> Any:
     """What the factory makes, or an awaitable of it. Its settings are its parameters by name, too."""
     settings = dict(request.get("config") or {})
     parameters = answers.parameters_of(factory) or ()
-    wanted = {one.name: settings for one in parameters if one.name in SETTINGS}
+    wanted = {one.name: settings for one in parameters if _takes_settings(factory, one)}
     names = [one.name for one in parameters]
     wanted.update({name: value for name, value in settings.items() if name in names and name not in wanted})
     return factory(**wanted)
@@ -159,6 +159,14 @@ def is_agent(given: Any, target: Any, ways: Any = True) -> Any:
         return (known or frameworks.of(given) is not None) and runner(given, target) is not None
     except pieces.WrongTarget:
         return hasattr(given, "compile") and pieces.made_by(given, "langgraph")
+
+
+def _takes_settings(factory: Any, parameter: Any) -> Any:
+    """Whether a parameter is for the settings: one called so, unless it is declared to be an object of a class."""
+    if parameter.name not in SETTINGS:
+        return False
+    kind = contexts.declared(factory, parameter.name)
+    return not isinstance(kind, type) or issubclass(kind, dict) or kind.__module__ in ("typing", "collections.abc")
 
 
 async def entered(context: Any, request: Any, target: Any) -> Any:
