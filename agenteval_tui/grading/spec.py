@@ -76,13 +76,15 @@ class CriterionSpec(Struct, frozen=True, eq=False, dict=True):
         )
 
 
-def without_property(spec: CriterionSpec, name: str) -> CriterionSpec:
-    """The criterion, of whose metrics none has this property; itself if none had it."""
+def without_property(spec: CriterionSpec, *names: str) -> CriterionSpec:
+    """The criterion, of whose metrics none has these properties; itself if none had one."""
     value = spec.document.value
     listed = value.get("metrics") if isinstance(value, Mapping) else None
-    if not isinstance(listed, list) or not any(isinstance(one, Mapping) and name in one for one in listed):
+    if not isinstance(listed, list) or not any(
+        isinstance(one, Mapping) and any(name in one for name in names) for one in listed
+    ):
         return spec
-    metrics = [{k: v for k, v in one.items() if k != name} if isinstance(one, Mapping) else one for one in listed]
+    metrics = [{k: v for k, v in one.items() if k not in names} if isinstance(one, Mapping) else one for one in listed]
     return replace(spec, config={**value, "metrics": metrics})
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.grading.compile import compile_criterion
@@ -13,6 +14,7 @@ from agenteval_tui.grading.metrics.judge_acceptance import LabelledScores, Score
 from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.spec import CriterionSpec, without_property
+from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.labels import Label, label_of, sole_criterion
 from agenteval_tui.history.recordings import recordings_of
 from agenteval_tui.history.store import Store
@@ -34,10 +36,10 @@ class JudgeLabels:
 
     def reply(self, spec: CriterionSpec, suite_key: str, answerer: str) -> Reply:
         """The `LabelledScores` of a criterion of a suite, as JSON. `answerer`: the judge, as its replies are stored."""
-        free = decided_always(spec)
-        key = (free.hash, spec.name, suite_key, answerer)
+        asking = _what_asks(spec)
+        key = (asking.hash, spec.name, suite_key, answerer)
         if key not in self._known:
-            found = labelled_scores(self._store, free, suite_key, answerer)
+            found = labelled_scores(self._store, asking, suite_key, answerer)
             self._known[key] = Reply(msgspec.json.encode(found).decode(), at_ms=now_ms())
         return self._known[key]
 
@@ -45,6 +47,12 @@ class JudgeLabels:
 def decided_always(spec: CriterionSpec) -> CriterionSpec:
     """The criterion with a judge that never keeps silent."""
     return without_property(spec, "accept")
+
+
+def _what_asks(spec: CriterionSpec) -> CriterionSpec:
+    """The criterion with nothing but what its judge's scores depend on: they are kept while thresholds are edited."""
+    asking = without_property(spec, "accept", "pass_threshold", "minimums", "weight", "name")
+    return replace(asking, pass_threshold=None, negate=False)
 
 
 def labelled_scores(store: Store, spec: CriterionSpec, suite_key: str, answerer: str) -> LabelledScores:
@@ -71,7 +79,10 @@ def labelled_scores(store: Store, spec: CriterionSpec, suite_key: str, answerer:
         counting = label_of(given, spec.name, sole_criterion((one.criterion, one.severity) for one in results))
         if counting is None:
             continue
-        transcript = store.transcript(row.id)
+        try:
+            transcript = store.transcript(row.id)
+        except HistoryError:
+            continue  # it was pruned, or can't be read
         replies: dict[str, Reply] = {}
         missing = False
         for _ in range(_ROUNDS):

@@ -14,6 +14,7 @@ from threaded import serving
 
 from agenteval_tui.analysis.labels import give_labels
 from agenteval_tui.analysis.review_queue import queue
+from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.directories import history_file
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.store import Store
@@ -150,3 +151,30 @@ def test_a_changed_prompt_is_compared_before_it_is_trusted(project: Project) -> 
     assert (newest["better"], newest["worse"], newest["p_value"]) == (0, 0, 1.0)
     words = project.cli("judge-report").out
     assert "of 60 labelled runs that both newest versions decided" in words
+
+
+def test_what_an_edit_costs_in_the_workbench(project: Project) -> None:
+    """Bounds and thresholds are graded on a keystroke; another prompt asks the judge, and the workbench says so."""
+    project.cli("run", project.path)
+    project.label(range(1, 61))
+    project.cli("run", project.path)  # the same cases again, which nobody has labelled
+    asked = project.asked()
+    with Store.open(history_file()) as store:
+        run = project.document("show", "last")["runs"][-1]["run"]
+        bench = Workbench.open(store, run)
+        saved = bench.criteria[0].text
+
+        def edited(text: str) -> dict[str, int]:
+            *_, impact = bench.impact(0, text)
+            return {str(outcome): number for outcome, number in impact.then.items()}
+
+        # The execution that people labelled, and the one after it.
+        assert edited(saved) == {"passed": 50, "failed": 70}
+        silent = saved.replace('"type"', '"accept": {"error": 0.12}, "type"')
+        assert edited(silent) == {"passed": 55, "failed": 55, "needs_review": 10}
+        assert edited(silent.replace("0.12", "0.3")) == {"passed": 50, "failed": 70}
+        assert edited(silent.replace("0.12", "0.01")) == {"passed": 30, "failed": 30, "needs_review": 60}
+        assert edited(saved.replace("Rate from", "Score from")) == {"error": 120}
+        result = bench.judge(0, saved.replace("Rate from", "Score from"))
+        assert result.metrics[0].code == "not_asked_this"
+    assert project.asked() == asked
