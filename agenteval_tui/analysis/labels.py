@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from agenteval_tui.analysis.regrade import with_labels
 from agenteval_tui.history.labels import AddLabels, Label, TakeBackLabel
+from agenteval_tui.history.recordings import recordings_of
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 
@@ -68,6 +69,19 @@ def runs_of_ids(store: Store, run_ids: Iterable[str]) -> list[RunRow]:
         lambda c: c.execute(
             "SELECT id FROM runs WHERE uid IN (SELECT value FROM json_each(?)) ORDER BY id DESC",
             (json.dumps(list(run_ids)),),
+        ).fetchall()
+    )
+    return store.run_rows([row[0] for row in found])
+
+
+def gradings_of(store: Store, run_ids: Iterable[str]) -> list[RunRow]:
+    """The rows of all gradings of what these runs recorded, newest first."""
+    recorded = store.read(lambda c: recordings_of(c, list(run_ids)))
+    found = store.read(
+        lambda c: c.execute(
+            "SELECT id FROM runs WHERE uid IN (SELECT value FROM json_each(?1))"
+            " OR (recording != '' AND recording IN (SELECT value FROM json_each(?1))) ORDER BY id DESC",
+            (json.dumps(sorted({*recorded.values(), *recorded})),),
         ).fetchall()
     )
     return store.run_rows([row[0] for row in found])

@@ -12,7 +12,8 @@ import pytest
 from scripted import Answer, Request, ScriptedServer
 from threaded import serving
 
-from agenteval_tui.analysis.labels import give_labels
+from agenteval_tui.analysis.agreement import judge_figures
+from agenteval_tui.analysis.labels import give_labels, gradings_of
 from agenteval_tui.analysis.review_queue import queue
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.directories import history_file
@@ -151,6 +152,11 @@ def test_a_changed_prompt_is_compared_before_it_is_trusted(project: Project) -> 
     assert (newest["better"], newest["worse"], newest["p_value"]) == (0, 0, 1.0)
     words = project.cli("judge-report").out
     assert "of 60 labelled runs that both newest versions decided" in words
+    # The same in the app's sheet, which looks at the labels' runs first.
+    with Store.open(history_file()) as store:
+        rows = gradings_of(store, dict.fromkeys(one.run_id for one in store.labels()))
+        (figures,) = judge_figures(store, rows, every=True)
+    assert [version.agreement.n for version in figures.versions] == [60, 60]
 
 
 def test_what_an_edit_costs_in_the_workbench(project: Project) -> None:

@@ -9,8 +9,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from agenteval_tui.analysis.agreement import JudgeFigures, judge_figures
-from agenteval_tui.analysis.labels import runs_of_ids
+from agenteval_tui.analysis.labels import gradings_of
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.ids import short_hash
 from agenteval_tui.core.numbers import count, percent, percent_span
 from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.presenters.text_layout import paragraph
@@ -117,6 +118,14 @@ class AgreementScreen(Sheet["tuple[str, ...]"]):
         lines = [*paragraph(said, width), *paragraph(table, width, "dim")]
         if one.undecided:
             lines += paragraph(f"{count(one.undecided, 'labelled run')} without a verdict left out", width, "dim")
+        if one.silent:
+            lines += paragraph(f"the judge left {count(one.silent, 'run')} to people", width, "dim")
+        for version in one.versions if len(one.versions) > 1 else ():
+            share = "–" if version.agreement.accuracy is None else percent(version.agreement.accuracy)
+            text = f"version {short_hash(version.hash)}: {share} of {version.agreement.n}"
+            if version.p_value is not None:
+                text += f"; better than the version before in {version.better}, worse in {version.worse}"
+            lines += paragraph(text, width, "dim")
         return lines
 
 
@@ -130,7 +139,7 @@ def show_agreement(screen: FrameScreen) -> None:
 
     def work() -> list[JudgeFigures]:
 
-        rows = runs_of_ids(store, dict.fromkeys(label.run_id for label in store.labels()))
+        rows = gradings_of(store, dict.fromkeys(label.run_id for label in store.labels()))
         return judge_figures(store, rows, every=True)
 
     def chosen(differ: tuple[str, ...] | None) -> None:
