@@ -118,10 +118,12 @@ def _criterion(one: Mapping[str, Any], read: ReadFile, share: float) -> dict[str
     negate = kind.startswith("not-")
     base = kind.removeprefix("not-")
     value, threshold = one.get("value"), number(one.get("threshold"))
+    name = _name(one)
+    made = _own_function(one, name, value, threshold) if base == "python" else None
+    if made is not None:
+        return _weighed({**made, **({"negate": True} if negate else {})}, _weight(one) * share)
     if isinstance(value, str) and value.startswith("file://"):
         value = read(value.removeprefix("file://"))
-    name = _name(one)
-    made = None
     if not (one.get("transform") or one.get("contextTransform") or one.get("normalizeUnicode")) and not (
         value is None and one.get("value") is not None
     ):
@@ -133,6 +135,26 @@ def _criterion(one: Mapping[str, Any], read: ReadFile, share: float) -> dict[str
     if negate:
         made["negate"] = True
     return _weighed(made, _weight(one) * share)
+
+
+def _own_function(one: Mapping[str, Any], name: str, value: Any, threshold: float | None) -> dict[str, Any] | None:
+    """`file://checks.py:fn`: the metric `Python` calls it as promptfoo does. A score passes above 0, or from the
+    threshold on."""
+    found = _PYTHON_FILE.fullmatch(value) if isinstance(value, str) else None
+    if (
+        found is None
+        or one.get("config")
+        or one.get("transform")
+        or (threshold is not None and not 0 <= threshold <= 1)
+    ):
+        return None
+    module = found[1].replace("/", ".")
+    metric = {"type": "Python", "function": f"{module}:{found[2] or 'get_assert'}", "timeout": 60}
+    return checked(name, {**metric, "pass_threshold": _ABOVE_ZERO if threshold is None else threshold})
+
+
+_PYTHON_FILE = re.compile(r"file://(?:\./)?([^\W\d]\w*(?:/[^\W\d]\w*)*)\.py(?::(\w+))?")
+_ABOVE_ZERO = 1e-6
 
 
 def _asked(one: Mapping[str, Any], name: str, kind: str) -> dict[str, Any]:
