@@ -21,6 +21,7 @@ from agenteval_tui.analysis.regression_gate import (
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.analysis.test_gates import TestGates, gates_now
 from agenteval_tui.analysis.triage import causes_of_execution
+from agenteval_tui.analysis.umbraco_metrics import umbraco_figures
 from agenteval_tui.cli.exit_codes import FAILED, INTERRUPTED, exit_code
 from agenteval_tui.cli.gate_options import BaselineOptions
 from agenteval_tui.cli.invocation import Invocation
@@ -47,6 +48,7 @@ from agenteval_tui.views.execution import ended_view, next_view, rate_view, star
 from agenteval_tui.views.gates import gates_view
 from agenteval_tui.views.model import View, paragraphs, text
 from agenteval_tui.views.quarantine import left_out_view
+from agenteval_tui.views.stats import umbraco_view
 
 TestLines = Mapping[tuple[str, str], tuple[str, int]]
 """(suite's key, test's id) -> file and line of the test."""
@@ -133,6 +135,7 @@ def finish(out: Output, store: Store, execution: str, progress: RunProgress, *, 
     if not progress.quiet:
         out.view(causes_in_short(*causes_of_execution(store, row.id), row.id))
         out.view(rate_view(row, overall, progress.retries))
+        out.view(umbraco_view(umbraco_figures(row.options, runs)))
     out.view(_ab(row, runs))
     if not progress.quiet:
         out.view(spent_view(costs_of(store.costs(row.id), runs)))

@@ -748,6 +748,10 @@ class Suite(_Strict):
     tags: list[str] = Field(default_factory=_no_items, description="Tags of every test.")
     defaults: Defaults = Field(default_factory=Defaults, description="Defaults for the tests.")
     gate: Gate | None = Field(default=None, description="The gate of every test without its own.")
+    metrics: Literal["umbraco"] | None = Field(
+        default=None,
+        description="umbraco: also show pass@k and pass^k as Umbraco AI defines them (passed/total, all passed).",
+    )
     agents: dict[str, AgentConfig] = Field(
         default_factory=_no_entries, description="Agents of this suite, by name, in addition to your agents.yaml."
     )

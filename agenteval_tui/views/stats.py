@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agenteval_tui.analysis.classification_report import Report
+from agenteval_tui.analysis.umbraco_metrics import UmbracoFigures
 from agenteval_tui.core import numbers
 from agenteval_tui.core.numbers import percent
 from agenteval_tui.grading.sentences import not_made_in_runs_sentence, not_made_sentence
@@ -42,6 +43,20 @@ def stats_view(stats: Stats, most_k: int = 6) -> View:
         rows.append(Row((text("pass@k"), *((),) * 5, *_curve(overall["pass_at_k"], ks), ())))
     more = f"pass^{most_k + 1} and above: by --json" if len(overall["pass_hat_k"]) > most_k else ""
     return (Table(columns, tuple(rows), more), *paragraphs(_notes(overall, ks)))
+
+
+def umbraco_view(figures: Sequence[UmbracoFigures]) -> View:
+    """pass@k and pass^k as Umbraco defines them, by test and variation; nothing where there are none."""
+    if not figures:
+        return ()
+    heads = ("Umbraco: test", "variation", "runs", "passed", "pass@k (passed/total)", "pass^k (all passed)")
+    columns = (*map(Column, heads[:2]), *(Column(head, "right") for head in heads[2:]))
+    rows = []
+    for one in figures:
+        name = "aggregate" if one.aggregate else one.variation or "default"
+        cells = (one.test, name, f"{one.total:,}", f"{one.passed:,}", f"{one.pass_at_k:.3f}", f"{one.pass_hat_k:.1f}")
+        rows.append(Row(tuple(text(cell) for cell in cells)))
+    return (Table(columns, tuple(rows)),)
 
 
 def _row(name: str, figures: Stats, ks: Sequence[str], flags: Text, token: str = "") -> Row:

@@ -23,14 +23,20 @@ _WIDEST = 100  # columns of text; longer lines are hard to read
 def command(invocation: Invocation, page: str, url: bool, markdown: bool) -> int:
     """Read the documentation of this version. Without PAGE: list the pages.
 
-    The last part of a name is enough: `agenteval docs TextMatch` is `agenteval docs metrics/TextMatch`. Use a pager for
-    long pages: `agenteval docs keys | less`.
+    The name of a folder, such as `coming-from`, lists its pages. The last part of a name is enough: `agenteval docs
+    TextMatch` is `agenteval docs metrics/TextMatch`. Use a pager for long pages: `agenteval docs keys | less`.
 
     With --url: print the page's address on the project's site, or the file on this machine if the package names no
     site.
     """
     if not page and not url and not markdown:
         _list(invocation)
+        return 0
+    folder = page.strip().removeprefix("docs/").rstrip("/").casefold()
+    if folder and not url and not markdown and (there := [one for one in pages() if one.name.startswith(f"{folder}/")]):
+        width = max(len(one.name) for one in there)
+        for one in there:
+            invocation.out.line(f"{one.name:<{width}}  ", (one.title, "dim"))
         return 0
     found = find_page(page or "index")
     if url:

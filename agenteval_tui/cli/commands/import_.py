@@ -203,7 +203,13 @@ def _tests(invocation: Invocation, path: Path, format_name: str | None, to: Path
         out.line(("  skipped ", "warn"), reason)
     for note in content.notes:
         out.line(("  note ", "warn"), note)
+    _name_page(out, known.page)
     return 0
+
+
+def _name_page(out: Output, page: str) -> None:
+    if page:
+        out.line((f"  agenteval docs {page}", "dim"), (" has their words beside ours", "dim"))
 
 
 def _point_to_datasets(content: FoundTests, folder: Path, suite_folder: Path) -> None:
@@ -244,6 +250,7 @@ def _print(out: Output, path: Path, report: Any, dry_run: bool) -> None:
     if not dry_run:
         name = short_id(report.execution_id)
         out.line((f"  agenteval stats {name}  agenteval show {name}", "dim"))
+        _name_page(out, format_named(report.format).page)
 
 
 def _document(path: Path, report: ImportReport, dry_run: bool) -> ImportedFile:

@@ -8,6 +8,7 @@ from agenteval_tui.analysis.ab import ABResult, compare_ab
 from agenteval_tui.analysis.classification_report import labelling_of
 from agenteval_tui.analysis.costs import Costs, costs_of
 from agenteval_tui.analysis.summary import execution_stats
+from agenteval_tui.analysis.umbraco_metrics import umbraco_figures
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.stats import ab_document, costs_document, stats_document
@@ -15,7 +16,7 @@ from agenteval_tui.views.ab import ab_view
 from agenteval_tui.views.cost import costs_view
 from agenteval_tui.views.execution import title_text
 from agenteval_tui.views.model import paragraphs
-from agenteval_tui.views.stats import labelling_view, stats_view
+from agenteval_tui.views.stats import labelling_view, stats_view, umbraco_view
 
 _WIDE = 100  # columns of a terminal
 _MOST_K, _MOST_K_NARROW = 6, 3
@@ -52,12 +53,14 @@ def command(
         runs = store.runs_of_execution(row.id)
         stats = execution_stats(runs, count_errors=count_errors, steps=steps, imported=row.kind == "import")
         labelling = labelling_of(store, runs)
+        umbraco = umbraco_figures(row.options, runs)
     if as_json:
-        invocation.out.json(stats_document(row.id, stats, labelling))
+        invocation.out.json(stats_document(row.id, stats, labelling, umbraco))
     else:
         out = invocation.out
         out.view(paragraphs([title_text(row)]))
         out.view(stats_view(stats, _MOST_K if out.width >= _WIDE else _MOST_K_NARROW))
+        out.view(umbraco_view(umbraco))
         if labelling is not None:
             out.view(labelling_view(labelling))
     return 0

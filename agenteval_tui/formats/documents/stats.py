@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import asdict
 
 from agenteval_tui.analysis import ab as sides
 from agenteval_tui.analysis import classification_report, costs
+from agenteval_tui.analysis.umbraco_metrics import UmbracoFigures
 from agenteval_tui.core.document import Count, Document, RowKey, Share, one_of
 from agenteval_tui.formats.documents.comparison import Pairs
 
@@ -111,6 +112,18 @@ class Classification(Document, frozen=True, kw_only=True):
     per_label: tuple[LabelFigures, ...]
 
 
+class UmbracoTest(Document, frozen=True, kw_only=True):
+    """A test's runs with one configuration, or with all."""
+
+    test: str
+    variation: Annotated[str, Meta(description="empty: the default configuration, or all")]
+    aggregate: Annotated[bool, Meta(description="whether these are the runs of all configurations")]
+    runs: Count
+    passed: Count
+    pass_at_k: Annotated[Share, Meta(description="passed / total")]
+    pass_hat_k: Annotated[Share, Meta(description="1 if all runs passed, else 0")]
+
+
 class ExecutionStats(Document, frozen=True, kw_only=True):
     """`agenteval stats`."""
 
@@ -125,6 +138,10 @@ class ExecutionStats(Document, frozen=True, kw_only=True):
             " and labels[j] was given. Null where no run has such a metric."
         ),
     ]
+    umbraco: Annotated[
+        tuple[UmbracoTest, ...] | UnsetType,
+        Meta(description="pass@k and pass^k as Umbraco AI defines them, of suites with `metrics: umbraco`"),
+    ] = UNSET
 
 
 _Dollars = Annotated[float | None, Meta(description="US dollars; null: no price is known")]
@@ -282,7 +299,10 @@ class ABComparison(Document, frozen=True, kw_only=True):
 
 
 def stats_document(
-    execution: str, stats: Mapping[str, Any], labelling: classification_report.Report | None
+    execution: str,
+    stats: Mapping[str, Any],
+    labelling: classification_report.Report | None,
+    umbraco: Sequence[UmbracoFigures] = (),
 ) -> ExecutionStats:
     """The figures of an execution (`analysis.summary.execution_stats`), and how well it labels."""
     return ExecutionStats(
@@ -290,6 +310,19 @@ def stats_document(
         tests=tuple(TestFigures(**_figures(test)) for test in stats["tests"]),
         overall=OverallFigures(**_figures(stats["overall"])),
         classification=None if labelling is None else _classification(labelling),
+        umbraco=tuple(
+            UmbracoTest(
+                test=one.test,
+                variation=one.variation,
+                aggregate=one.aggregate,
+                runs=one.total,
+                passed=one.passed,
+                pass_at_k=one.pass_at_k,
+                pass_hat_k=one.pass_hat_k,
+            )
+            for one in umbraco
+        )
+        or UNSET,
     )
 
 

@@ -137,7 +137,7 @@ def _kind_of(metric: Mapping[str, Any], criterion: Criterion) -> tuple[str, dict
             return _pattern(str(given.get("pattern", "")), str(given.get("flags") or ""), criterion)
         case "Json" if set(given) <= {"schema", "required_keys"}:
             return _keys(given)
-        case "Trajectory" if given.get("arguments_mode") == "ignore":
+        case "Trajectory" if all(set(call) == {"name"} for call in given.get("calls") or ()):
             return _tools(given)
         case "ToolCheck" if set(given) == {"tools"} and all(set(tool) == {"name"} for tool in given["tools"]):
             return "tool-call", _expected_tools([tool["name"] for tool in given["tools"]], "All", False)
@@ -201,7 +201,7 @@ def _path(schema: Any) -> str | None:
 def _tools(given: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
     names = [call.get("name") for call in given.get("calls") or ()]
     mode = str(given.get("mode"))
-    if mode not in ("any", "all", "exact", "none") or set(given) - {"mode", "calls", "arguments_mode"}:
+    if mode not in ("any", "all", "exact", "none") or set(given) - {"mode", "calls"}:
         return None
     return "tool-call", _expected_tools(list(map(str, names)), mode.capitalize(), False)
 

@@ -188,5 +188,6 @@ FORMAT = Format(
     looks_like="a test run of DeepEval: JSON with `testCases` and `metricsScores`",
     can_read=can_read,
     recordings=recordings,
+    page="coming-from/deepeval",
     rank=85,
 )

@@ -24,8 +24,8 @@ class Format(Struct, frozen=True, kw_only=True):
     `recordings` reads runs, `tests` reads tests; a format has one, or both. `of_name`: a test of the file's name, for
     files without values that can be looked at. `yaml`: a test of the keys of a
     YAML document. `zip`: files of it may be ZIP archives. `parts`: the other files that belong to one of this format.
-    `aliases`: other names for what the same reader takes. `rank`: formats are tried from the lowest, so that the ones
-    with telling keys go first.
+    `aliases`: other names for what the same reader takes. `page`: of the documentation, for people who come from
+    there. `rank`: formats are tried from the lowest, so that the ones with telling keys go first.
     """
 
     name: str
@@ -38,6 +38,7 @@ class Format(Struct, frozen=True, kw_only=True):
     zip: bool = False
     parts: Callable[[Source], Sequence[Path]] | None = None
     aliases: tuple[str, ...] = ()
+    page: str = ""
     rank: int = 1000
 
 

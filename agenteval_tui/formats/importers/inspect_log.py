@@ -337,6 +337,7 @@ FORMAT = Format(
     recordings=recordings,
     tests=tests,
     zip=True,
+    page="coming-from/inspect",
     rank=10,
 )
 

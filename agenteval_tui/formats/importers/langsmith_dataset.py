@@ -145,7 +145,7 @@ def _criteria(key: str, value: Any, of: int) -> Iterator[dict[str, Any]]:
         yield _calls(title, names)
     elif _ORDERED_TOOLS.fullmatch(key) and (names := _tool_names(value)):
         calls = [{"name": name} for name in names]
-        metric = {"type": "Trajectory", "mode": "superset", "calls": calls, "arguments_mode": "ignore"}
+        metric = {"type": "Trajectory", "mode": "superset", "calls": calls}
         yield checked(title, metric, prototype="ToolResponse")
     elif isinstance(value, bool):
         yield _asks(title, "true" if value else "false", f"Is this right: {key} = {str(value).lower()}?")
@@ -208,5 +208,6 @@ FORMAT = Format(
     looks_like='a LangSmith dataset: lines of `{"inputs": {...}, "outputs": {...}}`',
     can_read=can_read,
     tests=tests,
+    page="coming-from/langsmith-course",
     rank=120,
 )

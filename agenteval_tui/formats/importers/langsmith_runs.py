@@ -330,5 +330,6 @@ FORMAT = Format(
     looks_like='LangSmith runs: `{"post": [...], "patch": [...]}`, or objects with `run_type` and `inputs`',
     can_read=can_read,
     recordings=recordings,
+    page="coming-from/langsmith",
     rank=60,
 )

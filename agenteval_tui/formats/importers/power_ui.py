@@ -185,5 +185,6 @@ FORMAT = Format(
     looks_like="Power UI test cases: JSON with `object_alias` ...AI_TEST_CASE and `rows`",
     can_read=can_read,
     tests=tests,
+    page="coming-from/power-ui",
     rank=80,
 )

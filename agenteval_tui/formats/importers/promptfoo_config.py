@@ -347,6 +347,7 @@ FORMAT = Format(
     can_read=can_read,
     tests=tests,
     yaml=fits_yaml,
+    page="coming-from/promptfoo",
     rank=100,
 )
 

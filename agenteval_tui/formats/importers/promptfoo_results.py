@@ -373,5 +373,6 @@ FORMAT = Format(
     recordings=recordings,
     tests=tests,
     yaml=fits_yaml,
+    page="coming-from/promptfoo",
     rank=20,
 )

@@ -281,5 +281,6 @@ FORMAT = Format(
     recordings=recordings,
     tests=tests,
     yaml=fits_yaml,
+    page="coming-from/pydantic-evals",
     rank=90,
 )

@@ -24,7 +24,7 @@ NOT_TRANSLATED = "Not translated:"
 
 class FoundTests(Struct):
     """The tests of a foreign file: `tests` with the keys of a suite, what was left out, and notes on the rest.
-    `templates`: other criteria to choose from, which become a comment.
+    `templates`: other criteria to choose from, which become a comment. `metrics`: the suite's key of that name.
     """
 
     name: str = ""
@@ -32,6 +32,7 @@ class FoundTests(Struct):
     skipped: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     templates: list[dict[str, Any]] = field(default_factory=list)
+    metrics: str = ""
 
     def note(self, text: str) -> None:
         """Say `text`, once."""
@@ -78,6 +79,7 @@ def suite_text(imported: FoundTests, *, source: str) -> str:
     lines = [
         f"name: {_scalar(imported.name or Path(source).stem)}",
         f"description: {_scalar(f'Imported from {source}.')}",
+        *([f"metrics: {imported.metrics}"] if imported.metrics else []),
     ]
     taken: set[str] = set()
     items = []

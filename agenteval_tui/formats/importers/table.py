@@ -274,5 +274,6 @@ FORMAT = Format(
     can_read=can_read,
     of_name=is_table,
     tests=tests,
+    page="coming-from/vizra",
     rank=2000,
 )

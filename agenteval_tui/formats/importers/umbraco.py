@@ -44,7 +44,7 @@ def tests(source: Source) -> FoundTests:
     document = read_document(source, "PyYAML")
     items = _folded(document).get("items") if isinstance(document, Mapping) else None
     listed = items if isinstance(items, list) else document if isinstance(document, list) else [document]
-    found = FoundTests(name=source.path.stem)
+    found = FoundTests(name=source.path.stem, metrics="umbraco")
     for index, each in enumerate(listed, 1):
         if isinstance(each, Mapping) and can_read(each):
             _add(each, index, found)
@@ -202,8 +202,7 @@ def _tool_calls(name: str, config: Mapping[str, Any]) -> Made:
         pattern = order_pattern(tools, alone=mode == "Exact")
         return checked(name, {"type": "Regex", "pattern": pattern, "flags": "mi"}, prototype="ToolResponse")
     calls = [{"name": tool} for tool in tools]
-    metric = {"type": "Trajectory", "mode": mode.lower(), "calls": calls, "arguments_mode": "ignore"}
-    return checked(name, metric, prototype="ToolResponse")
+    return checked(name, {"type": "Trajectory", "mode": mode.lower(), "calls": calls}, prototype="ToolResponse")
 
 
 def order_pattern(tools: list[str], *, alone: bool) -> str:
@@ -320,5 +319,6 @@ FORMAT = Format(
     looks_like="tests of Umbraco AI: JSON with `alias`, `testFeatureId` and `graders`, or a page of `items`",
     can_read=can_read,
     tests=tests,
+    page="coming-from/umbraco",
     rank=75,
 )

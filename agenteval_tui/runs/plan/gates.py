@@ -15,6 +15,8 @@ from agenteval_tui.suites.model import Stop, Suite, Test
 
 GATES = "gates"
 """The option of an execution: gates by the suite's key, then by the test's id (`OF_SUITE`: the suite's own)."""
+UMBRACO_METRICS = "umbraco_metrics"
+"""The option of an execution that has the keys of the suites with `metrics: umbraco`."""
 FAIL_UNDER_TEST = "fail_under_test"
 TEST, SUITE, OPTION = "test", "suite", "option"
 OF_SUITE = ""

@@ -14,7 +14,7 @@ from agenteval_tui.history.execution_names import DescriptionError, checked_meta
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import Specs
 from agenteval_tui.runs.judge_resolution import Respondents
-from agenteval_tui.runs.plan.gates import GATES, OF_SUITE
+from agenteval_tui.runs.plan.gates import GATES, OF_SUITE, UMBRACO_METRICS
 from agenteval_tui.runs.plan.model import (
     Limits,
     Plan,
@@ -99,7 +99,8 @@ def _stored(options: PlanOptions, chosen: Sequence[SelectedTest]) -> dict[str, A
             if gate is not None:
                 gates.setdefault(one.loaded.key, {})[name] = gate.pass_rate
     kept = {name: value for name, value in to_builtins(options).items() if name not in _DESCRIPTION}
-    return {**kept, **({GATES: gates} if gates else {})}
+    figured = list(dict.fromkeys(one.loaded.key for one in chosen if one.suite.metrics == "umbraco"))
+    return {**kept, **({GATES: gates} if gates else {}), **({UMBRACO_METRICS: figured} if figured else {})}
 
 
 def _concurrency(suites: Iterable[Suite]) -> int | None:
