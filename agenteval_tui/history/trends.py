@@ -628,7 +628,7 @@ def causes(connection: sqlite3.Connection, picked: SelectedRuns) -> list[CauseCo
             "SELECT c.cause, '' AS kind, CASE WHEN c.cause IS NULL THEN c.name ELSE '' END AS name, r.test,"
             f" count(DISTINCT r.id), max(r.id) FROM {_with_results(source)} AND r.status IN ('failed', 'error')"
             " AND r.error_kind = '' AND c.outcome IN ('failed', 'error') AND c.cause IS NOT ''"
-            " GROUP BY r.test, c.cause, name",  # numbers are compared sooner than texts
+            " GROUP BY r.test, c.cause, 3",  # numbers are compared sooner than texts
             values,
         ).fetchall()
         rows += connection.execute(
