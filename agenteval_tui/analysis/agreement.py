@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from agenteval_tui.analysis.statistics import Interval, mcnemar_exact, wilson
+from agenteval_tui.analysis.statistics import Interval, interval_of, mcnemar_exact
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading import registry
 from agenteval_tui.grading.codes import Code
@@ -42,9 +42,9 @@ class Agreement(Struct, frozen=True):
         return (self.both_yes + self.both_no) / self.n if self.n else None
 
     @property
-    def interval(self) -> Interval:
-        """Wilson's 95 % interval of the accuracy."""
-        return wilson(self.both_yes + self.both_no, self.n)
+    def interval(self) -> Interval | None:
+        """Wilson's 95 % interval of the accuracy; None: too few were rated."""
+        return interval_of(self.both_yes + self.both_no, self.n)
 
     @property
     def kappa(self) -> float | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from agenteval_tui.analysis import statistics
 from agenteval_tui.analysis.repetitions import repetitions
 from agenteval_tui.analysis.statistics import Interval, wilson
 from agenteval_tui.history.records import RunRow
@@ -34,13 +35,13 @@ class Forks(Struct, frozen=True):
 
     @property
     def interval(self) -> Interval | None:
-        """The pass rate of the run's repetitions; None: none was decided."""
-        return wilson(self.passed, self.decided) if self.decided else None
+        """The 95 % interval of the pass rate of the run's repetitions; None: too few were decided."""
+        return statistics.interval_of(self.passed, self.decided)
 
 
 def interval_of(branch: Outcomes) -> Interval | None:
-    """The 95 % interval of a branch's pass rate; None: nothing was decided."""
-    return wilson(branch.passed, branch.decided) if branch.decided else None
+    """The 95 % interval of a branch's pass rate; None: too few were decided."""
+    return statistics.interval_of(branch.passed, branch.decided)
 
 
 def forks_asked(store: Store, run: RunRow, outcomes: Sequence[Outcomes], *, execution: str, asked: int) -> Forks:
@@ -54,7 +55,7 @@ def ranked(branches: Sequence[Outcomes]) -> tuple[Outcomes, ...]:
     which nothing was decided last."""
 
     def place(branch: Outcomes) -> tuple[float, float]:
-        interval = interval_of(branch)
+        interval = wilson(branch.passed, branch.decided) if branch.decided else None
         return (1.0, 0.0) if interval is None else (-branch.passed / branch.decided, -interval[0])
 
     return tuple(sorted(branches, key=place))

@@ -19,7 +19,7 @@ Z95 = 1.959963984540054  # the standard normal's 97.5 % point
 SIGNIFICANT = 0.05
 """A difference is shown where chance gives one like it in at most one of twenty."""
 FEW = 5
-"""The fewest cases, or repetitions of a single case, for which a comparison gives intervals."""
+"""The fewest cases, or repetitions of a single case, for which an interval is given: of fewer it says nothing."""
 
 
 class Counted(Struct, frozen=True):
@@ -180,6 +180,18 @@ def clustered_interval(counts: Sequence[tuple[int, int]]) -> Interval:
     middle = math.fsum(rates) / len(rates)
     half = student_t_quantile(0.975, len(rates) - 1) * error
     return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def interval_over(counts: Sequence[tuple[int, int]]) -> Interval | None:
+    """`clustered_interval` where there are enough cases for one: `FEW` of them, or as many repetitions of a single one
+    (then it speaks of this case alone). None: there are too few."""
+    known = [n for _, n in counts if n]
+    return clustered_interval(counts) if (known[0] if len(known) == 1 else len(known)) >= FEW else None
+
+
+def interval_of(passed: int, n: int) -> Interval | None:
+    """Wilson's interval of the repetitions of a single case; None where there are too few."""
+    return wilson(passed, n) if n >= FEW else None
 
 
 def rate_over_rows(counts: Sequence[tuple[int, int]]) -> Interval:

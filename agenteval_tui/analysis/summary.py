@@ -9,9 +9,10 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.analysis.statistics import (
-    clustered_interval,
+    FEW,
     clustered_standard_error,
     counted,
+    interval_over,
     mean,
     pass_at_k,
     pass_hat_k,
@@ -130,7 +131,7 @@ def _of_test(
         "undecided": count.undecided,
         "checks_not_made": checks_not_made(runs),
         "pass_rate": pass_rate(passed, n),
-        "interval": list(confidence_sequence(passed, n) if stopped else wilson(passed, n)),
+        "interval": None if n < FEW else list(confidence_sequence(passed, n) if stopped else wilson(passed, n)),
         "pass_at_k": {str(k): pass_at_k(passed, n, k) for k in range(1, n + 1)},
         "pass_hat_k": {str(k): pass_hat_k(passed, n, k) for k in range(1, n + 1)},
         "flaky": count.flaky,
@@ -153,7 +154,7 @@ def _overall(tests: Sequence[dict[str, Any]], runs: Sequence[RunRow], steps: Map
         "checks_not_made": checks_not_made(runs),
         "pass_rate": mean(rates),
         # A single test has one interval, also where it stopped early.
-        "interval": known[0]["interval"] if len(known) == 1 else list(clustered_interval(_counts(known))),
+        "interval": known[0]["interval"] if len(known) == 1 else interval_over(_counts(known)),
         "standard_error": clustered_standard_error(rates),
         "pass_at_k": {k: mean([test["pass_at_k"][k] for test in enough]) for k, enough in at_k.items()},
         "pass_hat_k": {k: mean([test["pass_hat_k"][k] for test in enough]) for k, enough in at_k.items()},

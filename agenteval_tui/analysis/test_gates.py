@@ -14,7 +14,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from agenteval_tui.analysis.quarantine_gate import GatedRuns, gating_now
-from agenteval_tui.analysis.statistics import Z95, Interval, counted, rate_over_rows
+from agenteval_tui.analysis.statistics import FEW, Z95, Interval, counted, rate_over_rows
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.confidence_sequence import confidence_sequence
@@ -66,6 +66,11 @@ class GateVerdict(Struct, frozen=True):
     def fails(self) -> bool:
         """Whether the exit code says that something failed: it was missed, or no one has judged any of its runs yet."""
         return self.outcome == "missed" or (self.outcome == "undecided" and self.waiting > 0)
+
+    @property
+    def shown_interval(self) -> Interval | None:
+        """The interval of its rate; None: there are too few runs for one."""
+        return self.interval if self.n >= FEW else None
 
     @property
     def sure(self) -> bool:

@@ -36,9 +36,10 @@ class Alert(Struct, frozen=True):
 
     @property
     def by_chance(self) -> bool:
-        """Whether the threshold lies in the interval: so few runs can be under it by chance alone."""
-        low, high = self.figures.interval
-        return self.state == "alert" and low <= self.below <= high
+        """Whether so few runs can be under the threshold by chance alone: it lies in the interval, or there are too few
+        for one."""
+        interval = self.figures.interval
+        return self.state == "alert" and (interval is None or interval[0] <= self.below <= interval[1])
 
 
 class FeedbackAlert(Struct, frozen=True):

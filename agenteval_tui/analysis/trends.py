@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from agenteval_tui.analysis.statistics import (
     Interval,
-    clustered_interval,
+    interval_of,
+    interval_over,
     mean,
     pass_rate,
     percentile_of_sorted,
-    wilson,
 )
 from agenteval_tui.analysis.time_buckets import Bin, By, bins_between, bucket_size
 from agenteval_tui.core.errors import AgentevalError
@@ -60,7 +60,8 @@ class TrendQuery(Struct, frozen=True):
 
 class OutcomeRates(Struct, frozen=True):
     """Runs by outcome. `rate` is the mean of the tests' pass rates, as in `agenteval stats`, and `interval` its 95 %
-    interval, clustered by test. Each variation and each row of a test counts as a separate test."""
+    interval, clustered by test; None: there are too few. Each variation and each row of a test counts as a separate
+    test."""
 
     tests: int
     n: int
@@ -69,7 +70,7 @@ class OutcomeRates(Struct, frozen=True):
     errors: int
     review: int
     rate: float | None
-    interval: Interval
+    interval: Interval | None
 
     @property
     def runs(self) -> int:
@@ -206,7 +207,7 @@ def figures(tallies: Iterable[Tally], *, count_errors: bool = False) -> OutcomeR
         (only,) = listed
         n = only.passed + only.failed + (only.errors if count_errors else 0)
         counts = (n, only.passed, only.failed, only.errors, only.review)
-        return OutcomeRates(1, *counts, pass_rate(only.passed, n), wilson(only.passed, n))
+        return OutcomeRates(1, *counts, pass_rate(only.passed, n), interval_of(only.passed, n))
     return _merged(listed, count_errors=count_errors)
 
 
@@ -351,7 +352,7 @@ def _merged(tallies: Iterable[Tally], *, count_errors: bool) -> OutcomeRates:
         errors,
         review,
         rate,
-        clustered_interval(counts),
+        interval_over(counts),
     )
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from agenteval_tui.analysis import judge_variance
 from agenteval_tui.analysis.execution_steps import Counts, Step, step_between, step_of, varies
 from agenteval_tui.analysis.judge_variance import VarianceSplit
-from agenteval_tui.analysis.statistics import Interval, pass_rate, wilson
+from agenteval_tui.analysis.statistics import Interval, interval_of, pass_rate
 from agenteval_tui.analysis.trends import TrendQuery, select_runs
 from agenteval_tui.history import quarantines
 from agenteval_tui.history import trends as rows
@@ -150,9 +150,9 @@ class VarianceComponent(Struct, frozen=True):
         return pass_rate(self.passed, self.n)
 
     @property
-    def interval(self) -> Interval:
-        """Wilson's 95 % interval of the rate."""
-        return wilson(self.passed, self.n)
+    def interval(self) -> Interval | None:
+        """Wilson's 95 % interval of the rate; None: there are too few runs."""
+        return interval_of(self.passed, self.n)
 
     @property
     def variance(self) -> float | None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.function import name_of, offered
 from agenteval_tui.analysis.quarantine_gate import gating_now
-from agenteval_tui.analysis.statistics import wilson
+from agenteval_tui.analysis.statistics import interval_of
 from agenteval_tui.analysis.stored_explanation import stored_explanation
 from agenteval_tui.analysis.test_gates import GateVerdict, TestGates, gates_now
 from agenteval_tui.api.shown import Shown, line, table
@@ -221,8 +221,10 @@ class Execution(Shown, Struct, frozen=True, eq=False):
             runs = self.of(test)
             decided = [run.passed for run in runs if run.status in ("passed", "failed")]
             rate = numbers.percent(sum(decided) / len(decided)) if decided else ""
-            ends = numbers.percent_interval(*wilson(sum(decided), len(decided)))
-            between = " to ".join(f"{end} %" for end in ends) if decided else ""
+            ends = interval_of(sum(decided), len(decided))
+            between = numbers.TOO_FEW * bool(decided)
+            if ends is not None:
+                between = " to ".join(f"{end} %" for end in numbers.percent_interval(*ends))
             worst = next((run for run in runs if not run.passed), runs[0])
             why = one_line(reasons_text([run.row for run in runs if not run.passed]), 80)
             rows.append((_outcome(worst.status), test, f"{sum(decided)}/{len(runs)}", rate, between, why))

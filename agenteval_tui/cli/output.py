@@ -15,7 +15,6 @@ from typing import IO, Any, Literal
 
 from msgspec import to_builtins
 
-from agenteval_tui.core import numbers
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import InfrastructureError
 from agenteval_tui.views import terminal
@@ -171,11 +170,6 @@ def _style(tokens: str) -> Style:
     """How the command line shows words with these tokens: as what they mean, else by their weight."""
     styles = [_TOKENS[token] for token in tokens.split()]
     return next((style for style in styles if style not in ("dim", "bold")), styles[0] if styles else "")
-
-
-def percent_range(low: float, high: float) -> str:
-    """`12 % to 40 %`: both ends of an interval of shares."""
-    return " to ".join(f"{end} %" for end in numbers.percent_interval(low, high))
 
 
 def json_text(value: Any, *, indent: int | None = 2, ascii_only: bool = False) -> str:

@@ -39,6 +39,18 @@ def percent_span(low: float, high: float) -> str:
     return "–".join(percent_interval(low, high))
 
 
+TOO_FEW = "too few"
+"""Instead of an interval, where there are too few cases for one (`analysis.statistics.FEW`)."""
+
+
+def interval_phrase(interval: tuple[float, float] | None, decimals: int = 0, of: str = "") -> str:
+    """`95 % interval 12 % to 40 %`; None: `too few for an interval`. `of`: what it is over."""
+    if interval is None:
+        return f"{TOO_FEW} for an interval"
+    low, high = percent_interval(*interval, decimals)
+    return f"95 % interval {of}{low} % to {high} %"
+
+
 def points(difference: float, decimals: int = 1) -> str:
     """A difference of shares -1..1 in points: `+12`, `-0.5` where that says more; `0` only where there is none."""
     return _signed((difference,), decimals)[0]

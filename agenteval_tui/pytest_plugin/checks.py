@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from agenteval_tui.agents.function import name_of
-from agenteval_tui.analysis.statistics import wilson
+from agenteval_tui.analysis.statistics import interval_of
 from agenteval_tui.api.grading import Criteria, Grade, grade
 from agenteval_tui.api.runs import Execution, File, run
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id, now_ms
-from agenteval_tui.core.numbers import count, percent, percent_interval
+from agenteval_tui.core.numbers import count, interval_phrase, percent
 from agenteval_tui.grading import sentences
 from agenteval_tui.history.execution_names import KeepCommits, checked_name, meta_of
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
@@ -218,9 +218,9 @@ def _called(function: Callable[[], Any]) -> Any:
 def _failure(graded: Grade, run_id: str, passed: int, repeat: int, pass_rate: float) -> str:
     said = graded.why()
     if repeat > 1:
-        low, high = percent_interval(*wilson(passed, repeat))
+        interval = interval_phrase(interval_of(passed, repeat))
         said = (
             f"{passed} of {count(repeat, 'run')} passed: {percent(passed / repeat)} "
-            f"(95 % interval {low} % to {high} %), wanted {percent(pass_rate)}\n{said}"
+            f"({interval}), wanted {percent(pass_rate)}\n{said}"
         )
     return f"{said}\nagenteval why {run_id}"

@@ -219,11 +219,10 @@ def rate_view(row: ExecutionRow, overall: Mapping[str, Any], retries: int = 0) -
     if row.status == "stopped":  # why it broke off, or died, is the last line (`RunReport.code`)
         lines.append(text((f"{row.status}: ", "warn"), one_line(row.message or "no reason given", 400)))
     if (rate := overall["pass_rate"]) is not None:
-        low, high = numbers.percent_interval(*overall["interval"])
         beside = [f"{overall['errors']:,} in error"] if overall["errors"] else []
         beside += [said] if (said := without_verdict_text(replace(row, skipped=0, runs=row.runs - row.skipped))) else []
         said = "; ".join([f"pass rate {numbers.percent(rate)} of {numbers.count(overall['n'], 'run')}", *beside])
-        lines.append(text(said, (f"  (95 % interval by test: {low} % to {high} %)", "dim")))
+        lines.append(text(said, (f"  ({numbers.interval_phrase(overall['interval'], of='by test: ')})", "dim")))
     if row.skipped:
         lines.append(text((f"early stop: {numbers.count(row.skipped, 'run')} saved, their tests were decided", "dim")))
     if retries:

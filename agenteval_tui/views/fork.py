@@ -72,7 +72,9 @@ def forks_view(forks: Forks) -> View:
 def _row(name: str, status: str, passed: int, decided: int, interval: Interval | None, why: str, key: str) -> Row:
     sign, token = OUTCOMES.get(status, ("·", "dim"))
     rate = numbers.percent(passed / decided) if decided else ""
-    between = " to ".join(numbers.percent_interval(*interval)) if interval is not None else ""
+    between = (
+        " to ".join(numbers.percent_interval(*interval)) if interval is not None else numbers.TOO_FEW * (decided > 0)
+    )
     counted = f"{passed}/{decided}" if decided else ""
     return Row(
         (

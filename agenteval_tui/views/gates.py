@@ -34,9 +34,10 @@ def counts_text(verdict: GateVerdict) -> str:
     """`3 of 5 runs passed (60 %, 95 % interval 23 % to 88 %)`."""
     if verdict.rate is None:
         return "no run has a verdict"
-    low, high = numbers.percent_interval(*verdict.interval)
     passed = f"{verdict.passed:,} of {numbers.count(verdict.n, 'run')} passed"
-    return f"{passed} ({numbers.percent(verdict.rate, 1)}, 95 % interval {low} % to {high} %)"
+    # Of few runs the certainty that stands behind it says more than an interval from one end to the other.
+    interval = f", {numbers.interval_phrase(verdict.shown_interval)}" if verdict.shown_interval is not None else ""
+    return f"{passed} ({numbers.percent(verdict.rate, 1)}{interval})"
 
 
 def certainty_text(verdict: GateVerdict) -> str:

@@ -61,7 +61,7 @@ def umbraco_view(figures: Sequence[UmbracoFigures]) -> View:
 
 def _row(name: str, figures: Stats, ks: Sequence[str], flags: Text, token: str = "") -> Row:
     counts = (f"{figures[key]:,}" for key in ("n", "passed", "errors"))
-    cells = (name, *counts, percent(figures["pass_rate"]), interval_text(figures["interval"]))
+    cells = (name, *counts, percent(figures["pass_rate"]), interval_text(figures["interval"]) if figures["n"] else "")
     return Row((*(text((cell, token)) for cell in cells), *_curve(figures["pass_hat_k"], ks, token), flags))
 
 

@@ -52,9 +52,9 @@ _STATES: dict[State, Span] = {
 }
 
 
-def interval_text(interval: Interval) -> str:
-    """`38–100 %`."""
-    return f"{numbers.percent_span(*interval)} %"
+def interval_text(interval: Interval | None) -> str:
+    """`38–100 %`; `too few` where there is none."""
+    return numbers.TOO_FEW if interval is None else f"{numbers.percent_span(*interval)} %"
 
 
 def break_text(shift: Break) -> str:
@@ -213,7 +213,8 @@ def _drawn(point: OutcomeRates, scale: int) -> str:
     """The interval as a line and the rate as a mark on it."""
     if point.rate is None:
         return ""
-    low, at, high = (round(edge * (scale - 1)) for edge in (point.interval[0], point.rate, point.interval[1]))
+    low, high = point.interval or (point.rate, point.rate)
+    low, at, high = (round(edge * (scale - 1)) for edge in (low, point.rate, high))
     return "".join("●" if n == at else "─" if low <= n <= high else "·" for n in range(scale))
 
 
@@ -360,9 +361,10 @@ def _alert(alert: Alert, window: str) -> Iterator[Text]:
     word, token = _STATES[alert.state]
     who = f"{one_line(alert.name, 60)}: " if alert.key else ""
     point = alert.figures
-    low, high = numbers.percent_interval(*point.interval)
     passed = f"{point.passed} of {numbers.count(point.n, 'run')} of {numbers.count(point.tests, 'test')} passed"
-    figures = f"pass rate {numbers.percent(point.rate)} ({passed}, 95 % interval {low} % to {high} %) in {window}"
+    figures = (
+        f"pass rate {numbers.percent(point.rate)} ({passed}, {numbers.interval_phrase(point.interval)}) in {window}"
+    )
     said = {
         "ok": f"{figures}, not below {numbers.percent(alert.below)}",
         "alert": f"{figures}, below {numbers.percent(alert.below)}",
@@ -371,6 +373,5 @@ def _alert(alert: Alert, window: str) -> Iterator[Text]:
     }
     yield text((f"{word}: ", token), f"{who}{said[alert.state]}")
     if alert.by_chance:
-        yield text(
-            (f"  {numbers.percent(alert.below)} is inside the interval: with so few runs this can be chance", "dim")
-        )
+        inside = "" if point.interval is None else f"{numbers.percent(alert.below)} is inside the interval: "
+        yield text((f"  {inside}with so few runs this can be chance", "dim"))

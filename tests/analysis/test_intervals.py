@@ -18,7 +18,14 @@ from agenteval_tui.analysis.agreement import Agreement
 from agenteval_tui.analysis.comparison import overall
 from agenteval_tui.analysis.comparison_model import Overall
 from agenteval_tui.analysis.permutation_test import difference_interval
-from agenteval_tui.analysis.statistics import Interval, clustered_interval, paired_bootstrap, rate_over_rows, wilson
+from agenteval_tui.analysis.statistics import (
+    FEW,
+    Interval,
+    clustered_interval,
+    paired_bootstrap,
+    rate_over_rows,
+    wilson,
+)
 from agenteval_tui.analysis.test_gates import GateVerdict
 from agenteval_tui.core import numbers
 from agenteval_tui.history.comparison_queries import ComparedRun
@@ -107,7 +114,7 @@ def test_what_is_said_of_a_gate_and_only_where_it_is_so() -> None:
                 assert interval[0] >= wanted, (counts, wanted)
         low, high = numbers.percent_interval(*interval)
         assert low != high
-        assert f"{low} % to {high} %" in counts_text(verdict)
+        assert (f"{low} % to {high} %" in counts_text(verdict)) is (n >= FEW)
 
 
 @pytest.mark.parametrize("counts", [((4, 5), (4, 5)), ((7, 10),) * 3, ((7, 10), (14, 20)), ((1, 3), (2, 6), (3, 9))])
@@ -123,7 +130,10 @@ def test_wilsons_interval_and_the_confidence_sequence_of_one_test() -> None:
         for passed in range(n + 1):
             _check(wilson(passed, n), Fraction(passed, n), (passed, n))
             _check(confidence_sequence(passed, n), Fraction(passed, n), (passed, n))
-            _check(Agreement(both_yes=passed, only_judge=n - passed).interval, Fraction(passed, n), (passed, n))
+            of_people = Agreement(both_yes=passed, only_judge=n - passed).interval
+            assert (of_people is not None) is (n >= FEW)
+            if of_people is not None:
+                _check(of_people, Fraction(passed, n), (passed, n))
 
 
 def test_the_interval_of_a_difference_of_rates_is_never_a_point() -> None:

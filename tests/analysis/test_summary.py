@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from agenteval_tui.analysis.statistics import clustered_interval
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.runs.confidence_sequence import confidence_sequence
@@ -52,7 +53,7 @@ def test_nothing_decided_has_no_rate() -> None:
     assert [test["pass_rate"] for test in stats["tests"]] == [None, None]
     assert [test["undecided"] for test in stats["tests"]] == [1, 1]
     assert stats["overall"]["pass_rate"] is None
-    assert stats["overall"]["interval"] == [0.0, 1.0]
+    assert stats["overall"]["interval"] is None
     assert stats["overall"]["pass_at_k"] == {}
     assert execution_stats([])["tests"] == []
 
@@ -137,6 +138,17 @@ def test_a_single_test_that_stopped_early_has_one_interval() -> None:
 def test_equal_tests_have_no_standard_error_and_an_interval_with_a_width() -> None:
     overall = execution_stats([row(name, "passed" if n < 7 else "failed", n) for name in "abc" for n in range(10)])
     assert overall["overall"]["standard_error"] == 0
-    low, high = overall["overall"]["interval"]
-    assert low == pytest.approx(0.2264, abs=1e-4)  # Wilson's, with n = 3
-    assert high == pytest.approx(0.9490, abs=1e-4)
+    assert overall["overall"]["interval"] is None  # three tests are too few for one
+    assert all(test["interval"] is not None for test in overall["tests"])
+    of_five = execution_stats([row(name, "passed" if n < 7 else "failed", n) for name in "abcde" for n in range(10)])
+    assert of_five["overall"]["interval"] == clustered_interval([(7, 10)] * 5)
+
+
+@pytest.mark.parametrize(
+    ("tests", "repetitions", "shown"), [(1, 4, False), (1, 5, True), (2, 50, False), (4, 1, False), (5, 1, True)]
+)
+def test_fewer_than_five_cases_or_repetitions_of_one_have_no_interval(
+    tests: int, repetitions: int, shown: bool
+) -> None:
+    rows = [row(f"t{number}", "passed", n) for number in range(tests) for n in range(repetitions)]
+    assert (execution_stats(rows)["overall"]["interval"] is not None) is shown

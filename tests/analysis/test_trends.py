@@ -96,7 +96,7 @@ def test_a_bin_says_what_stats_says_of_its_execution(store: Store) -> None:
         overall = execution_stats(store.runs_of_execution(place.execution))["overall"]
         assert point is not None
         assert point.rate == overall["pass_rate"]
-        assert list(point.interval) == overall["interval"]
+        assert point.interval == overall["interval"]
         assert (point.n, point.passed, point.errors) == (overall["n"], overall["passed"], overall["errors"])
     last = execution_stats(store.runs_of_execution("EXECUTION-29"), steps=store.steps_of_execution("EXECUTION-29"))
     for measure, name in (("latency", "latency_ms"), ("tokens", "tokens"), ("cost", "cost"), ("steps", "steps")):

@@ -57,11 +57,7 @@ def test_from_a_failure_to_a_pass(cli: Any, suite: Path, tmp_path: Path) -> None
     assert (shown["asked"], shown["pass_rate"]["passed"], shown["status"]) == (4, 0, "failed")
     assert [one["known"] for one in right["continuations"]] == [True, True, False]
     assert (right["label"], right["step"], right["edits"][0]["value"]) == ("right", 2, {"order_id": "#W1042"})
-    assert (right["pass_rate"]["passed"], right["pass_rate"]["decided"], right["pass_rate"]["low"] > 0.4) == (
-        3,
-        3,
-        True,
-    )
+    assert (right["pass_rate"]["passed"], right["pass_rate"]["decided"], right["pass_rate"]["low"]) == (3, 3, None)
     assert (fails["edits"][0]["change"], fails["edits"][0]["step"], fails["pass_rate"]["rate"]) == (
         "tool_error",
         3,
@@ -228,7 +224,7 @@ def test_from_python_and_for_coding_agents(cli: Any, suite: Path, tmp_path: Path
     forks = agenteval_tui.fork("order", at=3, arguments={"order_id": "#W1042"}, n=2)
     (branch,) = forks.branches
     assert (branch.passed, branch.decided, forks.cost) == (2, 2, 0.0)
-    assert branch.interval is not None
+    assert branch.interval is None  # two are too few
     assert [run.passed for run in branch.runs] == [True, True]
     assert "2/2" in str(forks)
     assert forks.run.test == "order"

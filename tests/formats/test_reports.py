@@ -92,7 +92,7 @@ def test_the_markdown_report_has_the_layout_and_the_figures(store: Store) -> Non
     assert "**Dataset:** hello (3 tests, 6 runs)" in head
     assert "**Experiment:** EXEC-1" in head
     # 1, 1/2 and 1 of the decided runs of the three tests: their mean, and 4 of 5 runs.
-    assert "| Pass rate | 83.3 % (95 % interval" in results
+    assert "| Pass rate | 83.3 % (too few for an interval) |" in results
     assert "| Runs passed | 4 of 5 decided |" in results
     assert "| In error | 1 |" in results
     assert "pass^2" not in results  # a test has one decided run only

@@ -190,7 +190,7 @@ async def test_the_keys_do_what_they_say(made: Path, tmp_path: Path, monkeypatch
         await press("7")
         screen = app.screen
         assert isinstance(screen, TrendsScreen)
-        assert "Sat 2026-11-21   89 % (41–100 %)" in text_of(screen, "readout")
+        assert "Sat 2026-11-21   89 % (too few)" in text_of(screen, "readout")
         await press("h")
         assert "Fri 2026-11-20" in text_of(screen, "readout")
         await press("right_square_bracket")

@@ -30,10 +30,10 @@ def test_a_row_a_test_and_one_over_all(stats: dict[str, Any]) -> None:
     lines = printed(stats_view(stats))
     assert lines[:6] == [
         "test          n  passed  errors  rate  95 % interval  pass^1  pass^2  pass^3",
-        "orders        3       0       0   0 %  0–56 %          0.000   0.000   0.000",
-        "refunds       3       2       0  67 %  21–94 %         0.667   0.333   0.000  flaky",
-        "greeting      0       0       3     -  0–100 %",
-        "all, by test  6       2       3  33 %  0–100 %         0.333   0.167   0.000",
+        "orders        3       0       0   0 %  too few         0.000   0.000   0.000",
+        "refunds       3       2       0  67 %  too few         0.667   0.333   0.000  flaky",
+        "greeting      0       0       3     -",
+        "all, by test  6       2       3  33 %  too few         0.333   0.167   0.000",
         "pass@k                                                 0.333   0.500   0.500",
     ]
     assert "standard error of the rate, clustered by test: 0.333; 1 test flaky" in lines

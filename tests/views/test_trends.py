@@ -111,7 +111,7 @@ def test_what_changed_stands_before_the_day_from_which_it_holds(store: Store) ->
 def test_a_day_and_what_it_took_in_words(store: Store) -> None:
     series = trend(store, WEEK, MEASURES).series[0]
     assert series.points[-1] is not None
-    assert plain(figures_text(series.points[-1])) == "89 % (41–100 %)  ✓ 8  ✗ 1  of 3 tests"
+    assert plain(figures_text(series.points[-1])) == "89 % (too few)  ✓ 8  ✗ 1  of 3 tests"
     took = spent_text({measure: points[-1] for measure, points in series.spent.items()})
     assert re.fullmatch(r"p50 [\d.]+ s, p95 [\d.]+ s   153 tokens \(p95 157\)   \$0\.0210   2 calls \(p95 3\)", took)
     assert spent_text({"latency": None}) == ""
@@ -132,8 +132,12 @@ def test_scores_and_causes_are_rows_with_keys(store: Store) -> None:
 def test_alerts_are_sentences_and_rows_of_the_same_words(store: Store) -> None:
     fired = watch(store, WEEK, 0.9, NOW)
     (line, chance) = printed(alert_view(fired, "the last 7 days"))
-    assert re.match(r"ALERT: pass rate 89 % \(56 of 63 runs of 3 tests passed, 95 % interval .*, below 90 %$", line)
-    assert chance.startswith("  90 % is inside the interval")
+    assert re.match(
+        r"ALERT: pass rate 89 % \(56 of 63 runs of 3 tests passed, too few for an interval\) in .*, below 90 %$", line
+    )
+    assert chance == "  with so few runs this can be chance"
+    of_tests = watch(store, replace(WEEK, group="test"), 0.7, NOW)
+    assert any("70 % is inside the interval" in line for line in printed(alert_view(of_tests, "the last 7 days")))
     cells = [plain(cell) for cell in alerts_table(fired).rows[0].cells]
     assert (cells[0], cells[1], cells[3]) == ("ALERT", "all runs  could be chance", "below 90 %")
     empty = watch(store, replace(WEEK, since_ms=NOW), 0.5, NOON)

@@ -19,12 +19,12 @@ from agenteval_tui.analysis.agreement import (
 from agenteval_tui.analysis.explanation import criterion_named
 from agenteval_tui.analysis.judge_repeatability import rejudge, respondents_for
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.cli.output import STYLES, Output, percent_range
+from agenteval_tui.cli.output import STYLES, Output
 from agenteval_tui.cli.trust_prompt import ask_permission
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_hash
-from agenteval_tui.core.numbers import count, percent
+from agenteval_tui.core.numbers import count, interval_phrase, percent
 from agenteval_tui.formats.documents.judge import JudgeReport, judge_replies, judged_criterion, repeated_judgment
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.results import CriterionResult
@@ -148,11 +148,9 @@ def _print_agreement(out: Output, figures: JudgeFigures) -> None:
     if told.accuracy is None:
         out.line(("  nothing to compare yet: `agenteval label RUN/CRITERION passed|failed|1..5`", "dim"))
         return
-    low, high = told.interval
     kappa = "undefined (both always said the same)" if told.kappa is None else f"{told.kappa:.2f}"
     out.line(
-        f"  accuracy {percent(told.accuracy)} of n = {told.n} (95 % interval {percent_range(low, high)}), "
-        f"Cohen's kappa {kappa}"
+        f"  accuracy {percent(told.accuracy)} of n = {told.n} ({interval_phrase(told.interval)}), Cohen's kappa {kappa}"
     )
     out.line(
         f"  both yes {told.both_yes}, both no {told.both_no}, "

@@ -49,7 +49,7 @@ class Variance(Document, frozen=True, kw_only=True):
     errors: Count
     undecided: Count
     pass_rate: Share | None
-    interval: Annotated[tuple[Share, Share], Meta(description="Wilson's")]
+    interval: Annotated[tuple[Share, Share] | None, Meta(description="Wilson's; null: fewer than five runs")]
     pass_at_k: dict[str, Share]
     pass_hat_k: dict[str, Share]
     flaky: Annotated[

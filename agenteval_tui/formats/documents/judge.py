@@ -27,7 +27,10 @@ class JudgedVersion(Document, frozen=True, kw_only=True):
     silent: Annotated[Count, Meta(description="of these, left to a person by the judge")]
     n: Annotated[Count, Meta(description="recordings that judge and person both decided")]
     accuracy: Share | None
-    interval: Annotated[tuple[Share, ...], Meta(description="Wilson's 95 % interval of the accuracy")]
+    interval: Annotated[
+        tuple[Share, Share] | None,
+        Meta(description="Wilson's 95 % interval of the accuracy; null: fewer than five were rated"),
+    ]
     kappa: Annotated[float, Meta(ge=-1, le=1)] | None
     both: Annotated[Count, Meta(description="labelled recordings that this version and the one before decided")]
     better: Annotated[Count, Meta(description="of these, only this version agrees with people")]
@@ -53,7 +56,10 @@ class JudgedCriterion(Document, frozen=True, kw_only=True):
     only_judge: Count
     only_person: Count
     accuracy: Share | None
-    interval: Annotated[tuple[Share, ...], Meta(description="Wilson's 95 % interval of the accuracy")]
+    interval: Annotated[
+        tuple[Share, Share] | None,
+        Meta(description="Wilson's 95 % interval of the accuracy; null: fewer than five were rated"),
+    ]
     kappa: Annotated[
         Annotated[float, Meta(ge=-1, le=1)] | None,
         Meta(description="Cohen's kappa; null where it is not defined"),
@@ -152,7 +158,7 @@ def judged_criterion(figures: JudgeFigures) -> JudgedCriterion:
         only_judge=agreement.only_judge,
         only_person=agreement.only_person,
         accuracy=agreement.accuracy,
-        interval=tuple(agreement.interval),
+        interval=agreement.interval,
         kappa=agreement.kappa,
         differ=tuple(figures.differ),
         silent=figures.silent,
@@ -169,7 +175,7 @@ def _version(version: VersionFigures) -> JudgedVersion:
         silent=version.silent,
         n=agreement.n,
         accuracy=agreement.accuracy,
-        interval=tuple(agreement.interval),
+        interval=agreement.interval,
         kappa=agreement.kappa,
         both=version.both,
         better=version.better,

@@ -97,7 +97,7 @@ class GateDocument(Document, frozen=True, kw_only=True):
     n: Annotated[Count, Meta(description="runs that passed or failed")]
     passed: Count
     rate: Share | None
-    interval: Annotated[tuple[Share, Share], Meta(description="of the rate, 95 %")]
+    interval: Annotated[tuple[Share, Share] | None, Meta(description="of the rate, 95 %; null: fewer than five runs")]
     errors: Count
     needs_review: Count
     sure: Annotated[bool, Meta(description="whether n is large enough: the interval lies on one side of the gate")]
@@ -324,7 +324,7 @@ def gate_document(one: GateVerdict) -> GateDocument:
         n=one.n,
         passed=one.passed,
         rate=one.rate,
-        interval=one.interval,
+        interval=one.shown_interval,
         errors=one.errors,
         needs_review=one.waiting,
         sure=one.sure,

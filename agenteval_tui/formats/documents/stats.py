@@ -26,8 +26,11 @@ _Errors = Annotated[Count, Meta(description="runs that ended in an error; not in
 _Decided = Annotated[Count, Meta(description="runs that passed or failed")]
 _NotMade = Annotated[Count, Meta(description="criteria in error, in runs that passed or failed")]
 _Interval = Annotated[
-    tuple[Share, Share],
-    Meta(description="95 %: Wilson's for a test, the confidence sequence where it was stopped early; overall by test"),
+    tuple[Share, Share] | None,
+    Meta(
+        description="95 %: Wilson's for a test, the confidence sequence where it was stopped early; overall by test. "
+        "null: fewer than five cases, or repetitions of a single one"
+    ),
 ]
 _Steps = Annotated[Spread, Meta(description="tool calls of a run")]
 

@@ -43,7 +43,12 @@ class Spent(Document, frozen=True, kw_only=True):
 _Tests = Annotated[Count, Meta(description="each variation and each row of a test counts as a separate test")]
 _Decided = Annotated[Count, Meta(description="runs with a verdict: passed or failed, and errors with --count-errors")]
 _Rate = Annotated[Share | None, Meta(description="the mean of the tests' rates; null without a verdict")]
-_Interval = Annotated[tuple[Share, Share], Meta(description="of the rate, 95 %, clustered by test")]
+_Interval = Annotated[
+    tuple[Share, Share] | None,
+    Meta(
+        description="of the rate, 95 %, clustered by test; null: fewer than five tests, or repetitions of a single one"
+    ),
+]
 _Spent = Annotated[Spent | None, Meta(description="null: not measured")]
 
 
@@ -150,7 +155,7 @@ class TrendAlert(Document, frozen=True, kw_only=True):
     key: str
     below: Share
     state: State
-    by_chance: Annotated[bool, Meta(description="the threshold lies in the interval")]
+    by_chance: Annotated[bool, Meta(description="the threshold lies in the interval, or there is none")]
     tests: _Tests
     n: _Decided
     passed: Count
@@ -393,7 +398,7 @@ def trends_csv(trend: trends.Trend) -> str:
             writer.writerow(
                 [_moment(place.since_ms), _moment(place.until_ms), place.execution, _plain(one.name), point.tests]
                 + [point.n, point.passed, point.failed, point.errors, point.review, _number(point.rate)]
-                + [_number(edge) for edge in point.interval]
+                + [_number(edge) for edge in point.interval or (None, None)]
                 + [_number(figure) for s in taken for figure in ((s.p50, s.p95, s.total) if s else (None, None, None))]
             )
     return out.getvalue()

@@ -55,7 +55,7 @@ class TestLine(Struct, frozen=True):
     passed: int
     n: int
     errors: int
-    interval: tuple[float, float]
+    interval: tuple[float, float] | None
     p50_ms: float | None
     flaky: bool
     stopped_early: bool = False
@@ -230,7 +230,7 @@ def tests_table(tests: Sequence[TestLine]) -> Table:
             text((sign, token), f" {test.id}"),
             text((test.name, "dim")),
             text(f"{test.passed}/{test.n}"),
-            text(share_range(*test.interval) if test.n else "–"),
+            text(share_range(test.interval) if test.n else "–"),
             text(seconds(test.p50_ms)),
             text(test.note),
         )
@@ -369,9 +369,8 @@ def _metrics(
     tests: Sequence[dict[str, Any]],
     gating: GatedRuns,
 ) -> list[Figure]:
-    low, high = overall["interval"]
     rate = overall["pass_rate"]
-    known = f"{share(rate)} (95 % interval {share_range(low, high)})"
+    known = f"{share(rate)} ({numbers.interval_phrase(overall['interval'], 1)})"
     found = [
         Figure("Pass rate", "none was decided" if rate is None else known, rate, "share"),
         Figure("Runs passed", f"{row.passed:,} of {overall['n']:,} decided"),
@@ -425,10 +424,10 @@ def _test(
     gates: Mapping[tuple[str, str, str], str],
     ends: Mapping[tuple[str, str, str, int, str, str], int],
 ) -> TestLine:
-    low, high = one["interval"]
+    interval = one["interval"]
     which = (one["suite"], one["test"], one["variation"], one["row"], one["row_key"])
     return TestLine(
-        one["id"], one["name"], one["suite"], one["passed"], one["n"], one["errors"], (low, high),
+        one["id"], one["name"], one["suite"], one["passed"], one["n"], one["errors"], interval and tuple(interval),
         one["latency_ms"]["p50"], one["flaky"], one["stopped_early"], notes.get((one["suite"], one["test"]), ""),
         gates.get((one["suite"], one["test"], one["variation"]), ""),
         ends.get((*which, "needs_review"), 0), sum(ends.get((*which, status), 0) for status in _NOT_RUN),
@@ -446,9 +445,11 @@ def share(value: float | None) -> str:
     return numbers.percent(value, 1)
 
 
-def share_range(low: float, high: float) -> str:
-    """`12 % to 40.5 %`: both ends of an interval of shares."""
-    return " to ".join(f"{end} %" for end in numbers.percent_interval(low, high, 1))
+def share_range(interval: tuple[float, float] | None) -> str:
+    """`12 % to 40.5 %`: both ends of an interval of shares; `too few` where there is none."""
+    if interval is None:
+        return numbers.TOO_FEW
+    return " to ".join(f"{end} %" for end in numbers.percent_interval(*interval, 1))
 
 
 def seconds(milliseconds: float | None) -> str:

@@ -210,8 +210,8 @@ def _call(transcript: Transcript, call: int) -> str:
 
 
 def _rate(passed: int, decided: int, interval: Interval | None) -> Sequence[Cell]:
-    if not decided or interval is None:
+    if not decided:
         return ((" ", ""),)
-    low, high = numbers.percent_interval(*interval)
+    between = numbers.TOO_FEW if interval is None else f"{numbers.percent_span(*interval)} %"
     token = "passed" if passed == decided else "failed" if not passed else "flaky"
-    return ((f" {passed}/{decided}", token), (f" {low}–{high} % ", "dim"))
+    return ((f" {passed}/{decided}", token), (f" {between} ", "dim"))

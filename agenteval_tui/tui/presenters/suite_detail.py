@@ -8,11 +8,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from agenteval_tui.analysis.statistics import wilson
+from agenteval_tui.analysis.statistics import interval_of
 from agenteval_tui.analysis.test_gates import GateVerdict
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import Problem
-from agenteval_tui.core.numbers import age, count, percent, percent_span, short_dollars, short_duration
+from agenteval_tui.core.numbers import TOO_FEW, age, count, percent, percent_span, short_dollars, short_duration
 from agenteval_tui.grading.sentences import not_made_sentence
 from agenteval_tui.history.records import ENDED, SUMMARY_WINDOW, RunRow
 from agenteval_tui.runs.plan.gates import gate_of
@@ -192,7 +192,9 @@ def _criteria_table(node: Node, test: Test, width: int) -> list[Line]:
         start: list[Cell] = [state, (" ", ""), (one_line(test.criterion_names[number]), "")]
         rate = interval = ""
         if seen and seen.n:
-            rate, interval = percent(seen.passed / seen.n), percent_span(*wilson(seen.passed, seen.n))
+            rate = percent(seen.passed / seen.n)
+            ends = interval_of(seen.passed, seen.n)
+            interval = TOO_FEW if ends is None else percent_span(*ends)
         cells = [(right(f"{criterion.weight:g}", 7), "dim"), (right(word(seen.last) if seen else "", 9), "dim")]
         cells += [(right(rate, 7), ""), ("" if narrow else right(interval, 10), "dim")]
         lines.append(spread(start, cells, width))
@@ -283,8 +285,8 @@ def _criterion(node: Node, runs: TestRuns | None, now_ms: int, width: int) -> li
     if criterion.expected_value is not None:
         lines += labelled("expected", str(criterion.expected_value), width)
     if seen and seen.n:
-        low, high = wilson(seen.passed, seen.n)
-        interval = f"95 % interval {percent_span(low, high)}"
+        ends = interval_of(seen.passed, seen.n)
+        interval = f"{TOO_FEW} for an interval" if ends is None else f"95 % interval {percent_span(*ends)}"
         rate = f"{seen.passed} of {seen.n} passed, {percent(seen.passed / seen.n)} ({interval})"
         lines += labelled("rate", rate, width)
     source = node.suite.loaded.config_source(test.id, node.criterion)

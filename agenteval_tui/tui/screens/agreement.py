@@ -12,7 +12,7 @@ from agenteval_tui.analysis.agreement import JudgeFigures, judge_figures
 from agenteval_tui.analysis.labels import gradings_of
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import short_hash
-from agenteval_tui.core.numbers import count, percent, percent_span
+from agenteval_tui.core.numbers import count, interval_phrase, percent
 from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.base_screen import FrameScreen
@@ -100,7 +100,7 @@ class AgreementScreen(Sheet["tuple[str, ...]"]):
         if not 0 <= place < len(self._figures):
             return []
         one = self._figures[place]
-        told, (low, high) = one.agreement, one.agreement.interval
+        told = one.agreement
         who = "judge" if one.by_judge else "criterion"
         kappa = (
             "Cohen's kappa is undefined: one verdict only"
@@ -108,8 +108,8 @@ class AgreementScreen(Sheet["tuple[str, ...]"]):
             else (f"Cohen's kappa {told.kappa:.2f}: agreement beyond chance")
         )
         said = (
-            f"They agree on {told.both_yes + told.both_no} of {told.n} ({percent(told.accuracy)}, 95 % interval "
-            f"{percent_span(low, high)} %). {kappa}."
+            f"They agree on {told.both_yes + told.both_no} of {told.n} ({percent(told.accuracy)}, "
+            f"{interval_phrase(told.interval)}). {kappa}."
         )
         table = (
             f"both passed {told.both_yes}, both failed {told.both_no}, only the {who} passed it {told.only_judge}, "
