@@ -212,6 +212,9 @@ def test_what_a_judge_is_not_told_of() -> None:
     assert ("warning", "`see` has no effect beside `prompt`.") in [
         one[:2] for one in diagnosed(judge("{{output}} score", see=["output"]))
     ]
+    assert ("warning", "`{question}` is not a placeholder: write {{prompt}}.") in [
+        one[:2] for one in diagnosed(judge("{question} {{output}} {{reply_form}} {x}"))
+    ]
     messages = " ".join(
         one[1]
         for one in diagnosed(judge(criteria="Be kind", dimensions={"Tone": "polite"}, reference="x", reply="json"))

@@ -23,6 +23,7 @@ from agenteval_tui.grading.metrics.judge_question import (
     SHOWN,
     PromptTemplate,
     conversation,
+    in_single_braces,
     json_form,
     judge_messages,
     listed,
@@ -450,6 +451,8 @@ class Judge(RemoteMetric):
 
     def _findings_of_prompt(self, template: PromptTemplate) -> Iterator[ConfigWarning]:
         names = template.names
+        for message, _ in in_single_braces(template.text):
+            yield ConfigWarning("warning", "judge-prompt", message, ("prompt",))
         if "see" in self.model_fields_set:
             yield ConfigWarning("warning", "without-effect", "`see` has no effect beside `prompt`", ("see",))
         if self.reference is not None and not names & {"expected", "expected_value"}:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -153,14 +153,20 @@ def template_of(text: str) -> PromptTemplate:
             raise PromptError(
                 f"the answer is not in this prompt: write {{{{{meant}}}}} for {{{{{one.name}}}}}", one.start
             )
-    for match in _SINGLE.finditer(text):
-        meant = match[1] if match[1] in SHOWN else _ELSEWHERE.get(match[1])
-        if meant is not None:
-            raise PromptError(f"`{match[0]}` is not a placeholder: write {{{{{meant}}}}}", match.start())
+    for message, position in in_single_braces(text):
+        raise PromptError(message, position)
     raise PromptError(
         "the prompt shows the judge nothing of the run: write {{output}} where the answer belongs (or {{transcript}}, "
         "{{tools}})"
     )
+
+
+def in_single_braces(text: str) -> Iterator[tuple[str, int]]:
+    """What is written as a placeholder of another tool, `{answer}`: what is wrong, and the character where."""
+    for match in _SINGLE.finditer(text):
+        meant = match[1] if match[1] in SHOWN else _ELSEWHERE.get(match[1])
+        if meant is not None:
+            yield f"`{match[0]}` is not a placeholder: write {{{{{meant}}}}}", match.start()
 
 
 def own_messages(content: str) -> list[dict[str, str]]:
