@@ -277,6 +277,15 @@ def test_a_graph_of_langgraph_for_node_is_asked(tmp_path: Path, export: str, con
     assert done.stdout == "Hello you\n"
 
 
+def test_a_server_for_node_without_routes_that_are_known(tmp_path: Path) -> None:
+    text = (
+        "import Fastify from 'fastify';\nimport { run } from '@openai/agents';\n"
+        "const app = Fastify();\nawait app.register(plugin);\nrun(agent, 'hi');\napp.listen({ port: 5050 });\n"
+    )
+    files = {"bot/package.json": '{"dependencies": {"@openai/agents": "1"}}', "bot/index.ts": text}
+    assert [agent.config["url"] for agent in agents_of(tmp_path, files)] == ["http://127.0.0.1:5050/"]
+
+
 def test_a_graph_in_typescript_is_run_by_tsx(tmp_path: Path) -> None:
     files = {"langgraph.json": '{"graphs": {"a": {"path": "./g.ts:graph"}}}', "g.ts": "export const graph = 1;"}
     assert only(tmp_path, files).config["command"][:3] == ["npx", "--yes", "tsx"]

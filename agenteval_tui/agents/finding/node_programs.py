@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign
@@ -259,9 +260,11 @@ def _file_route(package: Package, own: str, text: str) -> tuple[str, int, list[s
 def _route(text: str) -> tuple[str, str]:
     """The path that takes a message, and the text of what answers there: the first that reads one, else the first."""
     routes = list(_ROUTES.finditer(text))
-    ends = [route.start() for route in routes[1:]] + [len(text)]
+    places = [*(route.start() for route in routes), len(text)]
     posts = [
-        (route[2], text[route.start() : end]) for route, end in zip(routes, ends, strict=True) if route[1] == "post"
+        (route[2], text[start:end])
+        for route, (start, end) in zip(routes, pairwise(places), strict=True)
+        if route[1] == "post"
     ]
     takes = ("messages", *_MESSAGES)
     return next((post for post in posts if any(key in takes for key in _keys(post[1]))), (posts or [("/", text)])[0])
