@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct
 
 from agenteval_tui.cli.output import SIGNS, STYLES, Output, Style
-from agenteval_tui.core.display import one_line
+from agenteval_tui.core.display import both_ends, one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import dollars, duration
 from agenteval_tui.grading.results import CriterionResult
@@ -296,7 +296,7 @@ class RunProgress:
             self._line("      ", (one_line(error, 80), "dim"), ("  (as before)", "dim"))
             return
         remedy = alike[0].mend or self._known.remedy(alike[0].ref.run)
-        self._line("      ", one_line(error, 400), (f" ({one_line(remedy, 800)})" if remedy else "", "dim"))
+        self._line("      ", both_ends(error, 400), (f" ({one_line(remedy, 800)})" if remedy else "", "dim"))
 
     def not_observed(self) -> list[NotObserved]:
         """Which criteria were not checked because nobody could see what they look at: each reason once, of most runs

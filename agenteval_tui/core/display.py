@@ -210,6 +210,15 @@ def one_line(text: str, width: int | None = None) -> str:
     return line
 
 
+def both_ends(text: str, width: int) -> str:
+    """As `one_line`, but a long text loses its middle: the end of an error says where it was raised."""
+    line = one_line(text)
+    if len(line) <= width:
+        return line
+    end = width // 3
+    return f"{line[: width - end - 1].rstrip()}…{line[-end:].lstrip()}"
+
+
 def end_of_path(path: Path, width: int) -> str:
     """The path on one line; of a long one the last folders, which say where it is: `…/shop/suites`."""
     whole = one_line(str(path))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from agenteval_tui.core.display import displayable, displayable_map, end_of_path, one_line, stand_in
+from agenteval_tui.core.display import both_ends, displayable, displayable_map, end_of_path, one_line, stand_in
 from agenteval_tui.tui.terminal.output_filters import sanitize
 
 ANY_TEXT = st.text(alphabet=st.characters(), max_size=200)
@@ -199,3 +199,16 @@ def test_a_long_path_keeps_its_last_folders() -> None:
     assert end_of_path(path, 14) == "…/shop/suites"
     assert end_of_path(path, 5) == "…ites"
     assert end_of_path(Path("/a\x1b[31mb"), 40) == "/a␛[31mb"
+
+
+@given(st.text(max_size=80), st.integers(3, 60))
+def test_a_long_text_may_keep_both_ends(text: str, width: int) -> None:
+    shown = both_ends(text, width)
+    assert len(shown) <= width
+    whole = one_line(text)
+    if len(whole) > width:
+        start, _, end = shown.rpartition("…")
+        assert whole.startswith(start)
+        assert whole.endswith(end)
+    else:
+        assert shown == whole
