@@ -1,14 +1,16 @@
 """The repetitions of a test as one tree of steps, and the step at which passing and failing runs part.
 
 A step is a tool call (with its arguments, or without), an answer (its words, in whatever case and spacing), or how a
-run ended without one. Times and ids do not count.
+run ended without one. Where the requests of all runs are known, so is what a model was asked with at first (tools and
+system prompt, where they differ), and each request that does more than grow. Times and ids do not count.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any, Literal
 
@@ -16,14 +18,17 @@ from msgspec import Struct, field
 
 from agenteval_tui.analysis.trajectory_alignment import arguments_json
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.model_request import ModelRequest
+from agenteval_tui.transcripts.request_changes import changes_since
 
-Kind = Literal["start", "call", "answer", "error", "end"]
+Kind = Literal["start", "call", "answer", "error", "end", "asked", "context"]
 
 
 class Action(Struct, frozen=True):
     """One step of an agent. Two acts are the same when their `key` is; `name` is the tool's or the error's.
 
-    `arguments` are those of the first run that was seen to do it, `text` its answer.
+    `arguments` are those of the first run that was seen to do it, `text` its answer. Of `asked` (what the first request
+    had) they are {tools, system: its characters}; of `context` (a request that did more than grow) `RequestChange`s.
     """
 
     kind: Kind
@@ -140,33 +145,43 @@ class BranchPoint(Struct, frozen=True):
         return passing.runs[0], failing.runs[-1]
 
 
-def acts_of(
-    transcript: Transcript, *, with_arguments: bool = True, ignored: frozenset[str] = frozenset()
-) -> tuple[Action, ...]:
-    """What the agent did. `with_arguments` false: a call is its tool's name alone; `ignored` names single arguments."""
-    return tuple(act for act, _ in placed_acts(transcript, with_arguments=with_arguments, ignored=ignored))
+class Compared(Struct, frozen=True):
+    """What of steps is compared. `arguments` false: a call is its tool's name alone; `ignored` names single arguments.
+    `context`: what requests lost, or had otherwise; `asked`: what the first request had."""
+
+    arguments: bool = True
+    ignored: frozenset[str] = frozenset()
+    context: bool = False
+    asked: bool = False
 
 
-def placed_acts(
-    transcript: Transcript, *, with_arguments: bool = True, ignored: frozenset[str] = frozenset()
-) -> tuple[tuple[Action, int | None], ...]:
+EVERYTHING = Compared()
+"""What is compared where the requests are not known."""
+
+
+def acts_of(transcript: Transcript, compared: Compared = EVERYTHING) -> tuple[Action, ...]:
+    """What the agent did."""
+    return tuple(act for act, _ in placed_acts(transcript, compared))
+
+
+def placed_acts(transcript: Transcript, compared: Compared = EVERYTHING) -> tuple[tuple[Action, int | None], ...]:
     """What the agent did, as `acts_of`, each with the index of the message that did it; None: no message did."""
     acts: list[tuple[Action, int | None]] = []
     calls = transcript.tool_calls
     made: set[int] = set()
+    contexts = _contexts(transcript, compared)
     for index, message in enumerate(transcript.messages):
         if message.role != "assistant":
             continue
+        acts += [(act, index) for act in contexts.get(index, ())]
         known = [number for number in message.tool_calls if number < len(calls) and number not in made]
         made.update(known)
         if message.content.strip() and not known:
             acts.append((_answer(message.content), index))
-        acts += [
-            (_call(calls[number].name, calls[number].arguments, with_arguments, ignored), index) for number in known
-        ]
+        acts += [(_call(calls[number].name, calls[number].arguments, compared), index) for number in known]
     for number, call in enumerate(calls):
         if number not in made:
-            acts.append((_call(call.name, call.arguments, with_arguments, ignored), call.message))
+            acts.append((_call(call.name, call.arguments, compared), call.message))
     if transcript.error is not None:
         error = transcript.error
         acts.append((Action("error", ("error", error.kind), error.kind, text=error.message), None))
@@ -175,9 +190,19 @@ def placed_acts(
     return tuple(acts)
 
 
+def compared_in(transcripts: Sequence[Transcript]) -> Compared:
+    """What of these runs can be compared: requests where those of all are known, and the first ones where they are not
+    all alike, nor all different (a prompt that has something new each time tells nothing)."""
+    if any(transcript.requests is None for transcript in transcripts):
+        return Compared()
+    begun = {asked_key(one) for transcript in transcripts if (one := first_request(transcript)) is not None}
+    return Compared(context=True, asked=1 < len(begun) <= max(2, len(transcripts) // 2))
+
+
 def first_change(before: Transcript, after: Transcript) -> StepChange | None:
     """The first step that differs; None where both did the same, step by step."""
-    for step, (was, now) in enumerate(zip_longest(acts_of(before), acts_of(after)), 1):
+    compared = compared_in((before, after))
+    for step, (was, now) in enumerate(zip_longest(acts_of(before, compared), acts_of(after, compared)), 1):
         if was is None or now is None or was.key != now.key:
             return StepChange(step, was, now)
     return None
@@ -229,11 +254,45 @@ def first_divergence(tree: Tree) -> BranchPoint | None:
 # Inside
 
 
-def _call(name: str, arguments: Any, with_arguments: bool, ignored: frozenset[str]) -> Action:
-    if isinstance(arguments, dict) and ignored:
-        arguments = {key: value for key, value in arguments.items() if key not in ignored}
-    key = ("call", name, arguments_json(arguments)) if with_arguments else ("call", name)
-    return Action("call", key, name, arguments if with_arguments else None)
+def _contexts(transcript: Transcript, compared: Compared) -> dict[int, list[Action]]:
+    """What is to say of the request for each answer, by the answer's message."""
+    requests = transcript.requests
+    found: dict[int, list[Action]] = {}
+    for number, one in enumerate(requests.references, 1) if requests is not None and compared.context else ():
+        difference = changes_since(requests, number) if requests is not None else None
+        changes = difference.changes if difference is not None else ()
+        told = [change for change in changes if change.kind not in ("added", "parameter")]
+        if one.answer is not None and told:
+            kinds = {f"{each.kind} {each.name}" if each.kind.startswith("tool") else each.kind for each in told}
+            act = Action("context", ("context", *sorted(kinds)), arguments=tuple(told))
+            found.setdefault(one.answer, []).append(act)
+    first = first_request(transcript) if compared.asked else None
+    if first is not None and first.answer is not None:
+        tools = [tool.name for tool in first.tools]
+        about = {"tools": tools, "system": len(first.system)}
+        found.setdefault(first.answer, []).insert(0, Action("asked", asked_key(first), arguments=about))
+    return found
+
+
+def first_request(transcript: Transcript) -> ModelRequest | None:
+    """The first request of a run; None where it is not known."""
+    requests = transcript.requests
+    return requests.request(1) if requests is not None and requests.references else None
+
+
+def asked_key(request: ModelRequest) -> tuple[str, ...]:
+    """What two first requests are the same by: their tools, and their system prompts without numbers (as of a date)."""
+    return ("asked", _NUMBERS.sub("0", request.system), *sorted(tool.name for tool in request.tools))
+
+
+_NUMBERS = re.compile(r"\d+")
+
+
+def _call(name: str, arguments: Any, compared: Compared) -> Action:
+    if isinstance(arguments, dict) and compared.ignored:
+        arguments = {key: value for key, value in arguments.items() if key not in compared.ignored}
+    key = ("call", name, arguments_json(arguments)) if compared.arguments else ("call", name)
+    return Action("call", key, name, arguments if compared.arguments else None)
 
 
 def _answer(text: str) -> Action:

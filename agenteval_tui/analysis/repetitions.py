@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from agenteval_tui.analysis.divergence import BranchPoint, Trajectory, Tree, acts_of, first_divergence, tree_of
+from agenteval_tui.analysis.divergence import (
+    BranchPoint,
+    Compared,
+    Trajectory,
+    Tree,
+    acts_of,
+    compared_in,
+    first_divergence,
+    tree_of,
+)
 from agenteval_tui.history.recordings import UNGRADED
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
@@ -24,8 +34,8 @@ COMPARED = ("passed", "failed", "error", "needs_review")
 class Divergence(Struct, frozen=True):
     """The repetitions of a test, and the step at which passing and failing ones part.
 
-    `rows` by run id. `everywhere`: out of all executions, not only the run's own. `with_arguments`: calls with other
-    arguments are other steps.
+    `rows` by run id. `everywhere`: out of all executions, not only the run's own. `compared`: what of steps is
+    compared.
     """
 
     run: str
@@ -33,7 +43,12 @@ class Divergence(Struct, frozen=True):
     tree: Tree
     fork: BranchPoint | None
     everywhere: bool
-    with_arguments: bool
+    compared: Compared
+
+    @property
+    def with_arguments(self) -> bool:
+        """Whether calls with other arguments are other steps."""
+        return self.compared.arguments
 
 
 def repetitions(store: Store, run: RunRow, *, everywhere: bool, most: int = MOST) -> list[RunRow]:
@@ -77,22 +92,30 @@ def divergence_among(
     known = {row.id: row for row in rows if row.status != "needs_review"}
     transcripts = dict(store.transcripts(known))
 
-    def grown(detailed: bool) -> Tree:
+    def grown(compared: Compared) -> Tree:
         ways = (
-            Trajectory(one, known[one].status == "passed", acts_of(transcript, with_arguments=detailed))
+            Trajectory(one, known[one].status == "passed", acts_of(transcript, compared))
             for one, transcript in transcripts.items()
         )
         return tree_of(ways)
 
-    tree = grown(with_arguments is not False)
-    fork = first_divergence(tree)
-    ended_alike = not (tree.root.passed and tree.root.failed)
-    if fork is None and with_arguments is None and not ended_alike:
-        plain = grown(False)
-        found = first_divergence(plain)
-        if found is not None:
-            return Divergence(run, known, plain, found, everywhere, False)
-    return Divergence(run, known, tree, fork, everywhere, with_arguments is not False)
+    detailed = Compared(arguments=with_arguments is not False)
+    tree = grown(detailed)
+    if not (tree.root.passed and tree.root.failed):
+        return Divergence(run, known, tree, None, everywhere, detailed)
+    # Requests first: what a model was asked with comes before what it did. Then what it did, in detail or not.
+    asked = replace(compared_in(list(transcripts.values())), arguments=detailed.arguments)
+    plain = Compared(arguments=False)
+    for compared in (*((asked,) if asked.context else ()), detailed, *((plain,) if with_arguments is None else ())):
+        grown_tree = tree if compared == detailed else grown(compared)
+        fork = first_divergence(grown_tree)
+        if fork is not None and (compared != asked or _is_of_requests(fork)):
+            return Divergence(run, known, grown_tree, fork, everywhere, compared)
+    return Divergence(run, known, tree, None, everywhere, detailed)
+
+
+def _is_of_requests(fork: BranchPoint) -> bool:
+    return any(branch.act.kind in ("asked", "context") for branch in fork.branches)
 
 
 def divergence_beside(store: Store, run: RunRow) -> Divergence | None:

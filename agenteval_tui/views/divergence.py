@@ -10,8 +10,10 @@ from agenteval_tui.analysis.divergence import Action, BranchPoint, StepChange, r
 from agenteval_tui.analysis.repetitions import Divergence
 from agenteval_tui.analysis.trajectory_alignment import arguments_json
 from agenteval_tui.core import numbers
-from agenteval_tui.core.phrasing import cut
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.phrasing import cut, listed
 from agenteval_tui.views.model import Node, Paragraph, Span, Text, Tree, View, text
+from agenteval_tui.views.model_request import change_text
 
 FORK: Span = ("◆", "accent")
 """The sign of the fork, and of the branches there."""
@@ -19,8 +21,12 @@ NAMED = 3  # branches that a sentence names one by one
 LONGEST = 60  # characters of a value or an answer in a sentence
 Form = Literal["plural", "singular", "past"]
 _VERBS: dict[str, dict[Form, str]] = {
-    verb: {"plural": verb, "singular": f"{verb}s", "past": past}
-    for verb, past in (("call", "called"), ("answer", "answered"), ("end", "ended"), ("stop", "stopped"))
+    "call": {"plural": "call", "singular": "calls", "past": "called"},
+    "answer": {"plural": "answer", "singular": "answers", "past": "answered"},
+    "end": {"plural": "end", "singular": "ends", "past": "ended"},
+    "stop": {"plural": "stop", "singular": "stops", "past": "stopped"},
+    "asked": {"plural": "begin with", "singular": "begins with", "past": "began with"},
+    "context": {"plural": "ask with", "singular": "asks with", "past": "asked with"},
 }
 _BEFORE = 16  # characters of a text shown before the place where it differs
 
@@ -120,11 +126,21 @@ def _action_text(act: Action, beside: Sequence[Action], form: Form) -> str:
         if all(nearby.kind != "answer" or nearby.key == act.key for nearby in beside) and len(beside) > 1:
             return f"{verb} at once" if any(nearby.kind == "call" for nearby in beside) else verb
         return f"{verb} {_quoted(excerpt(act, beside))}"
+    if act.kind in ("asked", "context"):
+        return f"{_VERBS[act.kind][form]} {asked_text(act)}"
     if act.kind == "error":
         return f"{_VERBS['end'][form]} in an error ({act.name})"
     if any(nearby.kind != "end" for nearby in beside):
         return f"{_VERBS['stop'][form]} there"
     return f"{_VERBS['end'][form]} without an answer"
+
+
+def asked_text(act: Action) -> str:
+    """What a request had, or what changed in it: `another context (4 messages dropped)`."""
+    if act.kind == "context":
+        return f"another context ({'; '.join(map(change_text, act.arguments))})"
+    tools = listed([one_line(name, 40) for name in act.arguments["tools"]], 5) or "no tools"
+    return f"{tools} and a system prompt of {numbers.count(act.arguments['system'], 'character')}"
 
 
 def excerpt(act: Action, beside: Sequence[Action]) -> str:

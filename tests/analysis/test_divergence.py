@@ -7,9 +7,21 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from agenteval_tui.analysis.divergence import BranchPoint, Trajectory, Tree, acts_of, first_divergence, tree_of
+from agenteval_tui.analysis.divergence import (
+    BranchPoint,
+    Compared,
+    Trajectory,
+    Tree,
+    acts_of,
+    compared_in,
+    first_divergence,
+    tree_of,
+)
+from agenteval_tui.transcripts.codec import from_openai_messages
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
+from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, OfferedTool
 from agenteval_tui.views.divergence import fork_text, run_text
 
 
@@ -27,7 +39,9 @@ def done(*steps: str | tuple[str, Any], error: str = "") -> Transcript:
 
 
 def tree(*runs: tuple[bool, Transcript], **options: Any) -> Tree:
-    return tree_of(Trajectory(f"r{n}", passed, acts_of(one, **options)) for n, (passed, one) in enumerate(runs))
+    return tree_of(
+        Trajectory(f"r{n}", passed, acts_of(one, Compared(**options))) for n, (passed, one) in enumerate(runs)
+    )
 
 
 def fork_of(*runs: tuple[bool, Transcript], **options: Any) -> BranchPoint:
@@ -63,7 +77,7 @@ def test_arguments_count_unless_they_are_ignored() -> None:
     runs = [(True, done(("find", {"q": "x", "at": n}), "a")) for n in range(3)]
     runs += [(False, done(("find", {"q": "y", "at": n}), "a")) for n in range(3, 6)]
     assert len(tree(*runs).root.branches) == 6
-    assert len(tree(*runs, with_arguments=False).root.branches) == 1
+    assert len(tree(*runs, arguments=False).root.branches) == 1
     fork = fork_of(*runs, ignored=frozenset({"at"}))
     assert fork_text(fork) == 'step 1: 3 of 6 call find with q="x" (3/3 pass), 3 call find with q="y" (0/3 pass)'
 
@@ -151,3 +165,51 @@ def test_a_thousand_repetitions_that_part_late() -> None:
     assert fork is not None
     assert fork.step == 51
     assert [(branch.passed, branch.failed) for branch in fork.branches] == [(0, 666), (334, 0)]
+
+
+def asked(said: str, *contexts: list[str], tools: tuple[str, ...] = ("find",), system: str = "S") -> Transcript:
+    """A run that asks with these contexts; each answer but the last is alike."""
+    messages = [{"role": "user", "content": contexts[0][0]}]
+    requests = []
+    for number, context in enumerate(contexts, 1):
+        answer = said if number == len(contexts) else f"answer {number}"
+        told = tuple([{"role": "user", "content": text} for text in context])
+        offered = tuple([OfferedTool(name) for name in tools])
+        requests.append(ModelRequest(number, 1, "m", system, told, offered, answer=len(messages)))
+        messages.append({"role": "assistant", "content": answer})
+    return replace(from_openai_messages(messages), requests=ModelRequests.of(requests))
+
+
+GROWS, SHRINKS = (["a"], ["a", "b"], ["a", "b", "c"]), (["a"], ["a", "b"], ["b", "c"])
+
+
+def parted(*runs: tuple[bool, Transcript]) -> str:
+    compared = compared_in([one for _, one in runs])
+    fork = first_divergence(
+        tree_of(Trajectory(f"r{n}", passed, acts_of(one, compared)) for n, (passed, one) in enumerate(runs))
+    )
+    return "" if fork is None else fork_text(fork)
+
+
+def test_runs_part_where_a_request_lacks_what_those_of_others_have() -> None:
+    runs = [(True, asked(f"good {n}", *GROWS)) for n in range(3)]
+    runs += [(False, asked(f"bad {n}", *SHRINKS)) for n in range(3)]
+    assert parted(*runs).startswith("step 3: 3 of 6 ask with another context (1 message dropped) (0/3 pass)")
+    without = [(passed, replace(one, requests=None)) for passed, one in runs]
+    assert "context" not in parted(*without)
+    assert "context" not in parted(*runs, without[0])  # of one of them nothing is known
+
+
+def test_runs_part_where_their_first_requests_differ() -> None:
+    runs = [(True, asked("good", ["a"], tools=("find", "pay"))) for _ in range(3)]
+    runs += [(False, asked("bad", ["a"])) for _ in range(3)]
+    said = "step 1: 3 of 6 begin with find and pay and a system prompt of 1 character (3/3 pass), 3 begin with find"
+    assert parted(*runs).startswith(said)
+
+
+def test_a_prompt_that_is_new_each_time_parts_nothing() -> None:
+    words = ("one", "two", "three", "four", "five", "six")
+    runs = [(n < 3, asked("good" if n < 3 else "bad", ["a"], system=f"Today is {words[n]}")) for n in range(6)]
+    assert parted(*runs).startswith("step 1: 3 of 6 answer")
+    dated = [(n < 3, asked("good" if n < 3 else "bad", ["a"], system=f"It is 2026-01-0{n}")) for n in range(6)]
+    assert parted(*dated).startswith("step 1: 3 of 6 answer")

@@ -648,6 +648,36 @@ def test_a_run_is_replayed_up_to_the_change_and_goes_live_from_there(cli: Any, m
     assert "shipped" in cli("show", first["run"], "--transcript").out
 
 
+TALKS = """\
+exec(open("agent.py").read().split("said =")[0])
+told = []
+for text in ("shipped", "packed", "lost"):
+    told.append({"role": "user", "content": f"Is it {text}?"})
+    told.append({"role": "tool", "tool_call_id": "x", "content": text})
+    answer = ask(told)
+    told.append(answer)
+print(answer["content"])
+"""
+
+
+def test_a_replay_names_a_change_in_what_the_model_is_given(cli: Any, model: Any, tmp_path: Path) -> None:
+    program = tmp_path / "talks.py"
+    program.write_text(TALKS, "utf-8")
+    command = ("--", sys.executable, "-I", "-S", "talks.py")
+    first = cli("record", "--json", *command).json("record")
+    assert first["requests"] == 3
+    program.write_text(TALKS.replace("ask(told)", "ask(told[-5:])"), "utf-8")  # as many as it remembers
+    told = cli("replay", first["run"], *command)
+    assert "request 3 is different: live from here on" in told.out
+    assert "the model is given another context: 3 messages dropped" in told.out
+    missed = cli("replay", "--json", first["run"], *command).json("record")["misses"][0]
+    assert [(one["kind"], one["before"]) for one in missed["context"]] == [("dropped", [0, 1, 2])]
+    program.write_text(TALKS.replace('"packed"', '"gone"'), "utf-8")
+    other = cli("replay", first["run"], *command)
+    assert "request 2 is different" in other.out
+    assert "another context" not in other.out
+
+
 def test_a_replay_that_ends_early_or_asks_nothing_is_not_called_unchanged(cli: Any, model: Any, tmp_path: Path) -> None:
     first = cli("record", "--json", "--calibrate", *agent()).json("record")
     program = tmp_path / "agent.py"

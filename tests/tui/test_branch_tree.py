@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from attacks import ATTACKS
 
-from agenteval_tui.analysis.divergence import Action, Trajectory, Tree, first_divergence, tree_of
+from agenteval_tui.analysis.divergence import Action, Compared, Trajectory, Tree, first_divergence, tree_of
 from agenteval_tui.analysis.repetitions import Divergence
 from agenteval_tui.core.display import displayable
 from agenteval_tui.tui.presenters.branch_tree import TreeRows, detail_lines, head_lines
@@ -22,7 +22,7 @@ def answer(text: str) -> Action:
 
 def divergence(*ways: tuple[bool, tuple[Action, ...]]) -> Divergence:
     tree: Tree = tree_of(Trajectory(f"r{n}", passed, acts) for n, (passed, acts) in enumerate(ways))
-    return Divergence("r0", {}, tree, first_divergence(tree), True, True)
+    return Divergence("r0", {}, tree, first_divergence(tree), True, Compared())
 
 
 def shown(rows: TreeRows, width: int = 70) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agenteval_tui.analysis.divergence import Action, StepChange, Trajectory, first_divergence, tree_of
+from agenteval_tui.analysis.divergence import Action, Compared, StepChange, Trajectory, first_divergence, tree_of
 from agenteval_tui.analysis.repetitions import Divergence
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.styled_text import plain as plain_line
@@ -20,7 +20,7 @@ def answer(text: str) -> Action:
 
 def found(*ways: tuple[bool, tuple[Action, ...]], everywhere: bool = False) -> Divergence:
     tree = tree_of(Trajectory(f"r{number}", passed, acts) for number, (passed, acts) in enumerate(ways))
-    return Divergence("r0", {}, tree, first_divergence(tree), everywhere, not everywhere)
+    return Divergence("r0", {}, tree, first_divergence(tree), everywhere, Compared(arguments=not everywhere))
 
 
 PARTED = found(

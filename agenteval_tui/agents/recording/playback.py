@@ -11,19 +11,27 @@ from agenteval_tui.agents.recording.cassette import Cassette
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
 from agenteval_tui.agents.recording.matching import Difference, Matcher, Volatile, nearest, without_clock
 from agenteval_tui.agents.recording.mcp_requests import is_mcp, server_of
+from agenteval_tui.agents.recording.protocols import read_request
 from agenteval_tui.core.numbers import count
+from agenteval_tui.transcripts.model_request import ModelRequest
+from agenteval_tui.transcripts.request_changes import RequestChange, difference
+from agenteval_tui.transcripts.sight import LOSSES
 
+_OF_CONTEXT = (*LOSSES, "moved", "system", "tool_added", "tool_removed", "tool_changed")
+"""Kinds of change that are of what a model is given, and not of what is asked."""
 _SHOWN = 3  # differences that a sentence names
 _AGAIN = (408, 409, 425, 429)  # a program asks again
 
 
 class Miss(Struct, frozen=True):
     """A request that is not in the cassette. `nearest`: the number (from 1) of the most similar recorded request; None:
-    nothing is recorded. `differences`: where the two differ."""
+    nothing is recorded. `differences`: where the two differ. `context`: what the model sees otherwise than in the
+    recorded request of the same newest message, where it does not only see more."""
 
     question: Question
     nearest: int | None = None
     differences: tuple[Difference, ...] = ()
+    context: tuple[RequestChange, ...] = ()
 
     @property
     def said(self) -> str:
@@ -97,7 +105,34 @@ class Playback:
         """The miss of a request that is not recorded, with the nearest request that is."""
         questions = [one.question for one in self._index.exchanges]
         found = nearest(self._index.matcher, questions, question)
-        return Miss(question) if found is None else Miss(question, found[0] + 1, tuple(found[1]))
+        if found is None:
+            return Miss(question)
+        return Miss(question, found[0] + 1, tuple(found[1]), self._context(question, questions[found[0]]))
+
+    def _context(self, question: Question, nearest_one: Question) -> tuple[RequestChange, ...]:
+        now = read_request(question)
+        if now is None or not now.messages:
+            return ()
+        same = (one.question for one in reversed(self._index.exchanges) if one.question.path == question.path)
+        recorded = next(
+            (one for asked in same if (one := read_request(asked)) and one.messages[-1:] == now.messages[-1:]),
+            read_request(nearest_one),
+        )
+        if recorded is None:
+            return ()
+        before, after = (
+            ModelRequest(1, 1, one.model, one.system, one.messages, one.tools, one.parameters)
+            for one in (recorded, now)
+        )
+        told = max((place for place, one in enumerate(recorded.messages) if one["role"] == "assistant"), default=-1)
+        return tuple(
+            [
+                one
+                for one in difference(before, after).changes
+                # What comes after the last answer is what is asked, and no context of it.
+                if one.kind in _OF_CONTEXT and not (one.before and min(one.before) > told)
+            ]
+        )
 
 
 class PaidAnswers:

@@ -11,7 +11,7 @@ from agenteval_tui.analysis.blame.clues import clues_of
 from agenteval_tui.analysis.blame.conversation import clues_of_several, is_of_several
 from agenteval_tui.analysis.blame.expectation import Expectation, expectation_of
 from agenteval_tui.analysis.blame.model import Blame, Clue, ClueCode, Fault, Possible, PrefixCount, Reproduces, Suspect
-from agenteval_tui.analysis.divergence import BranchPoint, Tree, placed_acts, rate_of
+from agenteval_tui.analysis.divergence import EVERYTHING, BranchPoint, Compared, Tree, placed_acts, rate_of
 from agenteval_tui.analysis.lost_from_sight import (
     LostFromSight,
     lost_before,
@@ -43,7 +43,7 @@ class Repetitions(Struct, frozen=True):
     """The stored runs of the same test, this one included: those of its own agent, and how many of other agents passed.
 
     `tree`: all as one tree, None where there is one run only; `parting`: where passing and failing ones part.
-    `with_arguments`: as in `Divergence`.
+    `compared`: as in `Divergence`.
     """
 
     runs: int = 1
@@ -52,7 +52,7 @@ class Repetitions(Struct, frozen=True):
     runs_elsewhere: int = 0
     tree: Tree | None = None
     parting: BranchPoint | None = None
-    with_arguments: bool = True
+    compared: Compared = EVERYTHING
 
 
 def free_answer(
@@ -194,7 +194,7 @@ def _stored(store: Store, row: RunRow) -> Repetitions:
         len(others),
         found.tree,
         found.fork,
-        found.with_arguments,
+        found.compared,
     )
 
 
@@ -228,7 +228,7 @@ def _placed_path(run: str, transcript: Transcript, stored: Repetitions) -> list[
     """The steps of a run in the tree: message, runs and passed runs. Acts of one message are one step."""
     if stored.tree is None:
         return []
-    placed = placed_acts(transcript, with_arguments=stored.with_arguments)
+    placed = placed_acts(transcript, stored.compared)
     last = max(len(transcript.messages) - 1, 0)
     path = zip(stored.tree.follow(run), placed, strict=False)
     return [(last if step is None else step, node.number, node.passed) for node, (_, step) in path]

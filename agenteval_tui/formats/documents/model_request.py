@@ -10,7 +10,7 @@ from msgspec import Meta
 from agenteval_tui.analysis.lost_from_sight import LostFromSight
 from agenteval_tui.core.document import Count, Document, one_of
 from agenteval_tui.transcripts.model_request import UNRECORDED, ModelRequests
-from agenteval_tui.transcripts.request_changes import changes_since
+from agenteval_tui.transcripts.request_changes import RequestChange, changes_since
 from agenteval_tui.views.model_request import change_text, lost_text
 
 
@@ -140,16 +140,18 @@ def _request(requests: ModelRequests, number: int) -> RunRequest:
         cached_tokens=request.cached_tokens,
         error=request.error,
         since=None if before is None else before.number,
-        changes=[
-            Change(
-                kind=change.kind,
-                before=list(change.before),
-                after=list(change.after),
-                name=change.name,
-                was=change.was,
-                now=change.now,
-                said=change_text(change),
-            )
-            for change in (difference.changes if difference is not None else ())
-        ],
+        changes=[change_document(change) for change in (difference.changes if difference is not None else ())],
+    )
+
+
+def change_document(change: RequestChange) -> Change:
+    """A change as it is printed."""
+    return Change(
+        kind=change.kind,
+        before=list(change.before),
+        after=list(change.after),
+        name=change.name,
+        was=change.was,
+        now=change.now,
+        said=change_text(change),
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta
 
 from agenteval_tui.core.document import Count, Document, Outcome
+from agenteval_tui.formats.documents.model_request import Change, change_document
 
 if TYPE_CHECKING:  # they import the models' client, and `agenteval schema` every document
     from agenteval_tui.agents.recording.matching import Difference as RequestDifference
@@ -28,6 +29,10 @@ class RecordedMiss(Document, frozen=True, kw_only=True):
     request: Annotated[str, Meta(description="its method and path")]
     nearest: Annotated[int | None, Meta(description="the number of the recorded request that is most like it, from 1")]
     differences: tuple[RecordedDifference, ...]
+    context: Annotated[
+        tuple[Change, ...],
+        Meta(description="what the model is given otherwise than in the recorded request with the same newest message"),
+    ]
 
 
 class VolatilePart(Document, frozen=True, kw_only=True):
@@ -63,7 +68,10 @@ class RecordedProgram(Document, frozen=True, kw_only=True):
 def miss_document(miss: Miss) -> RecordedMiss:
     """A miss as it is printed."""
     return RecordedMiss(
-        request=miss.question.title, nearest=miss.nearest, differences=tuple(map(_difference, miss.differences))
+        request=miss.question.title,
+        nearest=miss.nearest,
+        differences=tuple(map(_difference, miss.differences)),
+        context=tuple(map(change_document, miss.context)),
     )
 
 

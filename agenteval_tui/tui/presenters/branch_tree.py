@@ -19,7 +19,15 @@ from agenteval_tui.tui.presenters.text_layout import paragraph, wrap_to
 from agenteval_tui.tui.presenters.transcript_blocks import CALL
 from agenteval_tui.tui.presenters.view_lines import cell, line, view_lines
 from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_reason, right, spread, width_of
-from agenteval_tui.views.divergence import FORK, counts, distinguishing_excerpt, excerpt, head_view, telling_arguments
+from agenteval_tui.views.divergence import (
+    FORK,
+    asked_text,
+    counts,
+    distinguishing_excerpt,
+    excerpt,
+    head_view,
+    telling_arguments,
+)
 
 MOST = 8  # branches of a node that are listed before someone unfolds the rest
 _LEAST = 3  # steps in a row without a branch that are worth a fold
@@ -106,6 +114,8 @@ def step_cells(node: Node) -> list[Cell]:
         return cells
     if act.kind == "answer":
         return [("answer  ", "role-assistant bold"), (one_line(excerpt(act, beside), _LONGEST), "")]
+    if act.kind in ("asked", "context"):
+        return [("request  ", "role-system bold"), (one_line(asked_text(act), _LONGEST), "")]
     if act.kind == "error":
         return [("error  ", "error"), (one_line(f"{act.name}: {act.text}", _LONGEST), "error")]
     return [("ends without an answer" if len(beside) < 2 else "ends there", "dim")]
@@ -216,6 +226,8 @@ def _step_lines(node: Node, width: int) -> list[Line]:
         return [((f"{head}  tool call", "dim"),), *(((" ", ""), *row.cells) for row in rows)]
     if act.kind == "answer":
         return [((f"{head}  answer", "dim"),), *paragraph(act.text, width - 1, "", 1)[:_DETAIL_ROWS]]
+    if act.kind in ("asked", "context"):
+        return [((f"{head}  request", "dim"),), *paragraph(asked_text(act), width - 1, "", 1)[:_DETAIL_ROWS]]
     if act.kind == "error":
         return [((f"{head}  error", "dim"),), *paragraph(f"{act.name}: {act.text}", width - 1, "error", 1)]
     return [((f"{head}  the run ends without an answer", "dim"),)]
