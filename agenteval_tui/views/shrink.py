@@ -135,6 +135,9 @@ def _verdict(shrunk: Shrunk, criterion: str) -> Text:
 
 
 def _notes(shrunk: Shrunk) -> Iterator[Text]:
+    if shrunk.unseen:
+        without = numbers.count(shrunk.unseen, "message")
+        yield text((f"As the model saw it at that step: without {without}, or with a shorter text.", "dim"))
     tools = len(shrunk.case.tools)
     if tools and shrunk.ending in ("shrunk", "stopped"):
         yield text((f"{len(shrunk.tools)} of its {numbers.count(tools, 'tool')} are left.", "dim"))

@@ -272,4 +272,8 @@ def test_a_result_can_be_shown() -> None:
     assert "Blue lamp" in plain_text(shrunk_view(found, "", dimmed=True))
     program = replace(found, tools_stay="an agent of kind command has its own")
     assert "No tool was removed: an agent of kind command has its own." in plain_text(shrunk_view(program, ""))
+    forgot = replace(found, unseen=3)
+    assert "As the model saw it at that step: without 3 messages, or with a shorter text." in plain_text(
+        shrunk_view(forgot, "")
+    )
     assert progress_text(Progress("check", 10, 9, 1240, 3, 4)).startswith("removing each part by itself: 9 of 1,240")

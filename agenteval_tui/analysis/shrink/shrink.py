@@ -55,7 +55,8 @@ class Shrunk(Struct, frozen=True):
     smallest that was found until then.
 
     `first` and `last`: how often the cause came back for the whole case and for the small one. `minimal`: no single
-    part can go, each was tried. `tools_stay`: why the list of tools was left as it is; "": it was not."""
+    part can go, each was tried. `tools_stay`: why the list of tools was left as it is; "": it was not.
+    `unseen`: how many messages of the run are not in the case, or are shorter there, because the model saw them so."""
 
     case: Case
     removed: Removed
@@ -67,6 +68,7 @@ class Shrunk(Struct, frozen=True):
     answers: int = 0
     why: str = ""
     tools_stay: str = ""
+    unseen: int = 0
 
     @property
     def conversation(self) -> Conversation:

@@ -14,7 +14,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history import causes
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.fork.edits import ANSWERED, fork
+from agenteval_tui.runs.fork.edits import ANSWERED, end_of_step, fork, unseen_before
 from agenteval_tui.runs.fork.model import AnyEdit, Tools
 from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.runs.fork.plan import Question
@@ -31,13 +31,14 @@ class ShrinkError(AgentevalError):
 
 class ShrinkQuestion(Struct, frozen=True):
     """What is shrunk: the conversation up to a step of the run, and the cause that must come back (its signature, and
-    the criterion that failed; "": the agent's own error)."""
+    the criterion that failed; "": the agent's own error). `unseen`: as in `Shrunk`."""
 
     run: RunRow
     step: int
     conversation: Conversation
     cause: str
     criterion: str
+    unseen: int = 0
 
 
 def question_of(store: Store, row: RunRow, *, step: int | None = None, criterion: str = "") -> ShrinkQuestion:
@@ -65,7 +66,8 @@ def question_of(store: Store, row: RunRow, *, step: int | None = None, criterion
     if step is None:
         step = _last_given(transcript, _blamed(store, row, transcript))
     conversation = fork(transcript, step)
-    return ShrinkQuestion(row, step, conversation, found.signature, names[failures.index(found)])
+    unseen = sum(map(len, unseen_before(transcript, end_of_step(transcript, step))))
+    return ShrinkQuestion(row, step, conversation, found.signature, names[failures.index(found)], unseen)
 
 
 def shrink(
@@ -103,7 +105,7 @@ def shrink(
         keep_tools=keep_tools,
         on_progress=on_progress,
     )
-    shrunk = shrinker.run()
+    shrunk = replace(shrinker.run(), unseen=question.unseen)
     if tools is None:
         kind = oracle.source.agent.config.get("kind")
         return replace(shrunk, tools_stay=f"an agent of kind {kind} has its own")

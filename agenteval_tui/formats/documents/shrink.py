@@ -33,6 +33,10 @@ class ShrunkRun(Document, frozen=True, kw_only=True):
     cause: Annotated[str, Meta(description="its signature, as `agenteval causes --json` has it")]
     ending: Annotated[str, one_of("shrunk", "whole", "not_reproduced", "stopped")]
     why: Annotated[str, Meta(description="why it was stopped; empty: it was not")]
+    out_of_sight: Annotated[
+        Count,
+        Meta(description="messages of the run that are not in the case, or are shorter there: the model saw them so"),
+    ]
     characters_before: Count
     characters: Count
     minimal: Annotated[bool, Meta(description="each single part was taken out, and the failure went with it")]
@@ -64,6 +68,7 @@ def shrunk_document(
         cause=question.cause,
         ending=shrunk.ending,
         why=shrunk.why,
+        out_of_sight=shrunk.unseen,
         characters_before=before,
         characters=after,
         minimal=shrunk.minimal,
