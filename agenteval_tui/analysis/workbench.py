@@ -26,7 +26,7 @@ from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.labels import Label, label_of, sole_criterion
-from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.records import ENDED, RunRow
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import known_spec, specs_of
@@ -56,6 +56,7 @@ SCRATCH_CONFIG = """{
 
 
 _FAILED = "The agent failed on this run, so there is nothing to grade."
+_AT_WORK = "This run has not ended, so there is nothing to grade yet."
 _BROKEN = "This run could not be prepared, so there is nothing to grade."
 
 
@@ -174,8 +175,9 @@ class Workbench:
         """The result of criterion number `criterion` on this run, with evidence. `text` replaces its config, or, if
         it is a spec, the whole criterion."""
         spec = self.spec(criterion, text)
-        if self.transcript.error is not None:
-            # The agent failed: there is no answer to judge, and an empty one is not a wrong one (page 3, section 1).
+        error, ended = self.transcript.error, self.run.status in ENDED
+        if error is not None or not ended:
+            # There is no answer to judge, and an empty one is not a wrong one.
             return CriterionResult(
                 spec.name,
                 Outcome.SKIPPED,
@@ -184,7 +186,7 @@ class Workbench:
                 weight=spec.weight,
                 prototype_class=spec.prototype,
                 criterion_hash=spec.hash,
-                message=_BROKEN if self.transcript.error.kind == SETUP else _FAILED,
+                message=_AT_WORK if error is None else _BROKEN if error.kind == SETUP else _FAILED,
             )
         variables = self.variables(self.run.variables, spec)
         replies = self._replies(self.run.id, self.transcript, variables, spec)

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from sampled import fresh, go_to, open_editor, samples
 from shop import app_on, copy_samples, run_samples, settle, text_of, until
 from textual.pilot import Pilot
@@ -39,6 +40,23 @@ async def test_a_failed_run_its_evidence_and_edits_that_are_not_saved(fresh: tup
             await settle(pilot)
             await step(pilot, app)
             app.go("suites")
+
+
+async def test_a_run_that_is_opened_while_it_runs_is_read_again(fresh: tuple[Path, Path]) -> None:
+    app = app_on(*fresh)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await go_to(pilot, "order-status")
+        await pilot.press("enter")
+        await settle(pilot)
+        bench = app.screen.controller.bench  # type: ignore[attr-defined]
+        bench.run = replace(bench.run, status="running")
+        app.navigation.tell_new_runs()
+        await until(pilot, lambda: app.screen.controller.bench.run.status == "failed")  # type: ignore[attr-defined]
+        same = app.screen.controller.bench  # type: ignore[attr-defined]
+        app.navigation.tell_new_runs()
+        await settle(pilot)
+        assert app.screen.controller.bench is same  # type: ignore[attr-defined]
 
 
 async def a_failed_run_shows_why(pilot: Pilot[int], app: AgentevalApp) -> None:

@@ -223,6 +223,15 @@ def test_what_inspect_says_of_a_failed_run(ran: tuple[Path, Store]) -> None:
     assert "Toolname:" in text
 
 
+@pytest.mark.parametrize("status", ["queued", "running", "grading"])
+def test_a_run_that_has_not_ended_is_not_judged(ran: tuple[Path, Store], status: str) -> None:
+    row = next(row for row in ran[1].run_rows(ran[1].run_ids()) if row.test_id == "order-status")
+    bench = Workbench.open(ran[1], row.id)
+    bench.run = replace(row, status=status)
+    assert {result.outcome for result in bench.judge_all()} == {Outcome.SKIPPED}
+    assert "has not ended" in bench.judge(0).message
+
+
 @pytest.mark.parametrize("width", [10, 30, 50, 79, 118, 200])
 def test_the_tree_and_its_details_fit_and_count_right(ran: tuple[Path, Store], width: int) -> None:
     seen: Overview = overview([ran[0]], ran[1])
