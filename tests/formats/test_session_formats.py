@@ -211,7 +211,7 @@ def test_who_spoke_is_kept(imported: Import) -> None:
 
 
 ATIF = {
-    "": {"schema_version", "session_id", "agent", "steps", "notes", "final_metrics", "extra"},
+    "": {"schema_version", "session_id", "trajectory_id", "agent", "steps", "notes", "final_metrics", "extra"},
     "agent": {"name", "version", "model_name", "extra"},
     "step": {"step_id", "timestamp", "source", "model_name", "message", "reasoning_content", "tool_calls",
              "observation", "metrics", "extra"},
@@ -220,7 +220,7 @@ ATIF = {
     "final": {"total_prompt_tokens", "total_completion_tokens", "total_cached_tokens", "total_cost_usd", "total_steps",
               "extra"},
 }  # fmt: skip
-"""The keys of ATIF 1.4, whose models forbid all others."""
+"""The keys of ATIF, whose models forbid all others."""
 
 
 def test_an_exported_trajectory_has_the_keys_of_atif_and_no_others(imported: Import, store: Any) -> None:

@@ -217,6 +217,7 @@ EXPECTATIONS: list[tuple[dict[str, Any], list[tuple[str, str, Any]]]] = [
     ({"answer": "x" * 200}, [("TextResponse", "Human", {})]),
     ({"count": 12}, [("TextResponse", "Regex", {"pattern": r"(?<![\w.,])12(?![\w]|[.,]\d)"})]),
     ({"ok": True}, [("TextResponse", "Human", {})]),
+    ({"score_min": 50}, [("TextResponse", "Human", {})]),
     ({"keywords": ["a", "b"]}, [("TextResponse", "Keywords", {"keywords": ["a", "b"]})]),
     ({"person": {"name": "Ann"}}, [("JsonResponse", "Json", {"equals": {"name": "Ann"}})]),
     ({"trajectory": ["search", "book"]},

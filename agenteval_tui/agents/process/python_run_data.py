@@ -90,6 +90,7 @@ class RunData:
         """What the agent returned: an object, or its answer by the name that the row has for it; as `messages` the
         conversation."""
         own = self.transcript.get("outputs") or _object_in(self.value)
+        own = own or _object_in(self.transcript.get("final_output"))
         if not own:
             reference = list(self.reference_outputs)
             own = {reference[0] if len(reference) == 1 else "output": self.value}

@@ -18,15 +18,41 @@ from agenteval_tui.formats.exporters.exporter import (
 from agenteval_tui.transcripts.codec import decode_arguments
 from agenteval_tui.transcripts.model import Transcript, Usage
 
-VERSION = "ATIF-v1.4"
+VERSION = "ATIF-v1.8"
 LOSSES = (LABELS, ATTACHED)
 _SOURCES = {"system": "system", "user": "user", "assistant": "agent"}
 _PLAIN = frozenset({"role", "content", "tool_calls", "reasoning_content"})
 
 
 def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:
+    """A line a run. The runs of sub-agents that follow it are in it, where the calls that they answer refer to them."""
+    family: dict[str, dict[str, Any]] = {}  # the parent and its sub-agents so far, by test
     for run in runs:
-        yield json_line(_trajectory(run)) + "\n"
+        link = run.row.variables.get("subagent")
+        parent = family.get(str(link.get("of"))) if isinstance(link, Mapping) else None
+        if parent is None:
+            yield from _lines(family)
+            family = {}
+        family[run.row.test_id] = made = _trajectory(run)
+        if parent is not None:
+            assert isinstance(link, Mapping)
+            _adopt(parent, made, str(link.get("call") or ""))
+    yield from _lines(family)
+
+
+def _lines(family: Mapping[str, dict[str, Any]]) -> Iterator[str]:
+    if family:
+        yield json_line(next(iter(family.values()))) + "\n"
+
+
+def _adopt(parent: dict[str, Any], child: dict[str, Any], call: str) -> None:
+    """Put a sub-agent's trajectory into that of its parent."""
+    parent.setdefault("subagent_trajectories", []).append(child)
+    for step in parent["steps"]:
+        for result in (step.get("observation") or {}).get("results", ()):
+            if result["source_call_id"] == call:
+                reference = {"trajectory_id": child["trajectory_id"]}
+                result.setdefault("subagent_trajectory_ref", []).append(reference)
 
 
 def _trajectory(run: ExportRun) -> dict[str, Any]:
@@ -38,6 +64,7 @@ def _trajectory(run: ExportRun) -> dict[str, Any]:
     return {
         "schema_version": VERSION,
         "session_id": run.row.id,
+        "trajectory_id": run.row.test_id,
         "agent": agent,
         "steps": steps,
         "final_metrics": {**_metrics(transcript.usage), "total_steps": len(steps)},

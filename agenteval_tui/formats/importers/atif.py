@@ -1,4 +1,8 @@
-"""ATIF, the agent trajectory interchange format of Harbor (and of NeMo): `schema_version`, `agent` and `steps`."""
+"""ATIF, the agent trajectory interchange format of Harbor (and of NeMo): `schema_version`, `agent` and `steps`.
+
+A sub-agent (`subagent_trajectories`, from version 1.7 on) is a run of its own behind that of its parent: two agents are
+two conversations. Its variable `subagent` says whose it is, and which call of the parent it answers.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from agenteval_tui.agents.usage import UsageReader
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.agenteval_run import KEY, is_ours, restore_or_note, without_own_fields
-from agenteval_tui.formats.importers.format import Format, run_per_value
+from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import as_list, is_message, plain_text
-from agenteval_tui.formats.importers.recording import Recording, as_repetition
+from agenteval_tui.formats.importers.recording import Recording, Skipped, as_repetition, skipped_element
 from agenteval_tui.formats.importers.session_log import Session, session_recording
+from agenteval_tui.formats.stream.json_stream import BrokenElement
+from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.transcripts.codec import content_text
 from agenteval_tui.transcripts.model import Usage
 
@@ -28,7 +35,61 @@ def can_read(value: Any) -> bool:
     )
 
 
-def _recording(value: Mapping[str, Any]) -> Recording:
+def _recordings(source: Source) -> Iterator[Recording | Skipped]:
+    for element in source.values():
+        if isinstance(element, BrokenElement):
+            yield skipped_element(element)
+        elif not can_read(element.value):
+            yield Skipped(_REFUSAL, element.line)
+        else:
+            yield from _family(element.value, element.line, {}, 0)
+
+
+def _family(value: Mapping[str, Any], line: int, link: Mapping[str, str], depth: int) -> Iterator[Recording | Skipped]:
+    """The run of a trajectory, and those of its sub-agents. `link`: whose it is, and which call it answers."""
+    try:
+        found = _recording(value, link)
+    except AgentevalError as error:
+        yield Skipped(error.what, line)
+        return
+    yield found
+    children = [one for one in as_list(value.get("subagent_trajectories")) if isinstance(one, Mapping)]
+    answers = _references(value)
+    for number, child in enumerate(children, 1):
+        if not isinstance(child.get("steps"), list) or depth >= _DEEPEST:
+            yield Skipped(f"sub-agent {number} of {found.test_id}: it has no steps that can be read", line)
+            continue
+        name = plain_text(child.get("trajectory_id")) or f"{found.test_id}-subagent-{number}"
+        own = {"of": found.test_id, "call": answers.pop(plain_text(child.get("trajectory_id")), "")}
+        yield from _family({**child, "session_id": None, "trajectory_id": name}, line, own, depth + 1)
+    for name in answers:
+        yield Skipped(
+            f"sub-agent {name} of {found.test_id} is in another file: import that file too", line, counts=False
+        )
+
+
+def _references(value: Mapping[str, Any]) -> dict[str, str]:
+    """Which call each sub-agent answers, by its trajectory's id, or by the path of its file."""
+    found = {}
+    for step in value["steps"]:
+        observed = step.get("observation") if isinstance(step, Mapping) else None
+        results = as_list(observed.get("results")) if isinstance(observed, Mapping) else []
+        holders = [(one, plain_text(one.get("source_call_id"))) for one in results if isinstance(one, Mapping)]
+        for holder, call in [*holders, *([(step, "")] if isinstance(step, Mapping) else [])]:
+            for reference in as_list(holder.get("subagent_trajectory_ref")):
+                if isinstance(reference, Mapping):
+                    name = next((reference[key] for key in _REFERRED if reference.get(key)), "")
+                    found[plain_text(name)] = call
+    found.pop("", None)
+    return found
+
+
+_REFERRED = ("trajectory_id", "trajectory_path", "session_id")
+_DEEPEST = 20
+_REFUSAL = "not a trajectory: it has no `schema_version` of ATIF and no `steps`"
+
+
+def _recording(value: Mapping[str, Any], link: Mapping[str, str]) -> Recording:
     agent = value["agent"] if isinstance(value.get("agent"), Mapping) else {}
     session = Session(
         plain_text(value.get("session_id") or value.get("trajectory_id")),
@@ -41,7 +102,8 @@ def _recording(value: Mapping[str, Any]) -> Recording:
             session.saw(step.get("timestamp"))
             session.messages += _messages(step)
             session.model = session.model or plain_text(step.get("model_name"))
-            spent.add(_usage(step.get("metrics")))
+            if step.get("is_copied_context") is not True:  # of an earlier trajectory, which counts there
+                spent.add(_usage(step.get("metrics")))
         else:
             session.notes.append(f"a step is not an object: {plain_text(step)[:100]}")
     total.add(_usage(value.get("final_metrics")))
@@ -49,16 +111,32 @@ def _recording(value: Mapping[str, Any]) -> Recording:
     extra = value["extra"] if isinstance(value.get("extra"), Mapping) else {}
     own = extra.get(KEY)
     # Which kind of step it is is no text of its own.
-    steps = [{**step, "source": None} if isinstance(step, Mapping) else step for step in value["steps"]]
+    steps = [_without_references(step) if isinstance(step, Mapping) else step for step in value["steps"]]
     about = {**value, "schema_version": None, "steps": steps, "extra": without_own_fields(extra, own)}
+    about |= {"subagent_trajectories": None, "trajectory_id": None}
     source = (("", {**about, "agent": None} if is_ours(own) else about),)
     found = session_recording(session, source, ours=is_ours(own))
-    if agent.get("version"):
-        found = replace(found, variables={"agent_version": agent["version"]})
+    version = {"agent_version": agent["version"]} if agent.get("version") else {}
+    if version or link:
+        found = replace(found, variables={**version, **({"subagent": dict(link)} if link else {})})
+    if link:
+        found = replace(found, test_name=f"{found.agent or 'sub-agent'}: {found.test_name}")
     if isinstance(own, Mapping) and is_ours(own):
         variation, repetition = plain_text(own.get("variation")), as_repetition(own.get("repetition"))
         found = replace(found, variation=variation, repetition=repetition)
     return restore_or_note(found, own)
+
+
+def _without_references(step: Mapping[str, Any]) -> dict[str, Any]:
+    """A step without what is read of it elsewhere: which kind it is, and whose trajectories it refers to."""
+    made = {**step, "source": None, "subagent_trajectory_ref": None}
+    observed = step.get("observation")
+    if isinstance(observed, Mapping) and isinstance(observed.get("results"), list):
+        results = [
+            {**one, "subagent_trajectory_ref": None} if isinstance(one, Mapping) else one for one in observed["results"]
+        ]
+        made["observation"] = {**observed, "results": results}
+    return made
 
 
 def _messages(step: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -110,8 +188,6 @@ FORMAT = Format(
     name=NAME,
     looks_like="ATIF trajectories: an object with `schema_version` (ATIF-v1.x), `agent` and `steps`",
     can_read=can_read,
-    recordings=run_per_value(
-        _recording, can_read=can_read, refusal="not a trajectory: it has no `schema_version` of ATIF and no `steps`"
-    ),
+    recordings=_recordings,
     rank=15,
 )

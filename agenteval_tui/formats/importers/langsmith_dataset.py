@@ -31,6 +31,7 @@ _SHORT = 80
 """Characters of an expected text that is looked for in the answer; a longer one is an example of a good answer."""
 _TOOLS = re.compile(r"(expected_)?(tool|tools|tool_used|tools_used|tool_name|tool_names|tool_call|tool_calls)")
 _ORDERED_TOOLS = re.compile(r"(expected_)?(trajectory|steps|tool_sequence|nodes)")
+_BOUND = re.compile(r"(^|_)(min|max|minimum|maximum|least|most|threshold|tolerance|limit|budget)(_|$)", re.IGNORECASE)
 _OF_ROWS = ("messages",)
 
 
@@ -149,6 +150,8 @@ def _criteria(key: str, value: Any, of: int) -> Iterator[dict[str, Any]]:
         yield checked(title, metric, prototype="ToolResponse")
     elif isinstance(value, bool):
         yield _asks(title, "true" if value else "false", f"Is this right: {key} = {str(value).lower()}?")
+    elif isinstance(value, int | float) and _BOUND.search(key):
+        yield _asks(title, str(value), f"Does the answer keep this: {key} = {value}?")
     elif isinstance(value, int | float):
         number = re.escape(f"{value:g}" if isinstance(value, float) else str(value))
         yield checked(title, {"type": "Regex", "pattern": rf"(?<![\w.,]){number}(?![\w]|[.,]\d)"}, **_expected(value))
