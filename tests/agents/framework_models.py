@@ -8,23 +8,26 @@ from typing import Any
 from dialects import CHAT, RESPONSES, Call, Text
 from scripted import Answer, Request
 
+HANDING = ("transfer", "handoff", "delegate", "Handoff")
+HANDED = {
+    "handoff": '{"to_agent": "shop", "reason": "it sells"}',  # of LlamaIndex
+    "delegate_task_to_member": '{"member_id": "shop", "task": "socks"}',  # of Agno
+}
 CALLS = (("a", "find", '{"q": "socks"}'), ("b", "bad", '{"x": 1}'))
 
 
 def calls_in(body: Any) -> list[tuple[str, str, str]]:
     """The calls that the model makes for this request: (id, name, arguments)."""
-    said = json.dumps(body.get("messages") or body.get("input"))
-    tools = [one.get("function", one) for one in body.get("tools") or ()]
-    offered = [one["name"].rpartition("-")[2] for one in tools]
-    own = [one for one in CALLS if one[1] in offered]
+    told = body.get("messages") or body.get("input")
+    told = told if isinstance(told, list) else []
+    asked = max((number for number, one in enumerate(told) if one.get("role") == "user"), default=0)
+    said = json.dumps(told[asked:])
+    offered = [one.get("function", one)["name"] for one in body.get("tools") or ()]
+    own = [(key, name, arguments) for key, name, arguments in CALLS if name in offered]
     if own:
-        calls = [] if '_call_id": "a"' in said or '"call_id": "a"' in said else own
-    else:
-        over = [tools[n]["name"] for n, name in enumerate(offered) if "transfer" in name or "handoff" in name]
-        to = '{"to_agent": "shop", "reason": "it sells"}'  # as LlamaIndex asks for it
-        calls = [("h", name, to if name == "handoff" else "{}") for name in over[:1] if '_call_id": "h"' not in said]
-    full = {one["name"].rpartition("-")[2]: one["name"] for one in tools}
-    return [(key, full.get(name, name), arguments) for key, name, arguments in calls]
+        return [] if '"name": "find"' in said else own
+    over = [name for name in offered if name.startswith(HANDING) and f'"name": "{name}"' not in said]
+    return [("h", name, HANDED.get(name, "{}")) for name in over[:1]]
 
 
 def as_openai(request: Request) -> Answer:
@@ -34,13 +37,19 @@ def as_openai(request: Request) -> Answer:
     dialect = RESPONSES if request.path.endswith("/responses") else CHAT
     asked = calls_in(body)
     answered = not asked
-    text = "3 pairs" if answered else "let me see"
-    parts: list[Any] = [Text(["3 ", "pairs"] if answered else ["let me ", "see"])]
+    words = ["3 ", "pairs"] if answered else ["let me ", "see"]
+    if answered and body.get("response_format"):
+        words = ['{"pairs": 3}']
+    text = "".join(words)
+    parts: list[Any] = [Text(words)]
     parts += [Call(key, name, [arguments[:6], arguments[6:]]) for key, name, arguments in asked]
     used = {"prompt_tokens": 20, "completion_tokens": 2} if answered else {"prompt_tokens": 10, "completion_tokens": 5}
     used["total_tokens"] = sum(used.values())
     if dialect is CHAT and body.get("stream"):
         chunks = [json.loads(one[6:]) for one in dialect.chunks(*parts)]
+        for delta in [choice["delta"] for chunk in chunks for choice in chunk["choices"]]:
+            for call in delta.get("tool_calls") or ():
+                call.update({"type": "function"} if call.get("id") else {})  # Agno needs it
         chunks.append({"choices": [], "usage": used})
         about = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m"}
         lines = [f"data: {json.dumps({**about, **chunk})}\n\n" for chunk in chunks]

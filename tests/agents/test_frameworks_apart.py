@@ -438,3 +438,55 @@ def test_after_a_hand_off_each_step_says_which_agent_wrote_it(
         ("bad", "error"),
     ]
     assert (transcript.usage.input_tokens, transcript.notes) == (40, ())
+
+
+def assert_shop(played: Any, finish: str, authors: list[str | None]) -> None:
+    """Two turns: a text and two calls, of which the second fails; then the answer."""
+    assert played.raised == ""
+    transcript = played.transcript
+    assert transcript.notes == ()
+    roles = [message.role for message in transcript.messages]
+    assert roles[-5:] == ["user", "assistant", "tool", "tool", "assistant"]
+    assert (transcript.messages[-4].content, transcript.final_output) == ("let me see", "3 pairs")
+    assert calls_of(transcript)[-2:] == [FIND, BAD]
+    assert transcript.tool_calls[-2].result == '["socks"]'
+    assert "no such x" in (transcript.tool_calls[-1].result or "")
+    assert (transcript.usage.input_tokens, transcript.usage.output_tokens) == (30, 7)
+    assert (transcript.model, transcript.finish_reason) == ("m", finish)
+    assert authors_of(transcript)[-2:] == authors
+
+
+AGNO = ("agent", "workflow", "result", "later", "streamed", "of_workflow")
+
+
+@pytest.fixture(scope="module")
+def agno() -> Any:
+    targets = (*AGNO, "team", "of_team", "typed", "gone", "gone_result")
+    return played_with_model("agno", "agno", targets, ("agent",), AGNO_TELEMETRY="false")
+
+
+@pytest.mark.xdist_group("agno")
+class TestAgno:
+    @pytest.mark.parametrize("name", [*AGNO, "agent, later"])
+    def test_what_it_gives(self, agno: Any, name: str) -> None:
+        played, truth = agno
+        assert_shop(played[name], "stop", ["shop", "shop"])
+        assert truth["usage"] == [30, 7]
+        assert truth["tools"] == [["find", {"q": "socks"}, False, '["socks"]'], ["bad", {"x": 1}, True, "no such x"]]
+
+    @pytest.mark.parametrize("name", ["team", "of_team"])
+    def test_a_team(self, agno: Any, name: str) -> None:
+        transcript = agno[0][name].transcript
+        assert authors_of(transcript) == ["desk", "shop", "shop", "desk"]
+        calls = [(call.name, call.status) for call in transcript.tool_calls]
+        assert calls == [("delegate_task_to_member", "ok"), ("find", "ok"), ("bad", "error")]
+        # Agno's own figures of a team leave its members out.
+        assert (transcript.usage.input_tokens, agno[1]["team"]) == (60, [30, 7])
+
+    def test_an_object_is_the_answer(self, agno: Any) -> None:
+        assert json.loads(agno[0]["typed"].transcript.final_output) == {"pairs": 3}
+
+    @pytest.mark.parametrize("name", ["gone", "gone_result"])
+    def test_a_run_that_failed_is_no_answer(self, agno: Any, name: str) -> None:
+        transcript = agno[0][name].transcript
+        assert (transcript.error.message, transcript.final_output) == ("Connection error.", "")

@@ -38,8 +38,7 @@ async def _run(found: Any, request: Any, target: Any) -> Any:
                 await context.add_message(one)
         elif earlier:
             # A team ends after so many messages, as a rule: what was said before is one with the prompt.
-            said = [str(one.get("role")) + ": " + one["content"] for one in earlier if one.get("content")]
-            asked = "\n\n".join([*said, "user: " + asked])
+            asked = pieces.with_history(request, asked)
         async for piece in found.run_stream(task=asked, output_task_messages=False):
             yield piece
 

@@ -272,8 +272,7 @@ class Conversation:
                 yield from self._result(item)
             return
         if told is None:
-            before = self._told[-2] if len(self._told) > 1 else None
-            if before is not None and before["role"] == "assistant":
+            if self._is_open(self._told[:-1]):
                 yield {"type": "message_end"}
             told = item["told"] = {"text": "", "reasoning": "", "calls": []}
         if item["agent"] != self._agent:
@@ -287,6 +286,18 @@ class Conversation:
         for call in item["calls"][len(told["calls"]) :] if sure else ():
             told["calls"].append(_key(call))
             yield dict(call, type="tool_call")
+
+    @staticmethod
+    def _is_open(told: Any) -> Any:
+        """Whether the last message of these goes on: results of its own calls end it, those of an agent that called
+        another one don't."""
+        answered: Any = set()
+        for item in reversed(told):
+            if item["role"] == "assistant":
+                ids = {call.get("id") for call in item["calls"]}
+                return not (ids & answered or (ids and None in answered))
+            answered.add(item.get("call_id"))
+        return False
 
     def _result(self, item: Any) -> Any:
         calls = [call for one in self._told if one["role"] == "assistant" for call in one["calls"]]

@@ -42,11 +42,8 @@ def _of_crew(crew: Any, target: Any, request: Any) -> Any:
     if not inputs:
         raise pieces.WrongTarget(target + " is a crew that asks for nothing; write {prompt} into a task's description")
     if not known.keys() & inputs.keys() or "prompt" in inputs:
-        before = pieces.before(request)
-        said = [str(one.get("role")) + ": " + one["content"] for one in before if one.get("content")]
-        if said:
-            whole = "\n\n".join([*said, "user: " + prompt])
-            inputs = {name: whole if value == prompt else value for name, value in inputs.items()}
+        whole = pieces.with_history(request, prompt)
+        inputs = {name: whole if value == prompt else value for name, value in inputs.items()}
     return inputs
 
 

@@ -19,6 +19,7 @@ _MODULES = {
     "llama_index": "python_llama_index",
     "workflows": "python_llama_index",
     "strands": "python_strands",
+    "agno": "python_agno",
 }
 
 

@@ -97,6 +97,12 @@ def before(request: Any) -> Any:
     return messages[:last]
 
 
+def with_history(request: Any, prompt: Any) -> Any:
+    """The prompt with what was said before it, as one text: for what has no conversation."""
+    said = [str(one.get("role")) + ": " + one["content"] for one in before(request) if one.get("content")]
+    return "\n\n".join([*said, "user: " + prompt]) if said else prompt
+
+
 def prompt_of(request: Any, target: Any) -> Any:
     """What an agent that takes a text is asked: the option `input`, else the prompt."""
     given = (request.get("_how") or {}).get("input")

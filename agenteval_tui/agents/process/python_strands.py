@@ -53,9 +53,7 @@ async def _run_several(found: Any, request: Any, target: Any) -> Any:
     """A graph or a swarm: it has no conversation, so what was said before is one with the prompt."""
     prompt = pieces.prompt_of(request, target)
     state = contexts.fields_of(request, target, "`invocation_state`")
-    said = [str(one.get("role")) + ": " + one["content"] for one in pieces.before(request) if one.get("content")]
-    if said:
-        prompt = "\n\n".join([*said, "user: " + prompt])
+    prompt = pieces.with_history(request, prompt)
     async for event in found.stream_async(prompt, **({"invocation_state": state} if state else {})):
         yield StreamEvent(event)
 

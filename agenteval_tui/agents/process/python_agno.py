@@ -1,0 +1,171 @@
+"""Agents, teams and workflows of Agno: how to run one, and what it gives. Runs in the child: only the standard library,
+of Python 3.8 or later."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import uuid
+from typing import Any
+
+if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
+    pieces: Any = sys.modules["_agenteval_python_pieces"]
+    contexts: Any = sys.modules["_agenteval_python_context"]
+else:
+    from agenteval_tui.agents.process import python_context, python_pieces
+
+    pieces, contexts = python_pieces, python_context
+_ENDED_BADLY = ("ERROR", "CANCELLED")
+
+
+def runner(found: Any, target: Any) -> Any:
+    """See python_frameworks."""
+    names = [cls.__name__ for cls in type(found).__mro__]
+    if hasattr(found, "arun") and ("Agent" in names or "Team" in names or "Workflow" in names):
+        return lambda request: _run(found, request, target, "Workflow" in names)
+    return None
+
+
+async def _run(found: Any, request: Any, target: Any, workflow: Any) -> Any:
+    prompt = pieces.prompt_of(request, target)
+    state = contexts.fields_of(request, target, "the state of the session")
+    # A session of its own: the request brings all that was said.
+    more: Any = {"session_id": uuid.uuid4().hex, **({"session_state": state} if state else {})}
+    if workflow:
+        asked: Any = pieces.with_history(request, prompt)
+    else:
+        asked = [*_history(pieces.before(request)), {"role": "user", "content": prompt}]
+        asked = [importlib.import_module("agno.models.message").Message(**one) for one in asked]
+        more["yield_run_output"] = True
+    async for event in found.arun(asked, stream=True, stream_events=True, **more):
+        yield event
+
+
+def _history(messages: Any) -> Any:
+    for message in messages:
+        names = ("role", "content", "tool_calls", "tool_call_id")
+        yield {name: message[name] for name in names if message.get(name) is not None}
+
+
+def result_of(last: Any) -> Any:
+    """What it gave: an object of its `output_schema`, or its text."""
+    return getattr(last, "content", last)
+
+
+class Pieces:
+    """Reads what an agent, a team or a workflow streams or returns."""
+
+    def __init__(self, said: Any, read: Any) -> None:
+        self._said = said
+        self._read = read
+        self._answers: Any = {}  # how often the model of a run was asked
+        self._heard: Any = set()  # the runs whose events came
+
+    def read(self, piece: Any) -> Any:
+        """Whether this could be read."""
+        name = type(piece).__name__
+        if name in ("RunOutput", "TeamRunOutput", "WorkflowRunOutput"):
+            self._output(piece)
+        elif name.endswith("Event") and hasattr(piece, "run_id"):
+            self._said.empty = False
+            self._event(name, piece)
+        elif name == "Message" and hasattr(piece, "tool_call_error"):
+            self._said.append(self._messages([piece], None))
+        else:
+            return False
+        return True
+
+    def _event(self, name: Any, event: Any) -> None:
+        run, agent = event.run_id, getattr(event, "agent_name", None) or getattr(event, "team_name", None)
+        key = str(run) + " " + str(self._answers.get(run, 0))
+        if name == "ModelRequestStartedEvent":
+            self._answers[run] = self._answers.get(run, 0) + 1
+            self._heard.add(run)
+        elif name == "ModelRequestCompletedEvent":
+            self._said.total(key, pieces.usage_of(vars(event)))
+            self._said.about(model=event.model)
+        elif name == "RunContentEvent":
+            for what, text in (("reasoning", event.reasoning_content), ("text", event.content)):
+                if isinstance(text, str) and text:
+                    self._said.text(text, key=key, what=what, agent=agent)
+        elif name == "ToolCallStartedEvent" and event.tool is not None:
+            self._said.call(key, _call(event.tool), agent=agent)
+        elif name == "ToolCallCompletedEvent" and event.tool is not None:
+            self._said.append([_result(event.tool)])
+        elif name == "RunErrorEvent" and not event.parent_run_id:
+            self._failed(event.content)
+        elif name == "RunCancelledEvent" and not event.parent_run_id:
+            self._failed(event.reason)
+        elif name == "WorkflowCompletedEvent":
+            self._answer(event.content, alone=_is_own(event))
+
+    def _output(self, output: Any) -> None:
+        status = getattr(output, "status", None)
+        if getattr(status, "value", status) in _ENDED_BADLY:
+            self._failed(output.content)
+            return
+        agent = getattr(output, "agent_name", None) or getattr(output, "team_name", None)
+        heard = output.run_id in self._heard
+        if not heard:
+            self._unheard(output, agent)
+        if getattr(status, "value", status) == "PAUSED":
+            tools = [one.tool_name for one in output.tools or () if one.is_paused]
+            self._said.note("interrupted", ", ".join(map(str, tools)))
+        self._answer(output.content, alone=not heard and not getattr(output, "messages", None) and _is_own(output))
+
+    def _unheard(self, output: Any, agent: Any) -> None:
+        """A result without the events of its run."""
+        for run in getattr(output, "step_executor_runs", None) or ():  # of a workflow
+            self._output(run)
+        told = self._messages_of(output, agent)
+        self._said.whole(told)
+        self._said.about(model=getattr(output, "model", None))
+        if not told and not hasattr(output, "step_results"):
+            self._said.total(output, pieces.usage_of(getattr(output, "metrics", None) or {}))
+
+    def _messages_of(self, output: Any, agent: Any) -> Any:
+        """The messages of a run; those of a team's members come before its answer."""
+        told = self._messages(getattr(output, "messages", None) or (), agent)
+        inner: Any = []
+        for member in getattr(output, "member_responses", None) or ():
+            name = getattr(member, "agent_name", None) or getattr(member, "team_name", None)
+            inner += [one for one in self._messages_of(member, name) if one["role"] in ("assistant", "tool")]
+        return [*told[:-1], *inner, *told[-1:]]
+
+    def _messages(self, messages: Any, agent: Any) -> Any:
+        made: Any = []
+        for message in messages:
+            if message.from_history:
+                continue
+            one = pieces.message_of(message, self._said.note)
+            if one["role"] == "assistant":
+                used = pieces.usage_of(message.metrics)
+                one.update(id=None, agent=agent, reasoning=message.reasoning_content or "", usage=used)
+            elif one["role"] == "tool":
+                one["error"] = bool(message.tool_call_error)
+            made.append(one)
+        return made
+
+    def _answer(self, content: Any, alone: Any = True) -> None:
+        """What a run gave. A text is that of all its messages, without anything between them."""
+        if content is not None and (alone or not isinstance(content, str)):
+            self._said.final(pieces.text_of(content, self._said.note))
+
+    def _failed(self, said: Any) -> None:
+        """Agno gives what was raised as an answer."""
+        self._read({"type": "error", "kind": "agent", "message": str(said or "the run of Agno failed")}, True)
+
+
+def _is_own(output: Any) -> Any:
+    """Whether what a run gave is no text of an agent, which has told it."""
+    last = (getattr(output, "step_results", None) or [None])[-1]
+    return getattr(last, "executor_type", None) not in ("agent", "team")
+
+
+def _call(tool: Any) -> Any:
+    return {"id": tool.tool_call_id, "name": tool.tool_name, "arguments": pieces.plain(tool.tool_args or {})}
+
+
+def _result(tool: Any) -> Any:
+    made = {"role": "tool", "call_id": tool.tool_call_id, "name": tool.tool_name, "text": str(tool.result or "")}
+    return dict(made, error=bool(tool.tool_call_error))
