@@ -23,10 +23,11 @@ def calls_in(body: Any) -> list[tuple[str, str, str]]:
     asked = max((number for number, one in enumerate(told) if one.get("role") == "user"), default=0)
     said = json.dumps(told[asked:])
     offered = [one.get("function", one)["name"] for one in body.get("tools") or ()]
-    own = [(key, name, arguments) for key, name, arguments in CALLS if name in offered]
+    plain = {name.rpartition("-")[2]: name for name in offered}  # Semantic Kernel has `Shop-find`
+    own = [(key, plain[name], arguments) for key, name, arguments in CALLS if name in plain]
     if own:
-        return [] if '"name": "find"' in said else own
-    over = [name for name in offered if name.startswith(HANDING) and f'"name": "{name}"' not in said]
+        return [] if f'"name": "{own[0][1]}"' in said else own
+    over = [name for name in offered if name.rpartition("-")[2].startswith(HANDING) and f'"name": "{name}"' not in said]
     return [("h", name, HANDED.get(name, "{}")) for name in over[:1]]
 
 

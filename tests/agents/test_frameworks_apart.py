@@ -490,3 +490,34 @@ class TestAgno:
     def test_a_run_that_failed_is_no_answer(self, agno: Any, name: str) -> None:
         transcript = agno[0][name].transcript
         assert (transcript.error.message, transcript.final_output) == ("Connection error.", "")
+
+
+HAYSTACK = ("agent", "with_agent", "result", "messages", "of_pipeline")
+
+
+@pytest.fixture(scope="module")
+def haystack() -> Any:
+    targets = (*HAYSTACK, "last_message", "talking", "replies", "broken")
+    return played_with_model("haystack", "haystack", targets, ("agent",), HAYSTACK_TELEMETRY_ENABLED="False")
+
+
+@pytest.mark.xdist_group("haystack")
+class TestHaystack:
+    @pytest.mark.parametrize("name", [*HAYSTACK, "agent, later"])
+    def test_what_it_gives(self, haystack: Any, name: str) -> None:
+        played, truth = haystack
+        assert_shop(played[name], "stop", [None, None])
+        assert [[one[0], one[1], one[2]] for one in truth["tools"]] == [
+            ["find", {"q": "socks"}, False],
+            ["bad", {"x": 1}, True],
+        ]
+
+    def test_what_holds_no_calls_says_so(self, haystack: Any) -> None:
+        played, _ = haystack
+        assert played["last_message"].transcript.final_output == "3 pairs"
+        assert [note.code for note in played["last_message"].transcript.notes] == ["unread_calls"]
+        for name in ("talking", "replies"):  # a model without tools
+            assert (played[name].transcript.final_output, played[name].transcript.notes) == ("3 pairs", ())
+
+    def test_a_tool_that_ends_the_run(self, haystack: Any) -> None:
+        assert "no such x" in haystack[0]["broken"].raised

@@ -196,6 +196,8 @@ class Reader:
             self.said.whole(pieces.from_pydantic(piece, self._note))
         elif isinstance(piece.get("messages"), (list, tuple)):
             self._graph_state(piece)
+        elif isinstance(piece.get("replies"), list) and all(map(self._messages_of, piece["replies"])):
+            self._list(piece["replies"], streamed)
         elif isinstance(piece.get("choices"), list) and (piece["choices"] or "usage" in piece):
             self._completion(piece)
         elif pieces.is_item(piece) and not (kind == "message" and isinstance(piece.get("content"), str)):
@@ -215,7 +217,7 @@ class Reader:
             return  # a list that is still to grow
         if all(isinstance(one, (str, bool, int, float, type(None))) for one in piece):
             self._text(json.dumps(list(piece), ensure_ascii=False), "list")
-        elif piece and all(pieces.is_item(one) or pieces.is_message(one) for one in piece):
+        elif piece and all(self._is_common(one) for one in piece):
             self._told_whole = True
             if any(pieces.is_item(one) for one in piece):
                 self.said.whole(pieces.from_items(piece, self._note))
@@ -227,6 +229,8 @@ class Reader:
             for one in piece:
                 if pieces.is_pydantic(one):
                     told.extend(pieces.from_pydantic(one, self._note))
+                elif self._messages_of(one) is not None:
+                    told.extend(self._messages_of(one))
                 elif pieces.is_message(one):
                     told.extend(self._messages([one]))
                 elif self._readable(one):
@@ -237,6 +241,16 @@ class Reader:
                 self.said.whole(told)
         else:
             self._as_json(piece)
+
+    @staticmethod
+    def _is_common(one: Any) -> Any:
+        """Whether it has the form of a message that many libraries use, and is of none that has its own reader."""
+        return frameworks.of(one) is None and (pieces.is_item(one) or pieces.is_message(one))
+
+    def _messages_of(self, one: Any) -> Any:
+        """The messages in a message of a framework; None where this is something else."""
+        read = getattr(frameworks.of(one), "messages_of", None)
+        return None if read is None else read(one, self._note)
 
     def _readable(self, one: Any) -> Any:
         if pieces.is_pydantic(one) or pieces.is_message(one) or pieces.is_item(one):
@@ -339,11 +353,14 @@ class Reader:
             listed = one.get("messages")
             if listed is not None:
                 listed = listed if isinstance(listed, (list, tuple)) else [listed]
-                read = [each for each in listed if pieces.is_message(each)]
+                made: Any = []
                 for each in listed:
-                    if not pieces.is_message(each):
+                    own = self._messages_of(each)
+                    if own is None and not pieces.is_message(each):
                         self._note("unread", pieces.type_of(each))
-                self.said.append(self._messages(read))
+                    else:
+                        made += self._messages([each]) if own is None else own
+                self.said.append(made)
             if one.get("structured_response") is not None:
                 self.said.final(pieces.text_of(one["structured_response"], self._note))
         return True

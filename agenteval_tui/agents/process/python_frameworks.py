@@ -1,7 +1,8 @@
 """Which module knows the objects of a Python framework. Runs in the child: only the standard library.
 
 Such a module has `runner(found, target)` (as python_objects.runner) and a class `Pieces`, which reads what the
-framework gives into a conversation: `read(piece)` says whether it could. It is loaded when there is such an object.
+framework gives into a conversation: `read(piece)` says whether it could. It may have `messages_of(piece, note)`, for
+lists of messages, and `result_of(piece)`, for the option `output`. It is loaded when there is such an object.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ _MODULES = {
     "workflows": "python_llama_index",
     "strands": "python_strands",
     "agno": "python_agno",
+    "haystack": "python_haystack",
+    "semantic_kernel": "python_semantic_kernel",
+    "dspy": "python_dspy",
+    "claude_agent_sdk": "python_claude_agent",
 }
 
 

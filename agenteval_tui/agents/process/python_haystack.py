@@ -1,0 +1,171 @@
+"""Agents and pipelines of Haystack: how to run one, and what it gives. Runs in the child: only the standard library, of
+Python 3.8 or later."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
+    pieces: Any = sys.modules["_agenteval_python_pieces"]
+    contexts: Any = sys.modules["_agenteval_python_context"]
+else:
+    from agenteval_tui.agents.process import python_context, python_pieces
+
+    pieces, contexts = python_pieces, python_context
+_CALLING = ("Agent", "ToolInvoker")
+
+
+class PipelineResult:
+    """What the components of a pipeline gave, which is a dict that does not say whose it is."""
+
+    agenteval_reader = "python_haystack"
+
+    def __init__(self, outputs: Any, calling: Any) -> None:
+        self.outputs = outputs
+        self.calling = calling
+
+
+def runner(found: Any, target: Any) -> Any:
+    """See python_frameworks."""
+    names = [cls.__name__ for cls in type(found).__mro__]
+    if "Agent" in names and hasattr(found, "run_async"):
+        return lambda request: _run(found, request, target)
+    if "PipelineBase" in names and hasattr(found, "run"):
+        return lambda request: _run_pipeline(found, request, target)
+    return None
+
+
+async def _run(agent: Any, request: Any, target: Any) -> Any:
+    state = contexts.fields_of(request, target, "the state of the agent")
+    asked = [*pieces.before(request), {"role": "user", "content": pieces.prompt_of(request, target)}]
+    return await agent.run_async(messages=_messages(asked), **state)
+
+
+async def _run_pipeline(pipeline: Any, request: Any, target: Any) -> Any:
+    contexts.refuse(request, target, "a pipeline of Haystack takes no context; write what it takes in `input`")
+    data = (request.get("_how") or {}).get("input")
+    if not isinstance(data, dict):
+        data = _inputs(pipeline, request, pieces.prompt_of(request, target), target)
+    outputs = await pipeline.run_async(data) if hasattr(pipeline, "run_async") else pipeline.run(data)
+    return PipelineResult(outputs, any(type(one).__name__ in _CALLING for _, one in pipeline.walk()))
+
+
+def _inputs(pipeline: Any, request: Any, prompt: Any, target: Any) -> Any:
+    """The prompt or the messages for each input that a pipeline must have. Raises WrongTarget where one is neither."""
+    made: Any = {}
+    for component, sockets in pipeline.inputs().items():
+        for name, about in sockets.items():
+            if not about["is_mandatory"]:
+                continue
+            kind = str(about["type"])
+            if "ChatMessage" in kind:
+                value: Any = _messages([*pieces.before(request), {"role": "user", "content": prompt}])
+            elif "str" in kind or "Any" in kind:  # as the variables of a template are
+                value = pieces.with_history(request, prompt)
+            else:
+                where = component + ": {" + name + ": ...}"
+                raise pieces.WrongTarget(target + " is a pipeline that needs more than texts; write `input: {" + where)
+            made.setdefault(component, {})[name] = value
+    if not made:
+        raise pieces.WrongTarget(target + " is a pipeline that needs nothing; write what it takes in `input`")
+    return made
+
+
+def _messages(given: Any) -> Any:
+    known: Any = importlib.import_module("haystack.dataclasses")
+    made: Any = []
+    calls: Any = {}
+    for message in given:
+        role, content = message.get("role"), message.get("content") or ""
+        if role == "assistant":
+            for one in message.get("tool_calls") or ():
+                arguments = pieces.decoded_arguments(one["function"]["arguments"])
+                calls[one["id"]] = known.ToolCall(one["function"]["name"], arguments, id=one["id"])
+            own = [calls[one["id"]] for one in message.get("tool_calls") or ()]
+            made.append(known.ChatMessage.from_assistant(content or None, tool_calls=own or None))
+        elif role == "tool":
+            call = calls.get(message.get("tool_call_id")) or known.ToolCall("tool", {}, id=message.get("tool_call_id"))
+            made.append(known.ChatMessage.from_tool(content, call))
+        elif role in ("system", "developer"):
+            made.append(known.ChatMessage.from_system(content))
+        else:
+            made.append(known.ChatMessage.from_user(content))
+    return made
+
+
+def result_of(last: Any) -> Any:
+    """What came out beside the messages; their last one is its text."""
+    outputs = last.outputs if isinstance(last, PipelineResult) else last
+    return _plain(outputs) if isinstance(outputs, dict) else outputs
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    return value.text if type(value).__name__ == "ChatMessage" else value
+
+
+def messages_of(piece: Any, note: Any) -> Any:
+    """The messages in a ChatMessage; None where this is something else."""
+    if type(piece).__name__ != "ChatMessage":
+        return None
+    results = [
+        {
+            "role": "tool",
+            "call_id": one.origin.id,
+            "name": one.origin.tool_name,
+            "text": pieces.content_of(one.result, note)[0],
+            "error": bool(one.error),
+        }
+        for one in piece.tool_call_results
+    ]
+    if results:
+        return results
+    thought = getattr(piece, "reasoning", None)
+    meta = piece.meta or {}
+    made: Any = {"role": str(getattr(piece.role, "value", piece.role)), "text": "\n".join(piece.texts), "closed": True}
+    made["reasoning"] = getattr(thought, "reasoning_text", None) or ""
+    made["calls"] = [
+        {"id": one.id, "name": one.tool_name, "arguments": pieces.plain(one.arguments)} for one in piece.tool_calls
+    ]
+    made.update(usage=pieces.usage_of(meta.get("usage") or {}), model=meta.get("model"))
+    made.update(finish=meta.get("finish_reason"), agent=piece.name)
+    return [made]
+
+
+class Pieces:
+    """Reads what an agent, a pipeline or a chat generator returns."""
+
+    def __init__(self, said: Any, read: Any) -> None:
+        self._said = said
+        self._read = read
+
+    def read(self, piece: Any) -> Any:
+        """Whether this could be read."""
+        if isinstance(piece, PipelineResult):
+            self._outputs(piece)
+            return True
+        made = messages_of(piece, self._said.note)
+        if made is None:
+            return False
+        if self._said.empty and made[0]["role"] == "assistant" and not made[0]["calls"]:
+            self._said.note("unread_calls", "those before a ChatMessage; return all `messages` of the agent's result")
+        self._said.append(made)
+        return True
+
+    def _outputs(self, result: Any) -> None:
+        """What the components that end a pipeline gave: the messages of an agent, the replies of a model."""
+        whole = False
+        for outputs in result.outputs.values():
+            messages = outputs.get("messages") or outputs.get("replies") or outputs.get("answers")
+            whole = whole or bool(outputs.get("messages"))
+            if messages:
+                self._read(list(messages), False)
+        if result.calling and not whole:
+            self._said.note("unread_calls", "those of a pipeline; name its agent, or record it with capture: model")
+        if self._said.empty:
+            self._read(_plain(result.outputs), False)
