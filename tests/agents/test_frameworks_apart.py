@@ -521,3 +521,31 @@ class TestHaystack:
 
     def test_a_tool_that_ends_the_run(self, haystack: Any) -> None:
         assert "no such x" in haystack[0]["broken"].raised
+
+
+SEMANTIC_KERNEL = ("agent", "streamed", "history")
+
+
+@pytest.fixture(scope="module")
+def semantic_kernel() -> Any:
+    return played_with_model("semantic-kernel", "semantic_kernel", (*SEMANTIC_KERNEL, "response"), ("agent",))
+
+
+@pytest.mark.xdist_group("semantic_kernel")
+class TestSemanticKernel:
+    @pytest.mark.parametrize("name", [*SEMANTIC_KERNEL, "agent, later"])
+    def test_what_it_gives(self, semantic_kernel: Any, name: str) -> None:
+        played, truth = semantic_kernel
+        assert played[name].raised == ""
+        transcript = played[name].transcript
+        assert (authors_of(transcript)[-2:], transcript.final_output) == (["shop", "shop"], "3 pairs")
+        assert (transcript.usage.input_tokens, transcript.usage.output_tokens) == (30, 7)
+        calls = [(call.name, call.arguments, call.status) for call in transcript.tool_calls][-2:]
+        alone = name in ("streamed", "history")
+        assert calls == [("Shop-find", {"q": "socks"}, "ok"), ("Shop-bad", {"x": 1}, "ok" if alone else "error")]
+        assert [note.code for note in transcript.notes] == (["left_out"] if alone else [])
+        assert truth["calls"] == [["find", '{"q": "socks"}'], ["bad", '{"x": 1}']]
+
+    def test_a_response_alone_holds_no_calls(self, semantic_kernel: Any) -> None:
+        transcript = semantic_kernel[0]["response"].transcript
+        assert (transcript.final_output, [note.code for note in transcript.notes]) == ("3 pairs", ["unread_calls"])
