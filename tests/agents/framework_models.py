@@ -86,3 +86,19 @@ def as_openai(request: Request) -> Answer:
         f"event: {one['type']}\ndata: {json.dumps({**one, 'sequence_number': n})}\n\n" for n, one in enumerate(events)
     ]
     return Answer(200, "".join(lines), "text/event-stream")
+
+
+def as_dspy(request: Request) -> Answer:
+    """A model that answers in the fields that DSPy asks for: two tools, the end, and then the answer."""
+    told = json.dumps(request.json["messages"])
+    if "[[ ## next_tool_name ## ]]" in told:
+        done = told.count("[[ ## observation_")
+        tool, arguments = [("find", '{"q": "socks"}'), ("bad", '{"x": 1}'), ("finish", "{}")][done]
+        fields = {"next_thought": "let me see", "next_tool_name": tool, "next_tool_args": arguments}
+    else:
+        fields = {"reasoning": "hm", "answer": "3 pairs"}
+    text = "\n\n".join(f"[[ ## {name} ## ]]\n{value}" for name, value in {**fields, "completed": ""}.items())
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
+    about = {"id": "x", "object": "chat.completion", "created": 1, "model": "m"}
+    return Answer(200, json.dumps({**about, "choices": [choice], "usage": usage}))

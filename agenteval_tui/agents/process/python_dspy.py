@@ -1,0 +1,152 @@
+"""Modules of DSPy: how to run one, and what it gives. Runs in the child: only the standard library, of Python 3.8 or
+later."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from typing import Any
+
+if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
+    pieces: Any = sys.modules["_agenteval_python_pieces"]
+    contexts: Any = sys.modules["_agenteval_python_context"]
+else:
+    from agenteval_tui.agents.process import python_context, python_pieces
+
+    pieces, contexts = python_pieces, python_context
+_FAILED = "which calls failed, as a Prediction does not say it; name the module itself"
+_ALONE = "those of a Prediction without a trajectory; name the module itself"
+
+
+class Ran:
+    """What a module gave, and what was seen of its tools: (name, arguments, result, what they raised)."""
+
+    agenteval_reader = "python_dspy"
+
+    def __init__(self, prediction: Any, tools: Any, usage: Any) -> None:
+        self.prediction = prediction
+        self.tools = tools
+        self.usage = usage
+
+
+def runner(found: Any, target: Any) -> Any:
+    """See python_frameworks."""
+    if "Module" in [cls.__name__ for cls in type(found).__mro__] and hasattr(found, "named_predictors"):
+        return lambda request: _run(found, request, target)
+    return None
+
+
+def _run(module: Any, request: Any, target: Any) -> Any:
+    contexts.refuse(request, target, "a module of DSPy takes no context; write what it takes in `input`")
+    dspy: Any = importlib.import_module("dspy")
+    callback: Any = importlib.import_module("dspy.utils.callback").BaseCallback
+    tools: Any = {}  # by the id of their call, in the order of the calls
+
+    class Listening(callback):  # type: ignore[misc]
+        def on_tool_start(self, call_id: Any, instance: Any, inputs: Any) -> None:
+            tools[call_id] = [instance.name, inputs.get("kwargs", inputs), None, None]
+
+        def on_tool_end(self, call_id: Any, outputs: Any, exception: Any = None) -> None:
+            if call_id in tools:
+                tools[call_id][2:] = [outputs, exception]
+
+    inputs = _inputs(module, request, target)
+    with dspy.context(callbacks=[*(dspy.settings.callbacks or ()), Listening()]), dspy.track_usage() as tracker:
+        try:
+            prediction = module(**inputs)
+        except Exception:
+            yield Ran(None, list(tools.values()), tracker.get_total_tokens())
+            raise
+    yield Ran(prediction, list(tools.values()), tracker.get_total_tokens())
+
+
+def _inputs(module: Any, request: Any, target: Any) -> Any:
+    """The module's input fields by name. Raises WrongTarget where it is not known which is the prompt."""
+    given = (request.get("_how") or {}).get("input")
+    if isinstance(given, dict):
+        return given
+    prompt = pieces.with_history(request, pieces.prompt_of(request, target))
+    names = _input_names(module)
+    known = {name: value for name, value in (request.get("variables") or {}).items() if name in names}
+    rest = [name for name in names if name not in known]
+    if len(rest) > 1:
+        said = target + " is a module with the inputs: " + ", ".join(names) + "; write in the agent `input: {"
+        raise pieces.WrongTarget(said + ", ".join(name + ": ..." for name in names) + "}`")
+    return dict(known, **dict.fromkeys(rest, prompt))
+
+
+def _input_names(module: Any) -> Any:
+    """Of its signature, of its own `forward`, or of the first signature in it."""
+    signature = getattr(module, "signature", None)
+    if signature is None:
+        forward = inspect.signature(module.forward).parameters.values()
+        names = [one.name for one in forward if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+        if names:
+            return names
+        signature = next((getattr(one, "signature", None) for _, one in module.named_predictors()), None)
+    return list(getattr(signature, "input_fields", ())) or ["question"]
+
+
+def result_of(last: Any) -> Any:
+    """The fields of a Prediction."""
+    prediction = last.prediction if isinstance(last, Ran) else last
+    return prediction.toDict() if hasattr(prediction, "toDict") else prediction
+
+
+class Pieces:
+    """Reads what a module gives."""
+
+    def __init__(self, said: Any, read: Any) -> None:
+        self._said = said
+
+    def read(self, piece: Any) -> Any:
+        """Whether this could be read."""
+        if type(piece).__name__ == "Ran":
+            self._calls([*piece.tools], _steps(piece.prediction))
+            for number, (model, usage) in enumerate(piece.usage.items()):
+                self._said.total("model " + str(number), pieces.usage_of(usage))
+                self._said.about(model=model)
+            if piece.prediction is not None:
+                self._answer(piece.prediction)
+        elif type(piece).__name__ == "Prediction":
+            steps = _steps(piece)
+            self._calls([[name, arguments, result, None] for _, name, arguments, result in steps], steps)
+            self._said.note(*(("left_out", _FAILED) if steps else ("unread_calls", _ALONE)))
+            self._answer(piece)
+        else:
+            return False
+        return True
+
+    def _calls(self, tools: Any, steps: Any) -> None:
+        """Each call is a message with the thought before it, where the trajectory has all of them."""
+        thoughts = [step[0] for step in steps] if [step[1] for step in steps] == [one[0] for one in tools] else []
+        for number, (name, arguments, result, raised) in enumerate(tools):
+            key = "call " + str(number + 1)
+            text = str(raised) if raised is not None else pieces.text_of(result, self._said.note)
+            call = {"id": key, "name": name, "arguments": pieces.plain(arguments)}
+            thought = str(thoughts[number]) if thoughts else ""
+            self._said.append(
+                [
+                    {"role": "assistant", "text": "", "reasoning": thought, "calls": [call]},
+                    {"role": "tool", "call_id": key, "name": name, "text": text, "error": raised is not None},
+                ]
+            )
+
+    def _answer(self, prediction: Any) -> None:
+        fields = dict(prediction.toDict())
+        fields.pop("trajectory", None)
+        thought = fields.pop("reasoning", None) if len(fields) > 1 else None
+        answer = next(iter(fields.values())) if len(fields) == 1 else fields
+        text = pieces.text_of(answer, self._said.note)
+        self._said.append([{"role": "assistant", "text": text, "reasoning": str(thought or "")}])
+
+
+def _steps(prediction: Any) -> Any:
+    """(thought, tool, arguments, observation) of each step in the trajectory of a ReAct module."""
+    trajectory = getattr(prediction, "trajectory", None) if prediction is not None else None
+    made: Any = []
+    while isinstance(trajectory, dict) and "tool_name_" + str(len(made)) in trajectory:
+        names = ("thought_", "tool_name_", "tool_args_", "observation_")
+        made.append(tuple(trajectory.get(name + str(len(made))) for name in names))
+    return made
