@@ -102,3 +102,45 @@ def as_dspy(request: Request) -> Answer:
     usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
     about = {"id": "x", "object": "chat.completion", "created": 1, "model": "m"}
     return Answer(200, json.dumps({**about, "choices": [choice], "usage": usage}))
+
+
+def as_anthropic(request: Request) -> Answer:
+    """A model of the Messages API that streams. It calls a sub-agent where it has that tool and no result of it, else
+    `find` and `bad` of an MCP server; then it answers."""
+    body = request.json
+    if "count_tokens" in request.path:
+        return Answer(200, '{"input_tokens": 5}')
+    told = body["messages"]
+    named = [block.get("name") for message in told for block in message["content"] if isinstance(block, dict)]
+    offered = [one["name"] for one in body.get("tools") or ()]
+    start = next((name for name in ("Agent", "Task") if name in offered), None)
+    calls: list[tuple[str, str, Any]] = []
+    if start and start not in named:
+        brief = {"description": "sell", "prompt": "sell socks", "subagent_type": "keeper", "run_in_background": False}
+        calls = [("h", start, brief)]
+    elif not start and "mcp__shop__find" in offered and "mcp__shop__find" not in named:
+        calls = [(key, f"mcp__shop__{name}", json.loads(arguments)) for key, name, arguments in CALLS]
+    words = "let me see" if calls else "3 pairs"
+    usage = {"input_tokens": 10 if calls else 20, "output_tokens": 5 if calls else 2}
+    stop = "tool_use" if calls else "end_turn"
+    blocks: list[tuple[Any, Any]] = [
+        ({"type": "text", "text": ""}, {"type": "text_delta", "text": words}),
+        *(
+            (
+                {"type": "tool_use", "id": key, "name": name, "input": {}},
+                {"type": "input_json_delta", "partial_json": json.dumps(arguments)},
+            )
+            for key, name, arguments in calls
+        ),
+    ]
+    about = {"id": f"msg_{len(told)}_{start}", "type": "message", "role": "assistant", "model": "m", "content": []}
+    message = {**about, "stop_reason": None, "stop_sequence": None, "usage": {**usage, "output_tokens": 1}}
+    events: list[Any] = [{"type": "message_start", "message": message}]
+    for number, (block, delta) in enumerate(blocks):
+        events.append({"type": "content_block_start", "index": number, "content_block": block})
+        events.append({"type": "content_block_delta", "index": number, "delta": delta})
+        events.append({"type": "content_block_stop", "index": number})
+    events.append({"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None}, "usage": usage})
+    events.append({"type": "message_stop"})
+    lines = [f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events]
+    return Answer(200, "".join(lines), "text/event-stream")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framework_models import as_dspy, as_openai
+from framework_models import as_anthropic, as_dspy, as_openai
 from framework_runs import FOLDER, LATER, play_all
 from packaging.requirements import Requirement
 from scripted import ScriptedServer
@@ -53,7 +53,8 @@ def played_with_model(
 
     async def play() -> Any:
         async with ScriptedServer(answer) as server:
-            addresses = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "x", **env}
+            base = server.url.removesuffix("/v1")
+            addresses = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "x", "ANTHROPIC_BASE_URL": base, **env}
             file = "of_" + name.replace("-", "_")
             return await play_all(file, targets, addresses, interpreter_of(name, module), later)
 
@@ -587,3 +588,47 @@ class TestDSPy:
         assert (played["thinking"].transcript.final_output, played["thinking"].transcript.notes) == ("3 pairs", ())
         assert [note.code for note in played["thought"].transcript.notes] == ["unread_calls"]
         assert "write in the agent `input: {question: ..., customer: ...}`" in played["several"].raised
+
+
+CLAUDE = ("options", "client", "streamed", "listed")
+
+
+@pytest.fixture(scope="module")
+def claude(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    home = str(tmp_path_factory.mktemp("home"))
+    more = {"HOME": home, "ANTHROPIC_API_KEY": "x", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+    targets = (*CLAUDE, "result", "limited", "delegating")
+    return played_with_model("claude-agent-sdk", "claude_agent_sdk", targets, ("options",), as_anthropic, **more)
+
+
+@pytest.mark.xdist_group("claude_agent_sdk")
+class TestClaudeAgentSDK:
+    @pytest.mark.parametrize("name", [*CLAUDE, "options, later"])
+    def test_what_it_gives(self, claude: Any, name: str) -> None:
+        played, truth = claude
+        assert played[name].raised == ""
+        transcript = played[name].transcript
+        calls = [(call.name, call.arguments, call.result, call.status) for call in transcript.tool_calls][-2:]
+        find = ("mcp__shop__find", {"q": "socks"}, '["socks"]', "ok")
+        assert calls == [find, ("mcp__shop__bad", {"x": 1}, "no such x", "error")]
+        assert (transcript.final_output, transcript.finish_reason, transcript.notes) == ("3 pairs", "stop", ())
+        usage = transcript.usage
+        assert ([usage.input_tokens, usage.output_tokens], usage.cost) == (truth["usage"], truth["cost"])
+        assert truth["usage"] == [30, 7]
+
+    def test_a_result_alone_holds_no_calls(self, claude: Any) -> None:
+        transcript = claude[0]["result"].transcript
+        assert (transcript.final_output, [note.code for note in transcript.notes]) == ("3 pairs", ["unread_calls"])
+
+    def test_a_run_that_failed_is_no_answer(self, claude: Any) -> None:
+        transcript = claude[0]["limited"].transcript
+        assert transcript.error.message == "Reached maximum number of turns (1)"
+        assert [call.status for call in transcript.tool_calls] == ["ok", "error"]
+
+    def test_a_sub_agent(self, claude: Any) -> None:
+        transcript = claude[0]["delegating"].transcript
+        # Of the sub-agent's answer, the SDK tells only the result of the call.
+        assert authors_of(transcript) == [None, "keeper", None]
+        assert "3 pairs" in (transcript.tool_calls[0].result or "")
+        assert [call.name for call in transcript.tool_calls] == ["Agent", "mcp__shop__find", "mcp__shop__bad"]
+        assert transcript.usage.input_tokens == 60

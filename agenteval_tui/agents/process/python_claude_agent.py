@@ -1,0 +1,133 @@
+"""Claude's agent SDK: how to run its options or its client, and what it gives. Runs in the child: only the standard
+library, of Python 3.8 or later."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
+    pieces: Any = sys.modules["_agenteval_python_pieces"]
+    contexts: Any = sys.modules["_agenteval_python_context"]
+else:
+    from agenteval_tui.agents.process import python_context, python_pieces
+
+    pieces, contexts = python_pieces, python_context
+
+
+def runner(found: Any, target: Any) -> Any:
+    """See python_frameworks."""
+    if type(found).__name__ in ("ClaudeAgentOptions", "ClaudeSDKClient"):
+        return lambda request: _run(found, request, target)
+    return None
+
+
+async def _run(found: Any, request: Any, target: Any) -> Any:
+    contexts.refuse(request, target, "Claude's agent SDK has no run context")
+    # A new session: what was said before is one text with the prompt.
+    prompt = pieces.with_history(request, pieces.prompt_of(request, target))
+    if type(found).__name__ == "ClaudeAgentOptions":
+        async for message in sys.modules["claude_agent_sdk"].query(prompt=prompt, options=found):
+            yield message
+        return
+    async with pieces.alone_async(found), found:
+        await found.query(prompt)
+        async for message in found.receive_response():
+            yield message
+
+
+def result_of(last: Any) -> Any:
+    """What the ResultMessage has: the object that was asked for, else the text."""
+    structured = getattr(last, "structured_output", None)
+    return getattr(last, "result", last) if structured is None else structured
+
+
+class Pieces:
+    """Reads the messages of a query."""
+
+    def __init__(self, said: Any, read: Any) -> None:
+        self._said = said
+        self._read = read
+        self._messages: Any = {}  # each comes in several parts, by its id
+        self._agents: Any = {}  # the names of sub-agents, by the call that started them
+
+    def read(self, piece: Any) -> Any:
+        """Whether this could be read."""
+        name = type(piece).__name__
+        if name == "AssistantMessage":
+            self._answer(piece)
+        elif name == "UserMessage":
+            self._said.empty = False
+            if isinstance(piece.content, list):
+                self._said.append([one for block in piece.content for one in self._results(block)])
+        elif name == "ResultMessage":
+            self._result(piece)
+        elif name.endswith(("Message", "Event")):  # what the program tells of itself
+            self._said.empty = False
+        else:
+            return False
+        return True
+
+    def _answer(self, message: Any) -> None:
+        key = message.message_id or id(message)
+        made = self._messages.setdefault(key, {"role": "assistant", "text": "", "reasoning": "", "calls": []})
+        made.update(id=key, closed=True, model=message.model, agent=self._agents.get(message.parent_tool_use_id))
+        results: Any = []
+        for block in message.content:
+            kind = type(block).__name__
+            if kind == "TextBlock":
+                made["text"] += block.text
+            elif kind == "ThinkingBlock":
+                made["reasoning"] += block.thinking
+            elif kind in ("ToolUseBlock", "ServerToolUseBlock"):
+                made["calls"].append({"id": block.id, "name": block.name, "arguments": block.input})
+                if isinstance(block.input.get("subagent_type"), str):
+                    self._agents[block.id] = block.input["subagent_type"]
+            else:
+                results += self._results(block)
+        self._said.one(dict(made, calls=list(made["calls"])))
+        self._said.append(results)
+
+    def _results(self, block: Any) -> Any:
+        """The result of a call in a block; [] where this is another one."""
+        key = getattr(block, "tool_use_id", None)
+        if key is None:
+            if type(block).__name__ != "TextBlock":
+                self._said.note("left_out", "a part of a message: " + type(block).__name__)
+            return []
+        content = block.content
+        text = content if isinstance(content, str) else pieces.text_of(content, self._said.note)
+        if isinstance(content, list) and all(part.get("type") == "text" for part in content):
+            text = "".join(part["text"] for part in content)
+        failed = bool(getattr(block, "is_error", None))
+        return [{"role": "tool", "call_id": key, "name": None, "text": text, "error": failed}]
+
+    def _result(self, result: Any) -> None:
+        if self._said.empty:
+            self._said.note("unread_calls", "those before a ResultMessage; yield all messages of the query")
+        used = pieces.usage_of(_figures(result))
+        if result.total_cost_usd is not None:
+            used["cost"] = result.total_cost_usd
+        self._said.only_total(result, used)
+        if result.is_error:
+            said = result.result or "; ".join(result.errors or ()) or result.subtype
+            self._read({"type": "error", "kind": "agent", "message": said}, True)
+            return
+        self._said.about(finish={"end_turn": "stop"}.get(result.stop_reason, result.stop_reason))
+        final = result_of(result)
+        if final is not None:
+            self._said.final(pieces.text_of(final, self._said.note))
+
+
+def _figures(result: Any) -> Any:
+    """The tokens of all models, in the words of the Messages API; those of sub-agents are in `model_usage` alone."""
+    names = {
+        "input_tokens": "inputTokens",
+        "output_tokens": "outputTokens",
+        "cache_read_input_tokens": "cacheReadInputTokens",
+        "cache_creation_input_tokens": "cacheCreationInputTokens",
+    }
+    models = list((getattr(result, "model_usage", None) or {}).values())
+    if not models:
+        return result.usage or {}
+    return {name: sum(one.get(theirs) or 0 for one in models) for name, theirs in names.items()}
