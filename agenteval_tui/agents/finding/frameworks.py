@@ -45,6 +45,11 @@ MAKERS = (
     _maker("smolagents", "smolagents", "CodeAgent", "ToolCallingAgent"),
     _maker("strands", "strands", "Agent", "Swarm"),
     _maker("strands", "strands", "GraphBuilder", needs="build"),
+    _maker("Agno", "agno", "Agent", "Team", "Workflow"),
+    _maker("Haystack", "haystack.components.agents", "Agent"),
+    _maker("Semantic Kernel", "semantic_kernel.agents", "ChatCompletionAgent", "OpenAIResponsesAgent"),
+    _maker("DSPy", "dspy", "ReAct", "ChainOfThought"),
+    _maker("Claude's agent SDK", "claude_agent_sdk", "ClaudeAgentOptions", "ClaudeSDKClient"),
 )
 _ENGINES = ("as_chat_engine", "as_query_engine")
 _CONFIGURED = ("with_config", "bind", "with_retry", "with_fallbacks", "with_types")
