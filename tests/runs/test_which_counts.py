@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from agenteval_tui.agents.base import AgentEvent, AgentRequest, Done, Failed, Prepared, Preparing, TextDelta
+from agenteval_tui.grading.remote_requests import RemoteRequest
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.labels import Label
 from agenteval_tui.runs.attempt import RunAttempts
@@ -70,8 +71,15 @@ NOBODY_KNOWS = Label("r", None, who="nobody knows", at_ms=7, passed=False, crite
     ],
 )
 def test_which_label_answers_for_a_criterion(labels: list[Label], sole: str, who: str | None) -> None:
-    reply = label_reply(REVIEW, labels, sole)
+    person = RemoteRequest("person", "kind", {"question": "Is it kind?"})
+    reply = label_reply(REVIEW, person, labels, sole)
     assert (reply and json.loads(reply.raw)["who"]) == who
+
+
+def test_a_judge_that_may_keep_silent_takes_what_was_said_of_the_output_for_an_older_version() -> None:
+    judged = RemoteRequest("labels", "kind", {"judge": "cheap"})
+    reply = label_reply(REVIEW, judged, [OLD_VERSION], "kind")
+    assert reply is not None
 
 
 def test_a_label_of_the_run_speaks_for_the_only_criterion_that_decides() -> None:
