@@ -41,7 +41,7 @@ from agenteval_tui.core.numbers import count, dollars, spoken_seconds
 from agenteval_tui.history.records import FailedAttempt
 from agenteval_tui.runs.around.asking import asked_with
 from agenteval_tui.runs.around.execution import RunSurroundings, SetupFailed
-from agenteval_tui.runs.events import AttemptFailed, RunShown, RunStarted, RunState, Tell, TurnStarted
+from agenteval_tui.runs.events import AttemptFailed, RunPreparing, RunShown, RunStarted, RunState, Tell, TurnStarted
 from agenteval_tui.runs.plan.conversation import answers_last
 from agenteval_tui.runs.plan.model import RunPlan
 from agenteval_tui.runs.pricing import Price, Priced
@@ -59,6 +59,7 @@ T = TypeVar("T")
 _NO_USAGE = Usage()
 HOOKS_KEPT = 50
 """Hooks of a run that its transcript has: the last ones."""
+_LATE_S = 0.25  # from when watchers are told that a run is being prepared
 YIELD_EVERY = 100
 """After this many events of an agent that never waits, others get a turn."""
 
@@ -175,6 +176,7 @@ class RunAttempts:
         self._error: RunError | None = None
         self._preparing_since = 0.0
         self._left_s = 0.0  # of its time, when something began to be prepared
+        self._late: asyncio.TimerHandle | None = None  # says that it takes a moment
 
     @property
     def asked(self) -> tuple[str, Mapping[str, Any]] | None:
@@ -586,6 +588,7 @@ class RunAttempts:
             self._preparing_since = time.monotonic()
             self._left_s = self.deadline - self._preparing_since
             self.deadline = math.inf
+            self._late = asyncio.get_running_loop().call_later(_LATE_S, self._tell, RunPreparing, self.run)
 
     def _prepared(self, took_s: float) -> None:
         """What was prepared took so long, or since it was said to begin. That is not the run's time."""
@@ -594,6 +597,10 @@ class RunAttempts:
             took_s = now - self._preparing_since
             self._preparing_since = 0.0
             self.deadline = now + self._left_s
+            if self._late is not None:
+                self._late.cancel()
+                if took_s >= _LATE_S:
+                    self._tell(RunPreparing, self.run, took_s * 1000)
         else:
             took_s = min(max(0.0, took_s), now - self.asked_at)
             self.deadline += took_s

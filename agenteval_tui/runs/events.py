@@ -131,6 +131,15 @@ class RunStarted(Event, frozen=True, omit_defaults=True):
     at_ms: int
 
 
+class RunPreparing(Event, frozen=True, omit_defaults=True):
+    """What a run needs before its agent is asked takes a moment: imports, hooks, a server. That is not the run's time.
+    `took_ms`: how long it took, once it is there (None: not yet)."""
+
+    type: ClassVar[str] = "preparing"
+    run: str
+    took_ms: float | None = None
+
+
 class TextStreamed(Event, frozen=True, omit_defaults=True):
     """More of a run's answer; merged by run per 50 ms."""
 
@@ -325,6 +334,8 @@ class RunState(Struct, omit_defaults=True):
     ending: str = ""
     """What ended its answer, a code of `transcripts.finish_reason`; "": it ended by itself."""
     finish_reason: str = ""
+    preparing: bool = False
+    """What it needs before its agent is asked is not there yet."""
 
     @property
     def text(self) -> str:
@@ -376,6 +387,7 @@ EVENTS: dict[str, type[Event]] = {
         Planned,
         RunAdded,
         RunStarted,
+        RunPreparing,
         TextStreamed,
         ReasoningStreamed,
         ToolStarted,

@@ -24,6 +24,7 @@ from agenteval_tui.runs.events import (
     Progress,
     ReasoningStreamed,
     RunAdded,
+    RunPreparing,
     RunShown,
     RunStarted,
     RunState,
@@ -235,6 +236,13 @@ class ExecutionView:
         run.parts.clear()
         run.dropped = 0
 
+    def _preparing(self, event: RunPreparing) -> None:
+        run = self._flying(event.run)
+        if run is not None:
+            run.preparing = event.took_ms is None
+            if event.took_ms is not None and run.started_ms is not None:
+                run.started_ms += round(event.took_ms)
+
     def _text(self, event: TextStreamed) -> None:
         self._stream(event.run, "text", event.text)
 
@@ -390,6 +398,7 @@ _APPLY: dict[type[Event], Callable[[ExecutionView, Any], None]] = {
     Snapshot: ExecutionView._snapshot,
     RunShown: ExecutionView._run_shown,
     RunStarted: ExecutionView._started,
+    RunPreparing: ExecutionView._preparing,
     TextStreamed: ExecutionView._text,
     ReasoningStreamed: ExecutionView._reasoning,
     ToolStarted: ExecutionView._tool_started,

@@ -28,6 +28,7 @@ from agenteval_tui.runs.events import (
     Command,
     HistoryAwaited,
     RunAdded,
+    RunPreparing,
     RunRef,
     ServiceChanged,
     Throttled,
@@ -173,10 +174,13 @@ def executed(recorder: Recorder) -> Execution:
 def events(recorder: Recorder) -> Files:
     """Every kind of event and command, as they travel."""
     found = executed(recorder).watcher
-    # These need a server that is busy for long, a history that is locked for seconds, and a program that sends traces.
+    # These need a server that is busy for long, a history that is locked for seconds, imports that take a moment, and a
+    # program that sends traces.
     made = (
         Throttled(6, "busy", 1, 4, 2.5),
         HistoryAwaited(7, "waiting for the history file"),
+        RunPreparing(7, "RUN"),
+        RunPreparing(7, "RUN", 1250.5),
         RunAdded(8, RunRef("RUN", "support", "Where is my order?", "", 0, 1, "support-bot", "shop")),
         ServiceChanged(9, "shop", "failed", "the service shop ended with exit code 1 before it was ready", "run it"),
     )

@@ -24,7 +24,7 @@ from agenteval_tui.runs.events import (
 
 SPEC_NAMES = {
     *("planned", "started", "text", "reasoning", "tool_started", "tool_arguments", "tool_finished", "usage"),
-    *("attempt_failed", "finished", "graded", "progress", "ended", "snapshot", "turn", "throttled"),
+    *("preparing", "attempt_failed", "finished", "graded", "progress", "ended", "snapshot", "turn", "throttled"),
 }
 
 st.register_type_strategy(float, st.floats(allow_nan=False))

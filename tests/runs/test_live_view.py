@@ -17,6 +17,7 @@ from agenteval_tui.runs.events import (
     Planned,
     Progress,
     ReasoningStreamed,
+    RunPreparing,
     RunRef,
     RunStarted,
     Snapshot,
@@ -44,6 +45,7 @@ numbers = st.none() | st.integers(0, 9)
 # Each draws what comes behind `seq`; orders that make no sense are among them.
 MAKERS: dict[type[Event], tuple[st.SearchStrategy[object], ...]] = {
     RunStarted: (runs, st.integers(1, 3), st.integers(0, 9)),
+    RunPreparing: (runs, st.none() | st.floats(0, 9)),
     TextStreamed: (runs, texts),
     ReasoningStreamed: (runs, texts),
     ToolStarted: (runs, keys, texts),
@@ -185,6 +187,13 @@ def test_a_new_attempt_begins_anew_and_keeps_why() -> None:
     ])  # fmt: skip
     run = view.runs["r1"]
     assert (run.text, run.attempt, run.retries, run.retry_in_s, run.started_ms) == ("", 2, ("cut off",), None, 5)
+
+
+def test_what_is_prepared_is_not_the_time_of_the_run() -> None:
+    view = view_after([*started(), RunPreparing(3, "r1")])
+    assert view.runs["r1"].preparing
+    view.apply(RunPreparing(4, "r1", 2500.4))
+    assert (view.runs["r1"].preparing, view.runs["r1"].started_ms) == (False, 2505)
 
 
 def test_a_late_event_takes_no_outcome_away() -> None:

@@ -292,6 +292,7 @@ def run_heading(run: RunState, now_ms: int, width: int) -> Line:
         cells.append(("  waiting to try again", "error"))
     elif run.started_ms is not None:
         doing = "grading" if run.status == "grading" else "streaming" if run.parts else "waiting for the first token"
+        doing = "preparing" if run.preparing else doing
         cells.append((f"  {doing} {short_duration(max(now_ms - run.started_ms, 0))}", "running"))
     else:
         cells.append(("  queued", "dim"))
