@@ -21,9 +21,12 @@ from agenteval_tui.formats.importers import inspect_log, inspect_zip
 from agenteval_tui.formats.importers.inspect_log import recordings
 from agenteval_tui.formats.importers.recording import Recording, Skipped
 from agenteval_tui.formats.stream.source import Source
+from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.grading.sentences import criterion_sentence
+from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.store import Store
+from agenteval_tui.transcripts.model import Message, Transcript
 
 from .conftest import theirs
 
@@ -447,3 +450,21 @@ class TestRecordedLogs:
             assert [m.role for m in run.transcript.messages] == [m["role"] for m in one["messages"]]
             assert run.results[0].score == (1.0 if one["scores"]["includes"]["value"] == "C" else 0.0)
             assert all(call.duration_ms is not None and call.result for call in run.transcript.tool_calls)
+
+
+@pytest.mark.parametrize(
+    ("scorer", "target", "answer", "passes"),
+    [
+        ("match", "Yes", "I think yes.", True),
+        ("match", "Yes", "Yes, I think so", False),
+        ("match", ["A", "B"], "The answer is **B**", True),
+        ("includes", ["Oslo", "Bergen"], "in bergen today", True),
+        ("exact", ["Oslo", "Bergen"], " bergen\n", True),
+        ("exact", ["Oslo", "Bergen"], "in bergen", False),
+    ],
+)
+def test_text_scorers_become_criteria_that_say_the_same(scorer: str, target: Any, answer: str, passes: bool) -> None:
+    made = inspect_log._criterion(scorer, target)
+    spec = CriterionSpec(name=made["name"], prototype_class=made["prototype_class"], config=made["config_uxon"])
+    transcript = Transcript((Message("user", "q"), Message("assistant", answer)), final_output=answer)
+    assert compile_criterion(spec).check(transcript, {}).outcome == ("passed" if passes else "failed")

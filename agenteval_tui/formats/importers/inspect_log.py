@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -319,6 +320,13 @@ def _test_of(recording: Recording) -> dict[str, Any]:
 def _criterion(scorer: str, expected: Any) -> dict[str, Any]:
     """Inspect's own text scorers ignore case; what its options were is not looked at."""
     targets = [plain_text(target) for target in expected] if isinstance(expected, list) else [plain_text(expected)]
+    alternatives = "|".join(re.escape(target.strip()) for target in targets)
+    if scorer == "match" and all(map(str.strip, targets)):  # by default the end, whatever punctuation follows
+        return checked(scorer, {"type": "Regex", "pattern": rf"(?:{alternatives})[\W_]*\Z", "flags": "i"})
+    if len(targets) > 1 and all(map(str.strip, targets)) and scorer in ("includes", "exact"):
+        around = ("", "") if scorer == "includes" else (r"\A\s*", r"\s*\Z")
+        pattern = f"{around[0]}(?:{alternatives}){around[1]}"
+        return checked(scorer, {"type": "Regex", "pattern": pattern, "flags": "i"})
     if len(targets) == 1 and targets[0]:
         if scorer == "includes":
             return checked(scorer, {"type": "TextMatch", "contains_ignore_case": targets[0]})
