@@ -111,6 +111,8 @@ class JudgeFigures(Struct):
     by_judge: bool = True
     silent: int = 0
     """Runs of which the judge kept silent: people decide them."""
+    unsaid: Agreement = field(default_factory=Agreement)
+    """Of labelled runs of which it kept silent: how far the verdicts that it kept to itself agree with people."""
     versions: tuple[VersionFigures, ...] = ()
     """Those of the judged criterion, newest first."""
 
@@ -150,6 +152,7 @@ def judge_figures(store: Store, rows: Iterable[RunRow], *, every: bool = False) 
     labels = labels_by_recording(store, store.labels())
     figures: dict[tuple[str, str], JudgeFigures] = {}
     pairs: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
+    unsaid: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
     by_version: dict[tuple[str, str], dict[str, _Version]] = {}
     replies = store.replies_of([row.id for row in listed])
     for row in rows:
@@ -183,14 +186,24 @@ def judge_figures(store: Store, rows: Iterable[RunRow], *, every: bool = False) 
             one.labelled += 1
             if pair is None:
                 one.undecided += 1
+                own = _unsaid(result) if silent else None
+                unsaid.setdefault(key, []).extend([] if own is None else [(own, label.good)])
                 continue
             pairs.setdefault(key, []).append(pair)
             if pair[0] != pair[1]:
                 one.differ.append(f"{row.id}/{number}")
     for key, one in figures.items():
         one.agreement = agreement(pairs.get(key, ()))
+        one.unsaid = agreement(unsaid.get(key, ()))
         one.versions = _versions(by_version.get(key, {}))
     return list(figures.values())
+
+
+def _unsaid(result: CriterionResult) -> bool | None:
+    """What the criterion would be if its judge had not kept silent; None: it can't be told."""
+    figures = [line.fields for metric in result.metrics for line in metric.evidence if "least" in line.fields]
+    scores = [one["score"] >= one["least"] - 1e-9 for one in figures if one.get("measure") == "score"]
+    return all(scores) is not result.negate if scores else None
 
 
 class _Version:

@@ -113,7 +113,10 @@ def test_a_judge_keeps_silent_where_people_show_it_to_be_wrong(project: Project,
     report = project.document("judge-report")["criteria"][0]
     assert (report["silent"], report["undecided"], report["n"], report["accuracy"]) == (10, 7, 50, 1.0)
     assert [(one["n"], one["silent"]) for one in report["versions"]] == [(50, 10), (57, 0)]
-    assert "10 left to people" in project.cli("judge-report").out
+    assert (report["silent_n"], report["silent_right"]) == (7, 3)  # it would have failed all of them
+    words = project.cli("judge-report").out
+    assert "10 left to people" in words
+    assert "of 7 labelled runs that it left to people, it would have been right in 3" in words
 
 
 def test_a_run_of_a_judge_that_knows_its_limits(project: Project, tmp_path: Path) -> None:

@@ -139,6 +139,10 @@ def _print_figures(out: Output, figures: JudgeFigures) -> None:
     labelled = f"labelled by people: {figures.labelled}"
     out.line(f"  {checked} {figures.judged}: {figures.passed} passed{errors}{silent}; {labelled}")
     _print_agreement(out, figures)
+    unsaid = figures.unsaid
+    if unsaid.n:
+        right = unsaid.both_yes + unsaid.both_no
+        out.line(f"  of {count(unsaid.n, 'labelled run')} that it left to people, it would have been right in {right}")
     if len(figures.versions) > 1:
         _print_versions(out, figures.versions)
 

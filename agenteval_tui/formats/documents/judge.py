@@ -66,6 +66,8 @@ class JudgedCriterion(Document, frozen=True, kw_only=True):
     ]
     differ: Annotated[tuple[str, ...], Meta(description="RUN/NUMBER of the runs on which judge and person differ")]
     silent: Annotated[Count, Meta(description="runs of which the judge kept silent: a person decides them")] = 0
+    silent_n: Annotated[Count, Meta(description="of these, labelled by a person")] = 0
+    silent_right: Annotated[Count, Meta(description="of these, the verdict that it kept to itself agrees")] = 0
     versions: Annotated[tuple[JudgedVersion, ...], Meta(description="of the judged criterion, newest first")] = ()
 
 
@@ -162,6 +164,8 @@ def judged_criterion(figures: JudgeFigures) -> JudgedCriterion:
         kappa=agreement.kappa,
         differ=tuple(figures.differ),
         silent=figures.silent,
+        silent_n=figures.unsaid.n,
+        silent_right=figures.unsaid.both_yes + figures.unsaid.both_no,
         versions=tuple(map(_version, figures.versions)),
     )
 
