@@ -40,7 +40,7 @@ class NotTrustedError(AgentevalError):
     """Something would act because of repositories that the user does not trust, or would send a secret where that was
     not agreed: `needs` are those."""
 
-    def __init__(self, needs: tuple[TrustRequirement, ...], reason: str) -> None:
+    def __init__(self, needs: tuple[TrustRequirement, ...], reason: str, option: str = "--trust") -> None:
         first = needs[0]
         listed = "; ".join(first.what[:_SAID])
         more = f"; and {len(first.what) - _SAID} more" if len(first.what) > _SAID else ""
@@ -48,9 +48,14 @@ class NotTrustedError(AgentevalError):
         super().__init__(
             f"this needs your trust: {listed}{more}{others}; {reason}",
             where=str(first.folder),
-            mend="look at what is there; then `agenteval trust PATH` trusts it for good, and --trust allows it once",
+            mend=f"look at what is there; then `agenteval trust PATH` trusts it for good, and {option} allows it once",
         )
         self.needs = needs
+        self._reason = reason
+
+    def allowed_by(self, option: str) -> NotTrustedError:
+        """The same where another option allows it once."""
+        return NotTrustedError(self.needs, self._reason, option)
 
 
 class _Key:

@@ -122,7 +122,7 @@ class Run(Shown, Struct, frozen=True, eq=False):
         """Why it ended as it did, in words; with `criterion` (name, its beginning, or number) only that one."""
         with Store.open_to_look(self.db) as store:
             explained = stored_explanation(store, self.row, criterion)
-        return plain_text(explanation_view(explained))
+        return plain_text(explanation_view(explained, directories.db_option(self.db)))
 
     def __repr__(self) -> str:
         return f"<Run {self.id} of {self.test!r}: {self.status}>"

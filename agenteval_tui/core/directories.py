@@ -7,6 +7,7 @@ Nothing here reads or creates a file; callers decide that.
 from __future__ import annotations
 
 import os
+import shlex
 import site
 import sys
 from pathlib import Path
@@ -73,6 +74,12 @@ def history_file(given: str | os.PathLike[str] | None = None) -> Path:
         return Path(given)
     override = os.environ.get("AGENTEVAL_DB")
     return Path(override) if override else data_dir() / "history.db"
+
+
+def db_option(db: Path) -> str:
+    """The option that a printed command needs to find a run in this history: ` --db FILE`, or nothing if commands take
+    this one anyway."""
+    return "" if db.absolute() == history_file().absolute() else f" --db {shlex.quote(str(db))}"
 
 
 def demo_dir() -> Path:

@@ -26,6 +26,7 @@ from agenteval_tui.grading import sentences
 from agenteval_tui.history.execution_names import KeepCommits, checked_name, meta_of
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
+from agenteval_tui.pytest_plugin.trust_option import allowed_once
 from agenteval_tui.runs.criteria import spec_to_dict
 from agenteval_tui.runs.event_loop import run_in_thread
 from agenteval_tui.suites.commits import COMMITS_S, CommitReading, places_of
@@ -156,25 +157,29 @@ class Checks:
             started, began = now_ms(), time.perf_counter()
             given = _called(what) if called else what
             took = (time.perf_counter() - began) * 1000 if called else None
-            graded = grade(given, criteria, variables=variables, judge=judge, trust=trust or self._trust)
+            with allowed_once():
+                graded = grade(given, criteria, variables=variables, judge=judge, trust=trust or self._trust)
             planned = self._planned(test, graded, repetition, what if called else None, variables)
             grades.append(graded)
             runs.append(self._record.add(planned, graded, started, took))
         passed = sum(graded.passed for graded in grades)
         worst = next((number for number, graded in enumerate(grades) if not graded.passed), 0)
         if passed / repeat < pass_rate:
-            raise CheckFailed(_failure(grades[worst], runs[worst], passed, repeat, pass_rate))
+            told = _failure(grades[worst], passed, repeat, pass_rate)
+            raise CheckFailed(f"{told}\nagenteval why {runs[worst]}{directories.db_option(self._record.db)}")
         return grades[worst]
 
     def grade(self, what: Any, criteria: Criteria, **options: Any) -> Grade:
         """The same without failing the test, and without keeping it."""
-        return grade(what, criteria, **options)
+        with allowed_once():
+            return grade(what, criteria, **options)
 
     def run(self, suites: Any, **options: Any) -> Execution:
         """Run suites (see `agenteval_tui.run`), in the history of this session. What did not pass fails nothing: assert
         `execution.passed`, or its `pass_rate`."""
         options.setdefault("trust", self._trust)
-        return run(suites, db=self._record.db, **options)
+        with allowed_once():
+            return run(suites, db=self._record.db, **options)
 
     def _test_id(self, name: str) -> str:
         test = self._item.nodeid.partition("::")[2] or self._item.name
@@ -215,7 +220,7 @@ def _called(function: Callable[[], Any]) -> Any:
     return given
 
 
-def _failure(graded: Grade, run_id: str, passed: int, repeat: int, pass_rate: float) -> str:
+def _failure(graded: Grade, passed: int, repeat: int, pass_rate: float) -> str:
     said = graded.why()
     if repeat > 1:
         interval = interval_phrase(interval_of(passed, repeat))
@@ -223,4 +228,4 @@ def _failure(graded: Grade, run_id: str, passed: int, repeat: int, pass_rate: fl
             f"{passed} of {count(repeat, 'run')} passed: {percent(passed / repeat)} "
             f"({interval}), wanted {percent(pass_rate)}\n{said}"
         )
-    return f"{said}\nagenteval why {run_id}"
+    return said

@@ -16,9 +16,11 @@ from msgspec import Struct
 from agenteval_tui.analysis.test_gates import GateVerdict
 from agenteval_tui.api.runs import Execution, Run, run
 from agenteval_tui.api.suites import Suite, load
+from agenteval_tui.core.directories import db_option
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.execution_names import meta_of
 from agenteval_tui.pytest_plugin.session_executions import session_executions
+from agenteval_tui.pytest_plugin.trust_option import allowed_once
 from agenteval_tui.suites.trust import code_runs_here
 from agenteval_tui.views.gates import verdict_text
 
@@ -72,17 +74,18 @@ class SuiteFile(pytest.File):
         option = self.config.getoption
         assert self.suite is not None
         code_runs_here(self.path.parent)
-        execution = run(
-            self.suite,
-            tests=tests,
-            agent=option("--agenteval-agent"),
-            repeat=option("--agenteval-repeat"),
-            max_cost=option("--agenteval-max-cost"),
-            trust=bool(option("--agenteval-trust")),
-            name=option("--agenteval-name"),
-            meta=meta_of(option("--agenteval-meta"), option="--agenteval-meta"),
-            db=option("--agenteval-db"),
-        )
+        with allowed_once():
+            execution = run(
+                self.suite,
+                tests=tests,
+                agent=option("--agenteval-agent"),
+                repeat=option("--agenteval-repeat"),
+                max_cost=option("--agenteval-max-cost"),
+                trust=bool(option("--agenteval-trust")),
+                name=option("--agenteval-name"),
+                meta=meta_of(option("--agenteval-meta"), option="--agenteval-meta"),
+                db=option("--agenteval-db"),
+            )
         session_executions(self.config).append(execution.id)
         for one in self.session.items:
             if isinstance(one, SuiteTest) and one.parent is self and one.name in tests:
@@ -140,7 +143,9 @@ def _reasons(ran: _Ran) -> str:
     told += [verdict_text(gate) for gate in ran.gates]
     told += [one.why() for one in list(first.values())[:_REASONS]]
     if len(first) > _REASONS:
-        told.append(f"{len(first) - _REASONS} more reasons: agenteval show {bad[0].row.execution_id}")
+        told.append(
+            f"{len(first) - _REASONS} more reasons: agenteval show {bad[0].row.execution_id}{db_option(bad[0].db)}"
+        )
     return "\n\n".join(told)
 
 

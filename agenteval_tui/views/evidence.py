@@ -91,11 +91,11 @@ def _title(evidence: Evidence) -> str:
     return f"{tool} {how}" if how.startswith("was ") else f"{tool}, {how}" if tool else how
 
 
-def explanation_view(explained: Explanation) -> View:
+def explanation_view(explained: Explanation, options: str = "") -> View:
     """The run with its outcome, then all that `explanation` says."""
     status, token = outcome_text(explained.run.status)
     head = (f"{one_line(explained.run.test_name)}: {status}", token)
-    return Paragraph(text(head, (f"  {explained.run.id}", "dim"))), *explanation(explained)
+    return Paragraph(text(head, (f"  {explained.run.id}", "dim"))), *explanation(explained, options)
 
 
 def explanation_page(explained: Explanation, level: int = 2, about: str = "") -> View:
@@ -119,8 +119,9 @@ def place_of(row: RunRow) -> Text:
     return text((one_line(where), "code"), f", repetition {row.repetition}, agent ", (one_line(row.agent), "code"))
 
 
-def explanation(explanation: Explanation) -> View:
-    """What ended the answer, why the agent did not finish, the facts; labels, where runs part; where it is from."""
+def explanation(explanation: Explanation, options: str = "") -> View:
+    """What ended the answer, why the agent did not finish, the facts; labels, where runs part; where it is from.
+    `options`: those that the command which shows it again needs, as ` --db FILE`."""
     nodes = (*_of_the_run(explanation), *fact_tree(explanation.facts).nodes)
     said = [Node(text((one_line(label_text(label)), "dim"))) for label in explanation.labels]
     for lost in explanation.lost:
@@ -129,7 +130,7 @@ def explanation(explanation: Explanation) -> View:
         said.append(Node(text(("first divergence: ", "bold"), one_line(parting))))
     if explanation.blame is not None:
         said.append(Node(text(("went wrong at ", "bold"), blame_line(explanation.blame))))
-    command = Paragraph(text((f"agenteval why {one_line(explanation.address)}", "dim code")))
+    command = Paragraph(text((f"agenteval why {one_line(explanation.address + options)}", "dim code")))
     return (*(Tree(tuple(branch)) for branch in (nodes, said) if branch), command)
 
 

@@ -170,9 +170,13 @@ def test_tags_are_marks(session: Session) -> None:
 
 
 def test_what_to_do_next_names_the_history(session: Session) -> None:
-    done = session("-k", "good")
+    done = session()
     (execution,) = session.history.executions()
-    assert f"agenteval show {execution.id} --db {session.folder / 'history.db'}" in done.text
+    option = f" --db {session.folder / 'history.db'}"
+    assert f"agenteval show {execution.id}{option}" in done.text
+    why = [line for line in done.text.splitlines() if "agenteval why " in line]
+    assert why
+    assert all(line.endswith(option) for line in why)
 
 
 def test_an_assertion_on_an_execution_says_why(session: Session) -> None:
@@ -262,6 +266,7 @@ def test_the_repository_of_the_tests_is_trusted_but_not_to_send_secrets(
     done = session()
     assert done.ends == {"failed": 2}
     assert "needs your trust: sends SHOP_KEY to shop.test" in done.text
+    assert "--agenteval-trust allows it once" in done.text
     assert "Traceback" not in done.text
     assert Trust.load().listed() == [], "nothing is remembered"
 
