@@ -7,20 +7,29 @@ import gc
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+from textual.pilot import Pilot
 
 from agenteval_tui.cli.start import AppStart
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
+from agenteval_tui.transcripts.codec import from_openai_messages
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests
 from agenteval_tui.tui.app import AgentevalApp
+from agenteval_tui.tui.screens.inspect.context_pane import ContextPane
 from agenteval_tui.tui.screens.inspect.screen import RESTING_SECONDS, InspectScreen
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 from benchmarks.table import Row
 
 STEPS = 2_000
 CHARACTERS = 5_000_000
+MESSAGES = 3_000
+BYTES = 2_000_000
 SIZE = (140, 45)
 
 
@@ -41,25 +50,40 @@ def transcript(seed: int, steps: int = STEPS, characters: int = CHARACTERS) -> T
     return Transcript(tuple(messages), tuple(calls), final_output=messages[-1].content)
 
 
+def context(seed: int) -> Transcript:
+    """A conversation of 3,000 messages and 2 MB, of which the last 20 requests are recorded; one of them drops the
+    oldest messages."""
+    told: list[dict[str, str]] = []
+    requests: list[ModelRequest] = []
+    for turn in range(MESSAGES // 2):
+        line = f"row {turn} of table {seed}: the parcel of customer {turn * 7 % 991} waits. "
+        told.append({"role": "user", "content": line * (2 * BYTES // MESSAGES // len(line))})
+        if turn >= MESSAGES // 2 - 20:
+            kept = tuple(told if turn < MESSAGES // 2 - 5 else told[100:])
+            requests.append(ModelRequest(len(requests) + 1, 1, "m", "Be kind.", kept, answer=len(told)))
+        told.append({"role": "assistant", "content": f"It is on its way: {turn}."})
+    return replace(from_openai_messages(told), requests=ModelRequests.of(requests))
+
+
 def run(quick: bool = False) -> list[Row]:
     """Medians over a few rounds. Each figure includes a repaint, except the figures for searching."""
     gc.set_threshold(20_000, 50, 20)  # as the program does
     with tempfile.TemporaryDirectory() as folder:
         db = Path(folder) / "history.db"
-        _store(db, 3)
+        _store(db, [transcript(0), transcript(1), transcript(2), context(0), context(1)])
         return asyncio.run(_measured(Path(folder), db, quick))
 
 
-def _store(db: Path, number: int) -> None:
+def _store(db: Path, transcripts: Sequence[Transcript]) -> None:
     store = Store.open(db)
     try:
         record = ExecutionRecord("bench", "bench", "import", "bench", ("bench",), 1_795_262_400_000)
         runs = (
             (
                 PlannedRun(f"run{one}", "bench", one, "bench", "bench", "long", "long", repetition=one + 1),
-                RunEnded(f"run{one}", "failed", 0.0, 1_795_262_400_000, 1000.0, 1, transcript(one)),
+                RunEnded(f"run{one}", "failed", 0.0, 1_795_262_400_000, 1000.0, 1, made),
             )
-            for one in range(number)
+            for one, made in enumerate(transcripts)
         )
         store.import_runs(record, runs)
     finally:
@@ -72,24 +96,20 @@ async def _measured(folder: Path, db: Path, quick: bool) -> list[Row]:
         app.inspect("run0")
         await _shown(app, "run0")
         await pilot.pause(0.5)
-        opened = []
-        for number in range(3 if quick else 15):
-            run = f"run{(number + 1) % 3}"
-            began = time.perf_counter()
-            app.inspect(run)
-            await _shown(app, run)
-            opened.append((time.perf_counter() - began) * 1e3)
-            # No figure includes the background work on a run, but it must not run into the next round.
-            await pilot.pause(RESTING_SECONDS + 0.1)
-            screen = app.screen
-            assert isinstance(screen, InspectScreen)
-            while screen.unanswered:
-                await pilot.pause(0.1)
+        rounds = 3 if quick else 15
+        asked = await _opened(app, pilot, [f"run{3 + number % 2}" for number in range(rounds)])
+        pane = app.screen.query_one(ContextPane)
+        shown = [_took(lambda number=number: pane.go_to(1 + number % 20)) for number in range(20 if quick else 100)]
+        opened = await _opened(app, pilot, [f"run{(number + 1) % 3}" for number in range(rounds)])
+        screen = app.screen
+        assert isinstance(screen, InspectScreen)
         view = screen.query_one("#transcript", TranscriptView)
         steps = [await _painted(view, view.next_step) for _ in range(20 if quick else 200)]
         ends = [await _painted(view, work) for work in (view.action_last, view.action_first) * 5]
         rows = [
             _row(f"transcript of 5 MB, {STEPS:,} steps, in Inspect: opened and painted", opened, 80),
+            _row(f"a context of 2 MB, {MESSAGES:,} messages: opened and painted", asked, 80),
+            _row("  a request in its tab context", shown, 80),
             _row("  to the next step", steps, 10),
             _row("  to its end, and back", ends, None),
         ]
@@ -98,6 +118,29 @@ async def _measured(folder: Path, db: Path, quick: bool) -> list[Row]:
             rows.append(_row(f"  search for {about}: all found", [whole], None))
             rows.append(_row("    longest wait of a key", [held], 16))
         return rows
+
+
+async def _opened(app: AgentevalApp, pilot: Pilot[Any], runs: Sequence[str]) -> list[float]:
+    """The milliseconds that each of these runs takes to be open and painted."""
+    took = []
+    for run_id in runs:
+        began = time.perf_counter()
+        app.inspect(run_id)
+        await _shown(app, run_id)
+        took.append((time.perf_counter() - began) * 1e3)
+        # No figure includes the background work on a run, but it must not run into the next round.
+        await pilot.pause(RESTING_SECONDS + 0.1)
+        screen = app.screen
+        assert isinstance(screen, InspectScreen)
+        while screen.unanswered:
+            await pilot.pause(0.1)
+    return took
+
+
+def _took(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return (time.perf_counter() - began) * 1e3
 
 
 async def _shown(app: AgentevalApp, run: str) -> None:

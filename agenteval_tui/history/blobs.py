@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -206,11 +206,17 @@ def _rest(transcript: Transcript) -> tuple[object, ...]:
     state = [(one.name, _reading(one.before), _reading(one.after)) for one in transcript.state]
     rest = (transcript.log, notes, _usage(transcript.user_usage), output, hooks, transcript.workdir, state)
     if requests is not None:
-        return (*rest, _requests(requests))
+        return (*rest, _requests(requests, transcript.messages))
     return rest[: 7 if state else 6 if around else 4 if output else 3 if simulated else 2 if notes else 1]
 
 
-def _requests(requests: ModelRequests) -> tuple[object, ...]:
+_ELSEWHERE = "@content"
+"""The key, in a message of a request, of the transcript's message that has the same text."""
+_SHORT = 40  # characters that need no place elsewhere
+
+
+def _requests(requests: ModelRequests, messages: Sequence[Message]) -> tuple[object, ...]:
+    places = {one.content: place for place, one in enumerate(messages) if len(one.content) > _SHORT}
     tools = [[(tool.name, tool.description, dict(tool.parameters)) for tool in listed] for listed in requests.tools]
     references = [
         (one.line, one.model, one.system, one.messages, one.tools, one.parameters, one.previous, one.cached_tokens,
@@ -218,8 +224,8 @@ def _requests(requests: ModelRequests) -> tuple[object, ...]:
         for one in requests.references
     ]  # fmt: skip
     return (
-        list(map(dict, requests.messages)),
-        requests.systems,
+        [_elsewhere(one, places) for one in requests.messages],
+        [places.get(one, one) for one in requests.systems],
         tools,
         list(map(dict, requests.parameters)),
         references,
@@ -228,9 +234,19 @@ def _requests(requests: ModelRequests) -> tuple[object, ...]:
     )
 
 
+def _elsewhere(message: Mapping[str, Any], places: Mapping[str, int]) -> dict[str, Any]:
+    """A message of a request, without a text that the transcript has."""
+    content = message.get("content")
+    place = places.get(content) if isinstance(content, str) else None
+    if place is None or _ELSEWHERE in message:
+        return dict(message)
+    return {_ELSEWHERE if key == "content" else key: place if key == "content" else one for key, one in message.items()}
+
+
 def _read_requests(
+    told: Sequence[Message],
     messages: list[Any],
-    systems: list[str],
+    systems: list[Any],
     tools: list[Any],
     parameters: list[Any],
     references: list[list[Any]],
@@ -238,8 +254,8 @@ def _read_requests(
     unrecorded: Iterable[RequestPart] = (),
 ) -> ModelRequests:
     requests = ModelRequests(
-        tuple(messages),
-        tuple(systems),
+        tuple([_read_message(one, told) for one in messages]),
+        tuple([told[one].content if isinstance(one, int) else one for one in systems]),
         tuple([tuple([OfferedTool(*tool) for tool in listed]) for listed in tools]),
         tuple(parameters),
         tuple(
@@ -254,6 +270,15 @@ def _read_requests(
     if not requests.is_complete:
         raise ValueError("these bytes are not a transcript: a request refers to a text that is not there")
     return requests
+
+
+def _read_message(message: dict[str, Any], told: Sequence[Message]) -> dict[str, Any]:
+    if type(message.get(_ELSEWHERE)) is not int:
+        return message
+    return {
+        "content" if key == _ELSEWHERE else key: told[one].content if key == _ELSEWHERE else one
+        for key, one in message.items()
+    }
 
 
 def _reading(reading: Reading | None) -> tuple[object, ...] | None:
@@ -312,8 +337,9 @@ def unpack_transcript(data: bytes) -> Transcript:
         layout, messages, calls, timing, usage, model, finish, final, error, *more = decoded(_decompress(data))
         if layout not in (_LAYOUT, _LAYOUT_WITH_ATTACHMENTS):
             raise ValueError(f"layout {layout} is not known")
+        told = tuple([Message(m[0], m[1]) if len(m) == 2 else _message(m) for m in messages])
         return Transcript(
-            messages=tuple([Message(m[0], m[1]) if len(m) == 2 else _message(m) for m in messages]),
+            messages=told,
             tool_calls=tuple([ToolCall(*call) for call in calls]),
             timing=Timing(timing[0], timing[1], tuple([Step(*step) for step in timing[2]])),
             usage=Usage(*usage),
@@ -328,7 +354,7 @@ def unpack_transcript(data: bytes) -> Transcript:
             hooks=tuple([_hook(*one) for one in more[4]]) if len(more) > 4 else (),
             workdir=more[5] if len(more) > 5 else "",
             state=tuple([_read_state(*one) for one in more[6]]) if len(more) > 6 else (),
-            requests=_read_requests(*more[7]) if len(more) > 7 else None,
+            requests=_read_requests(told, *more[7]) if len(more) > 7 else None,
         )
     except (zlib.error, TypeError, LookupError, RecursionError) as wrong:
         raise ValueError(f"these bytes are not a transcript: {wrong}") from wrong

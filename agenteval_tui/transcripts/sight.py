@@ -36,7 +36,7 @@ class Sight:
 
     def __init__(self, transcript: Transcript) -> None:
         self._requests = transcript.requests or ModelRequests()
-        places: dict[str, set[int]] = {}
+        places: dict[_Key, set[int]] = {}
         for place, one in enumerate(self._requests.messages):
             places.setdefault(_key(str(one.get("role")), one.get("content"), _calls(one)), set()).add(place)
         nowhere: set[int] = set()
@@ -93,15 +93,17 @@ class Sight:
         )
 
 
-def _own_key(transcript: Transcript, message: Message) -> str:
+_Key = tuple[str, str]
+
+
+def _own_key(transcript: Transcript, message: Message) -> _Key:
     calls = [[call.name, call.arguments] for call in map(transcript.tool_calls.__getitem__, message.tool_calls)]
     return _key(message.role, message.content, calls)
 
 
-def _key(role: str, content: Any, calls: list[list[Any]]) -> str:
+def _key(role: str, content: Any, calls: list[list[Any]]) -> _Key:
     """What makes a message the same in another place. A text beside calls is often left out when it is told again."""
-    text = "" if calls else str(content or "").strip()
-    return json.dumps([role, text, calls], sort_keys=True, default=str)
+    return role, json.dumps(calls, sort_keys=True, default=str) if calls else str(content or "").strip()
 
 
 def _calls(message: Mapping[str, Any]) -> list[list[Any]]:

@@ -19,6 +19,9 @@ from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.titled_pane import Heading, TitledPane
 from agenteval_tui.views.model_request import request_view
 
+_MOST = 300
+"""Messages of a request that are shown, so that a context of thousands opens at once."""
+
 
 class ContextPane(TitledPane[None]):
     """The requests of the open run, one at a time."""
@@ -76,7 +79,7 @@ class ContextPane(TitledPane[None]):
                     (),
                     ((" What the model saw is not recorded: `capture: model` of the agent records it.", "dim"),),
                 ]
-            shown = view_lines(request_view(requests, number, calls), width - 1)
+            shown = view_lines(request_view(requests, number, calls, most=_MOST), width - 1)
             return [((" ", ""), *line) for line in shown]
 
         self.query_one("#context", LinesView).show(lines, keep_place=False)
