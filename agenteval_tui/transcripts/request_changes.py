@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Literal
 
@@ -128,23 +128,27 @@ def _of_messages(
         if len(now) > len(was):
             yield RequestChange("added", after=tuple(range(len(was), len(now))))
         return
-    sides = _Units(before, was), _Units(after, now)
+    both = set(was) & set(now)
+    sides = _Units(before, was, both), _Units(after, now, both)
     for change in _of_units(sides[0].messages, sides[1].messages, sides[0].keys, sides[1].keys):
         yield replace(change, before=sides[0].places(change.before), after=sides[1].places(change.after))
 
 
 class _Units:
     """Messages in parts that are compared: the text of an answer, and each of its calls. In one protocol they are one
-    message, in another each is one, and where one ends is not said."""
+    message, in another each is one, and where one ends is not said. Those that are on `both` sides stay whole."""
 
-    def __init__(self, messages: Sequence[Mapping[str, Any]], keys: Sequence[_MessageKey]) -> None:
+    def __init__(
+        self, messages: Sequence[Mapping[str, Any]], keys: Sequence[_MessageKey], both: Collection[_MessageKey]
+    ) -> None:
         self.messages: list[Mapping[str, Any]] = []
         self.keys: list[_MessageKey] = []
         self._places: list[int] = []
         for place, (message, key) in enumerate(zip(messages, keys, strict=True)):
-            for part in _parts(message):
+            is_whole = key in both or message.get("role") != "assistant"
+            for part in (message,) if is_whole else _parts(message):
                 self.messages.append(part)
-                self.keys.append(_key(part) if message.get("role") == "assistant" else key)
+                self.keys.append(key if is_whole else _key(part))
                 self._places.append(place)
 
     def places(self, units: Sequence[int]) -> tuple[int, ...]:
@@ -213,6 +217,10 @@ def _unmatched(
         between = [place for place in range(start[0], anchor[0]) if place not in elsewhere[0]]
         against = [place for place in range(start[1], anchor[1]) if place not in elsewhere[1]]
         start = anchor[0] + 1, anchor[1] + 1
+        if not between or not against:
+            gone += between
+            came += against
+            continue
         matcher = SequenceMatcher(None, [was[one] for one in between], [now[one] for one in against], autojunk=False)
         for tag, i1, i2, j1, j2 in matcher.get_opcodes():
             if tag == "equal":
