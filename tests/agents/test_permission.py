@@ -39,6 +39,7 @@ WAYS_IN = {
         "agents/process/python.py",
         "agents/tools/mcp.py",
         "agents/tools/python.py",
+        "formats/importers/prompt_functions.py",
         "runs/around/hooks.py",
         "runs/judge_client.py",
         "runs/state_probes.py",

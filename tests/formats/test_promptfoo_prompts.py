@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from agenteval_tui.cli.main import main
 from agenteval_tui.formats.importers.promptfoo_config import tests_of as read_tests
 from agenteval_tui.formats.importers.suite_import import FoundTests
+from agenteval_tui.suites.load import load_suite
+from agenteval_tui.suites.templates import render
 
 
 def imported(folder: Path, config: dict[str, Any], **files: str) -> FoundTests:
@@ -29,8 +32,13 @@ def prompts(found: FoundTests) -> list[str]:
 def test_a_prompt_that_a_program_makes_is_refused_by_name(tmp_path: Path, name: Any) -> None:
     found = imported(tmp_path, {"prompts": [name, "Say {{x}}"], "tests": [{"vars": {"x": 1}}]}, prompts__py="x")
     assert prompts(found) == ["Say {{x}}"]
+    written = name if isinstance(name, str) else name["id"]
+    if found.calls:  # a Python function, which an import runs where that is trusted
+        assert [call.function for call in found.calls] == [written.removeprefix("file://")]
+        assert written.endswith(".py:fn")
+        return
     (said,) = found.skipped
-    assert (name if isinstance(name, str) else name["id"]) in said
+    assert written in said
     assert "a program makes it, which is not run here" in said
 
 
@@ -76,3 +84,45 @@ def test_an_assertion_in_a_python_file_is_called(tmp_path: Path, value: str, fun
     assert metric["type"] == ("Human" if function is None else "Python")
     if function is not None:
         assert metric["pass_threshold"] == 0.5
+
+
+PROMPTS = """
+def by_variable(topic): return f"Write about {topic}: {{{{ {topic} }}}}"
+def by_context(context): return [{"role": "user", "content": "About " + context["vars"]["topic"]}]
+def nothing(topic): pass
+def raises(topic): raise ValueError("no " + topic)
+"""
+
+
+def run(words: list[str]) -> int:
+    return main(words, launch_app=lambda start: 0)
+
+
+@pytest.mark.parametrize("trust", [True, False])
+def test_python_functions_make_prompts_if_that_is_trusted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], trust: bool
+) -> None:
+    (tmp_path / "prompts.py").write_text(f"open('ran', 'w')\n{PROMPTS}")
+    (tmp_path / "cases.csv").write_text("topic,other\nsheep,1\nfowl,2\n")
+    (tmp_path / "promptfooconfig.yaml").write_text(
+        "prompts: [prompts.py:by_variable, 'file://prompts.py:by_context', prompts.py:nothing, prompts.py:raises, "
+        "Plain]\n"
+        "providers: [echo]\ntests: cases.csv\n"
+    )
+    to = tmp_path / "s.suite.yaml"
+    words = ["import", str(tmp_path / "promptfooconfig.yaml"), "--to", str(to), *(["--trust"] if trust else [])]
+    assert run(words) == 0
+    said = capsys.readouterr().out
+    suite = load_suite(to).suite
+    assert suite is not None
+    assert (tmp_path / "ran").exists() == trust
+    if not trust:
+        assert [test.prompt for test in suite.tests] == ["Plain", "Plain"]
+        assert "prompt prompts.py:by_variable: a function makes it, which runs only with --trust" in said
+        return
+    asked = [render(test.prompt, test.variables) for test in suite.tests if test.prompt is not None]
+    assert asked[2] == "Write about sheep: {{ sheep }}"
+    assert asked[4] == '[{"role": "user", "content": "About sheep"}]'
+    assert suite.tests[2].variables["topic"] == "sheep"
+    assert "topic=sheep, other=1 (prompt 3): prompts.py:nothing returned no prompt" in said
+    assert "ValueError: no sheep (prompts.py, line" in said

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Any
 
 import click
 
+from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.standard_input import NAME, STDIN, only_once, standard_input_file
@@ -19,6 +21,7 @@ from agenteval_tui.formats.detect import detect, format_named
 from agenteval_tui.formats.documents.listings import ImportedFile, SkippedParts
 from agenteval_tui.formats.folder import folder_of
 from agenteval_tui.formats.import_file import ImportReport, import_file, open_source
+from agenteval_tui.formats.importers.prompt_functions import fill_prompts, refuse_prompts
 from agenteval_tui.formats.importers.suite_import import FoundTests, suite_text
 from agenteval_tui.history.store import Store
 
@@ -34,6 +37,7 @@ from agenteval_tui.history.store import Store
     help="Write the file's tests to this new suite; - prints it.",
 )
 @click.option("--dry-run", is_flag=True, help="Read everything and say what would be imported; change nothing.")
+@click.option("--trust", is_flag=True, help="Let Python functions run that make prompts (promptfoo: prompts.py:name).")
 @click.option("--no-derived", is_flag=True, help="Do not grade the runs with the expectations in the file.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was imported as one JSON list.")
 @common_options
@@ -44,6 +48,7 @@ def command(
     format_name: str | None,
     to: Path | None,
     dry_run: bool,
+    trust: bool,
     no_derived: bool,
     as_json: bool,
 ) -> int:
@@ -66,10 +71,10 @@ def command(
         with standard_input_file(invocation, "a recording") as read:
             files = tuple(read if file == STDIN else file for file in files)
             try:
-                return _import(invocation, files, format_name, to, dry_run, as_json, not no_derived)
+                return _import(invocation, files, format_name, to, dry_run, as_json, not no_derived, trust)
             except AgentevalError as error:
                 raise _renamed(error, read) from None
-    return _import(invocation, files, format_name, to, dry_run, as_json, not no_derived)
+    return _import(invocation, files, format_name, to, dry_run, as_json, not no_derived, trust)
 
 
 def _import(
@@ -80,13 +85,14 @@ def _import(
     dry_run: bool,
     as_json: bool,
     derive: bool,
+    trust: bool,
 ) -> int:
     paths, passed_over = _files(files)
     alone = len(paths) == 1 and not files[0].is_dir()
     if to is not None:
         if not alone:
             raise AgentevalError("--to takes the tests of one file", mend="name one file for each --to")
-        return _tests(invocation, paths[0][0], format_name, to, dry_run)
+        return _tests(invocation, paths[0][0], format_name, to, dry_run, trust)
     done: list[ImportedFile] = []
     with invocation.store() as store:
         for number, (path, in_folder) in enumerate(paths, 1):
@@ -179,14 +185,17 @@ def _renamed(error: AgentevalError, path: Path) -> AgentevalError:
     return error
 
 
-def _tests(invocation: Invocation, path: Path, format_name: str | None, to: Path, dry_run: bool) -> int:
-
+def _tests(invocation: Invocation, path: Path, format_name: str | None, to: Path, dry_run: bool, trust: bool) -> int:
     known = format_named(format_name) if format_name else None
     with open_source(path) as source:
         known = known or detect(source)
         if known.tests is None:
             raise AgentevalError(f"a file in the format {known.name} has runs but no tests", where=str(path))
         content = known.tests(source)
+        if content.calls and not dry_run:
+            with contextlib.suppress(NotTrustedError):
+                fill_prompts(content, path.parent.resolve(), trusted=trust)
+        refuse_prompts(content)
         if str(to) != "-" or path.name != NAME:
             _point_to_datasets(content, path.parent, Path() if str(to) == "-" else to.parent)
         text = suite_text(content, source=path.name)

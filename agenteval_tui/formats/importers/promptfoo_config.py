@@ -25,7 +25,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text
 from agenteval_tui.formats.importers.promptfoo_asserts import criteria_of
-from agenteval_tui.formats.importers.suite_import import NOT_TRANSLATED, FoundTests, needs_manual_work
+from agenteval_tui.formats.importers.suite_import import NOT_TRANSLATED, FoundTests, PromptCall, needs_manual_work
 from agenteval_tui.formats.importers.usage_import import number
 from agenteval_tui.formats.stream.small_document import read_document
 from agenteval_tui.formats.stream.source import Source
@@ -123,15 +123,21 @@ def _mapping(value: Any) -> dict[str, Any]:
     return dict(value) if isinstance(value, Mapping) else {}
 
 
+class _Function(str):
+    """A prompt that a Python function makes: `path/to/file.py:name`."""
+
+
 def _prompts(given: Any, files: Files, imported: FoundTests) -> Iterator[str]:
-    """The texts of the prompts. One that a program makes is refused by name: nothing of it runs here."""
+    """The texts of the prompts, and Python functions. Any other program is refused by name: nothing of it runs here."""
     for one in given if isinstance(given, list) else [given]:
         text = plain_text(one.get("raw") or one.get("id") or one.get("label")) if isinstance(one, Mapping) else one
         if not isinstance(text, str) or not text.strip():
             continue
         named = text.startswith("file://") or ("\n" not in text and _PROMPT_FILE.search(text) is not None)
         name = text.removeprefix("file://").strip()
-        if text.startswith("exec:") or (named and _PROGRAM.search(name)):
+        if named and _PYTHON.fullmatch(name) and files.paths(name.rpartition(":")[0]):
+            yield _Function(name)
+        elif text.startswith("exec:") or (named and _PROGRAM.search(name)):
             imported.skipped.append(f"prompt {text[:80]}: {_NOT_RUN}; write what it makes as a prompt")
         elif named:
             for path in files.paths(name):
@@ -157,6 +163,7 @@ def _prompts_in(path: Path, files: Files, imported: FoundTests) -> Iterator[str]
 
 _PROMPT_FILE = re.compile(r"^[^{}]+\.(txt|md|json|jsonl|ya?ml|j2|csv|py|[cm]?[jt]s|sh|rb|go)(:[\w.]+)?$", re.IGNORECASE)
 _PROGRAM = re.compile(r"\.(py|[cm]?[jt]s|sh|bash|rb|go|exe)(:[\w.]+)?$", re.IGNORECASE)
+_PYTHON = re.compile(r"(?:\./)?[\w./-]+\.py:[^\W\d]\w*")
 _SEPARATED = re.compile(r"^---[ \t]*\r?\n", re.MULTILINE)
 _NOT_RUN = "a program makes it, which is not run here"
 
@@ -224,7 +231,8 @@ class _Adding:
             self._found.skipped.append(f"tests that stand elsewhere ({plain[:80]}) can't be read")
             return
         paths = self._files.paths(plain) if plain.lower().endswith(".csv") else []
-        if len(paths) == 1 and not has_tests(paths[0]):
+        made = any(isinstance(prompt, _Function) for prompt in self._prompts)
+        if len(paths) == 1 and not has_tests(paths[0]) and not made:
             self.case({}, dataset=_dataset(plain, paths[0]))  # its columns are variables, and nothing else
             return
         for test in self._files.tests(plain):
@@ -272,7 +280,9 @@ class _Adding:
             self._found.skipped.append(f"{name}: no prompt can be read")
         for index, prompt in enumerate(self._prompts, 1):
             test: dict[str, Any] = {"name": f"{name} (prompt {index})" if len(self._prompts) > 1 else name}
-            test |= _asked(f"{plain_text(options.get('prefix'))}{prompt}{plain_text(options.get('suffix'))}")
+            prefix, suffix = plain_text(options.get("prefix")), plain_text(options.get("suffix"))
+            if not isinstance(prompt, _Function):
+                test |= _asked(f"{prefix}{prompt}{suffix}")
             if variables:
                 test["variables"] = dict(variables)
             test["criteria"] = criteria
@@ -280,7 +290,10 @@ class _Adding:
                 test["dataset"] = dict(dataset)
             if threshold is not None:
                 test["pass_threshold"] = threshold
-            self._found.tests.append(test)
+            if isinstance(prompt, _Function):
+                self._found.calls.append(PromptCall(test, str(prompt), variables, prefix, suffix))
+            else:
+                self._found.tests.append(test)
 
     def _criteria(
         self, one: Mapping[str, Any], options: Mapping[str, Any], limit: float | None, name: str

@@ -22,9 +22,21 @@ NOT_TRANSLATED = "Not translated:"
 """How the description of a criterion begins that asks a person for want of a counterpart."""
 
 
+class PromptCall(Struct, frozen=True):
+    """A test whose prompt a Python function makes: `test` lacks it. The function (`path/to/file.py:name`) gets the
+    variables, or promptfoo's `context`; its text stands between `prefix` and `suffix`."""
+
+    test: dict[str, Any]
+    function: str
+    variables: Mapping[str, Any]
+    prefix: str = ""
+    suffix: str = ""
+
+
 class FoundTests(Struct):
     """The tests of a foreign file: `tests` with the keys of a suite, what was left out, and notes on the rest.
     `templates`: other criteria to choose from, which become a comment. `metrics`: the suite's key of that name.
+    `calls`: tests that need a function of the user's to run, which an import does only with permission.
     """
 
     name: str = ""
@@ -32,6 +44,7 @@ class FoundTests(Struct):
     skipped: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     templates: list[dict[str, Any]] = field(default_factory=list)
+    calls: list[PromptCall] = field(default_factory=list)
     metrics: str = ""
 
     def note(self, text: str) -> None:
