@@ -54,12 +54,20 @@ PYDANTIC = (
     *("growing", "messages_then_result", "twice", "events", "text_then_result", "text_then_messages", "nodes"),
     *("run_of_nodes", "handled", "in_a_dict", "in_a_list", "agent", "whole_agent", "agent.run", "agent.run_sync"),
 )
+PYDANTIC_ERRORS = {
+    "retries": (30, "", [("picky", "error"), ("picky", "ok")]),
+    "gives_up": (20, "exceeded max retries", [("picky", "error"), ("picky", "error")]),
+    "raises": (20, "no such x", [("picky", "ok"), ("breaks", "error")]),
+    "raises_in_a_function": (20, "no such x", [("picky", "ok"), ("breaks", "error")]),
+    "wrong_output": (20, "Exceeded maximum output retries", [("final_result", "error"), ("final_result", "pending")]),
+    "unknown": (30, "", [("nope", "error"), ("picky", "ok")]),
+}
 STREAMED = ("events", "text_then_result", "text_then_messages", "handled", "agent")
 
 
 @pytest.fixture(scope="module")
 def pydantic_ai() -> Any:
-    return asyncio.run(play_all("of_pydantic_ai", (*PYDANTIC, *ODD_PYDANTIC), {}))
+    return asyncio.run(play_all("of_pydantic_ai", (*PYDANTIC, *ODD_PYDANTIC, *PYDANTIC_ERRORS), {}))
 
 
 @needs("pydantic_ai")
@@ -96,6 +104,15 @@ class TestPydanticAI:
         transcript = pydantic_ai[0]["structured"].transcript
         assert json.loads(transcript.final_output) == {"name": "Bern"}
         assert [(c.name, c.arguments) for c in transcript.tool_calls] == [("final_result", {"name": "Bern"})]
+
+    @pytest.mark.parametrize("name", PYDANTIC_ERRORS)
+    def test_what_goes_wrong_loses_no_usage_and_no_call(self, pydantic_ai: Any, name: str) -> None:
+        played = pydantic_ai[0][name]
+        tokens, raised, calls = PYDANTIC_ERRORS[name]
+        assert raised in played.raised
+        assert bool(raised) == bool(played.raised)
+        assert played.transcript.usage.input_tokens == tokens
+        assert [(call.name, call.status) for call in played.transcript.tool_calls] == calls
 
     def test_what_can_not_be_read_is_said(self, pydantic_ai: Any) -> None:
         played, _ = pydantic_ai

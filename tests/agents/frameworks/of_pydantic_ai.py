@@ -9,6 +9,7 @@ from pydantic_ai import Agent, ModelRetry, capture_run_messages
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart, ThinkingPart, ToolCallPart
 from pydantic_ai.models.function import DeltaThinkingPart, DeltaToolCall, FunctionModel
 from pydantic_ai.models.test import TestModel
+from pydantic_ai.usage import RequestUsage
 
 
 def whole(messages, info):
@@ -209,3 +210,38 @@ def fails(prompt):
         yield from agent.run_sync(prompt).new_messages()
         assert messages
         raise ValueError("after all")
+
+
+# Models whose calls go wrong: what was used until then is known.
+
+
+def failing(*calls, output_type=str):
+    def answer(messages, info):
+        number = sum(isinstance(message, ModelResponse) for message in messages)
+        part = ToolCallPart(*calls[number], tool_call_id=str(number)) if number < len(calls) else TextPart("3 pairs")
+        return ModelResponse(parts=[part], usage=RequestUsage(input_tokens=10, output_tokens=2))
+
+    made = Agent(FunctionModel(answer), output_type=output_type)
+
+    @made.tool_plain
+    def picky(x: int) -> str:
+        if x < 2:
+            raise ModelRetry("too small")
+        return "ok"
+
+    @made.tool_plain
+    def breaks(x: int) -> str:
+        raise ValueError("no such x")
+
+    return made
+
+
+retries = failing(("picky", {"x": 1}), ("picky", {"x": 2}))
+gives_up = failing(("picky", {"x": 1}), ("picky", {"x": 1}))
+raises = failing(("picky", {"x": 2}), ("breaks", {"x": 1}))
+wrong_output = failing(("final_result", {"nme": 1}), ("final_result", {"nme": 1}), output_type=City)
+unknown = failing(("nope", {}), ("picky", {"x": 2}))
+
+
+def raises_in_a_function(prompt):
+    return raises.run_sync(prompt)
