@@ -231,7 +231,7 @@ class Note(Struct, frozen=True):
 
     unread: an object or a part of a message that could not be read (its type). left_out: something that a transcript
     can't hold. figure: a figure that can't be so (its value). unmatched_result: the result of a call that
-    was not made (the tool). interrupted: a graph stopped to ask a person (what it asks). usage: tokens or a cost that
+    was not made (the tool). interrupted: the agent stopped to ask a person (what it asks). usage: tokens or a cost that
     can't be so (names and values). model_error: the last request to a model failed (how). asked_again: requests that
     were made twice (how many). no_requests: the program asked no model that the proxy could see (why that may be).
     no_spans: it sent no span that tells what was said (why that may be). open_spans: spans that others belong to did
@@ -264,7 +264,7 @@ _NOTES = {
     "figure": "left out, because it can't be so: {what}",
     "unmatched_result": "a tool's result without its call: {what}",
     "usage": "what the agent reported as its usage can't be so, and is not counted: {what}",
-    "interrupted": "the graph stopped to ask a person: {what}",
+    "interrupted": "the agent stopped to ask a person: {what}",
     "model_error": "the last request to a model was not answered: {what}",
     "asked_again": "asked again, because the first answer failed or was not used: {what}",
     "no_requests": "no request of a model was seen: {what}",

@@ -462,7 +462,7 @@ AGNO = ("agent", "workflow", "result", "later", "streamed", "of_workflow")
 
 @pytest.fixture(scope="module")
 def agno() -> Any:
-    targets = (*AGNO, "team", "of_team", "typed", "gone", "gone_result")
+    targets = (*AGNO, "team", "of_team", "typed", "gone", "gone_result", "waiting", "waiting_result")
     return played_with_model("agno", "agno", targets, ("agent",), AGNO_TELEMETRY="false")
 
 
@@ -483,6 +483,12 @@ class TestAgno:
         assert calls == [("delegate_task_to_member", "ok"), ("find", "ok"), ("bad", "error")]
         # Agno's own figures of a team leave its members out.
         assert (transcript.usage.input_tokens, agno[1]["team"]) == (60, [30, 7])
+
+    @pytest.mark.parametrize("name", ["waiting", "waiting_result"])
+    def test_a_call_that_waits_for_a_person_was_made(self, agno: Any, name: str) -> None:
+        transcript = agno[0][name].transcript
+        assert calls_of(transcript) == [("a", "find", {"q": "socks"}, "pending")]
+        assert transcript.notes == (Note("interrupted", "find"),)
 
     def test_an_object_is_the_answer(self, agno: Any) -> None:
         assert json.loads(agno[0]["typed"].transcript.final_output) == {"pairs": 3}

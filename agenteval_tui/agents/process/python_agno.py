@@ -109,8 +109,10 @@ class Pieces:
         if not heard:
             self._unheard(output, agent)
         if getattr(status, "value", status) == "PAUSED":
-            tools = [one.tool_name for one in output.tools or () if one.is_paused]
-            self._said.note("interrupted", ", ".join(map(str, tools)))
+            waiting = [one for one in output.tools or () if one.is_paused]
+            self._said.note("interrupted", ", ".join(str(one.tool_name) for one in waiting))
+            for tool in waiting:  # which were called, and not run
+                self._said.call(str(output.run_id) + " " + str(self._answers.get(output.run_id, 0)), _call(tool), agent)
         self._answer(output.content, alone=not heard and not getattr(output, "messages", None) and _is_own(output))
 
     def _unheard(self, output: Any, agent: Any) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from agno.agent import Agent
+from agno.db.in_memory import InMemoryDb
 from agno.models.openai import OpenAIChat
 from agno.team import Team
+from agno.tools import tool
 from agno.workflow import Workflow
 from pydantic import BaseModel
 
@@ -67,3 +69,16 @@ def truth():
 
 def typed(prompt):
     return Agent(model=model(), output_schema=Pairs, telemetry=False).run(prompt)
+
+
+@tool(name="find", requires_confirmation=True)
+def guarded(q: str) -> str:
+    """Finds things."""
+    return "never"
+
+
+waiting = Agent(name="shop", model=model(), tools=[guarded], db=InMemoryDb(), telemetry=False)
+
+
+def waiting_result(prompt):
+    return waiting.run(prompt)
