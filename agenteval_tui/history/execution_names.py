@@ -50,7 +50,7 @@ def checked_name(name: str) -> str:
         )
     if name.casefold() in _TAKEN:
         raise DescriptionError(
-            "name", f"an execution can't be called {name!r}: that word means another one", "choose another"
+            "name", f"an execution can't be called {name!r}: it has another meaning", "choose another name"
         )
     return name
 
@@ -76,7 +76,7 @@ def checked_meta(meta: Mapping[str, str]) -> dict[str, str]:
             raise DescriptionError(
                 "meta",
                 f"{key[:80]!r} can't be a key of metadata",
-                "a key is a word of letters, digits, `_`, `.` and `-`, at most 64 of them: --meta model=mini",
+                "a key has at most 64 letters, digits, `_`, `.` and `-`, and starts with a letter: --meta model=mini",
             )
         if len(value) > LONGEST_VALUE:
             raise DescriptionError(

@@ -54,7 +54,7 @@ def check_key(key: str) -> str:
     if not _KEY.fullmatch(key):
         raise AgentevalError(
             f"{key[:80]!r} can't be the key of feedback",
-            mend="a key is a word of letters, digits, `_`, `.` and `-`, at most 64 of them: user_satisfaction",
+            mend="a key has at most 64 letters, digits, `_`, `.` and `-`, and starts with a letter: user_satisfaction",
         )
     return key
 

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.connections import connect_to_look
-from agenteval_tui.history.errors import explain, is_busy
+from agenteval_tui.history.errors import explain, is_busy, result_code
 from agenteval_tui.history.sql_views import VERSION, VIEWS
 
 SECONDS = 30.0
@@ -47,8 +47,19 @@ _WORDS = {
     sqlite3.SQLITE_REINDEX: "it would write",
 }
 _OTHERWISE = "it would change the tables"
-_QUOTED = re.compile(r'near "(.*)": syntax error', re.DOTALL)
-_NO_NAME = re.compile(r"(?:no such (?:table|column|function)|ambiguous column name): (.+)", re.DOTALL)
+_FAULTS = (
+    ("syntax", re.compile(r'near "(.*)": syntax error', re.DOTALL)),
+    ("token", re.compile(r'unrecognized token: "(.*)"', re.DOTALL)),
+    ("table", re.compile(r"no such table: (.+)", re.DOTALL)),
+    ("column", re.compile(r"no such column: (.+)", re.DOTALL)),
+    ("function", re.compile(r"no such function: (.+)", re.DOTALL)),
+    ("ambiguous", re.compile(r"ambiguous column name: (.+)", re.DOTALL)),
+    ("writes a view", re.compile(r"cannot modify (.+) because it is a view", re.DOTALL)),
+    ("incomplete", re.compile(r"incomplete input()")),
+    ("several", re.compile(r"You can only execute one statement at a time\.()")),
+    ("parameter", re.compile(r"(?:Incorrect number of bindings supplied|You did not supply a value for binding)().*")),
+)
+"""What is wrong with a query, and the name that is: SQLite has one code for all of these."""
 _VIEWS_HINT = "`agenteval db query --views` lists the views and their columns"
 
 
@@ -121,7 +132,7 @@ class _Query:
             self._connection.set_authorizer(self._authorize)
             cursor = database.execute(self._sql)
             if cursor.description is None:
-                raise QueryError("this is no query: it gives no rows", mend="begin with SELECT or WITH")
+                raise QueryError("this query gives no rows", mend="begin with SELECT or WITH")
             columns = _unique([column[0] for column in cursor.description])
             read = _read(cursor, rows + 1)
             cursor.close()
@@ -150,8 +161,8 @@ class _Query:
         return sqlite3.SQLITE_DENY
 
     def _error(self, error: sqlite3.Error | sqlite3.Warning, seconds: float) -> AgentevalError:
-        said = str(error)
-        if "because it is a view" in said:
+        kind, name = _fault(error)
+        if kind == "writes a view":
             self._refused = self._refused or "it would write"
         if self._refused:
             return QueryError(
@@ -159,42 +170,51 @@ class _Query:
                 where=_place(self._sql, len(self._sql) - len(self._sql.lstrip())),
                 mend=f"only SELECT is run; {_VIEWS_HINT}",
             )
-        if "one statement at a time" in said:
-            return QueryError("these are several statements", mend="give one SELECT, without a `;` in between")
-        if "interrupt" in said:
-            return QueryError(
-                f"the query took longer than {seconds:g} {'second' if seconds == 1 else 'seconds'}",
-                mend="narrow it with WHERE and LIMIT, or give it more time with --timeout",
-            )
-        if "binding" in said:
-            return QueryError("the query has a parameter (`?`, `:name`)", mend="write the value into the query")
-        if "too big" in said:
-            return QueryError(f"the query makes a value of more than {_LARGEST_VALUE:,} bytes", mend="make it shorter")
-        if (found := _QUOTED.fullmatch(said)) is not None:
-            return QueryError(
-                f"this is no SQL: syntax error near {found[1][:60]!r}",
-                where=self._where(found[1]),
-                mend="the SQL is SQLite's; a name that is a keyword stands in double quotes",
-            )
-        if "incomplete input" in said:
-            return QueryError("the query is incomplete", where=_place(self._sql, len(self._sql)), mend="write the rest")
-        if "unrecognized token" in said:
-            token = said.partition('"')[2].rpartition('"')[0]
-            return QueryError(
-                f"this is no SQL: {token[:60]!r} can't be read", where=self._where(token), mend="is a quote not closed?"
-            )
-        if (found := _NO_NAME.fullmatch(said)) is not None:
-            return self._unknown(said, found[1])
+        where = self._where(name)
+        match kind:
+            case "late":
+                return QueryError(
+                    f"the query took longer than {seconds:g} {'second' if seconds == 1 else 'seconds'}",
+                    mend="narrow it with WHERE and LIMIT, or give it more time with --timeout",
+                )
+            case "too large":
+                return QueryError(
+                    f"the query makes a value of more than {_LARGEST_VALUE:,} bytes", mend="make it shorter"
+                )
+            case "several":
+                return QueryError("these are several statements", mend="give one SELECT, without a `;` in between")
+            case "parameter":
+                return QueryError("the query has a parameter (`?`, `:name`)", mend="write the value into the query")
+            case "syntax":
+                return QueryError(
+                    f"this isn't SQL: syntax error near {name[:60]!r}",
+                    where=where,
+                    mend="write SQLite's SQL, and put names that are keywords in double quotes",
+                )
+            case "incomplete":
+                return QueryError(
+                    "the query is incomplete", where=_place(self._sql, len(self._sql)), mend="write the rest"
+                )
+            case "token":
+                return QueryError(
+                    f"this isn't SQL: {name[:60]!r} can't be read", where=where, mend="is a quote not closed?"
+                )
+            case "table" | "column":
+                return self._unknown(kind, name)
+            case "ambiguous":
+                return QueryError(f"several views have a column {name!r}", where=where, mend="write VIEW.COLUMN")
+            case "function":
+                return QueryError(f"there is no function {name!r}", where=where, mend="use SQLite's own functions")
         own = isinstance(error, sqlite3.OperationalError) and not is_busy(error)
         if isinstance(error, sqlite3.DatabaseError) and not own:
             return explain(error, self._path, doing="read")
-        return QueryError(f"the query can't be run: {said}", mend=_VIEWS_HINT)
+        return QueryError(f"the query can't be run: {error}", mend=_VIEWS_HINT)
 
-    def _unknown(self, said: str, name: str) -> AgentevalError:
-        """A view, a column or a function that there is not."""
-        bare = name.rpartition(".")[2].strip('"')
+    def _unknown(self, kind: str, name: str) -> AgentevalError:
+        """A view or a column that there is not."""
+        bare = _bare(name)
         where = self._where(bare)
-        if said.startswith("no such table"):
+        if kind == "table":
             near = get_close_matches(bare.lower(), sorted(self._views), n=1, cutoff=0.5)
             views = ", ".join(view.name for view in VIEWS)
             return QueryError(
@@ -202,22 +222,35 @@ class _Query:
                 where=where,
                 mend=f"did you mean {near[0]}? (views: {views})" if near else f"views: {views}",
             )
-        if said.startswith("no such column"):
-            columns = sorted({column.name for view in VIEWS for column in view.columns})
-            near = get_close_matches(bare.lower(), columns, n=1, cutoff=0.6)
-            hint = f"did you mean {near[0]}? " if near else ""
-            return QueryError(f"there is no column {name!r}", where=where, mend=f"{hint}{_VIEWS_HINT}")
-        if said.startswith("ambiguous"):
-            return QueryError(f"several views have a column {name!r}", where=where, mend="write VIEW.COLUMN")
-        return QueryError(f"there is no function {name!r}", where=where, mend="SQLite's own functions are there")
+        columns = sorted({column.name for view in VIEWS for column in view.columns})
+        near = get_close_matches(bare.lower(), columns, n=1, cutoff=0.6)
+        hint = f"did you mean {near[0]}? " if near else ""
+        return QueryError(f"there is no column {name!r}", where=where, mend=f"{hint}{_VIEWS_HINT}")
 
-    def _where(self, token: str) -> str:
-        """Where in the query a token is; "" where that is not sure."""
+    def _where(self, name: str) -> str:
+        """Where in the query a token or name is; "" where that is not sure."""
+        token = name if self._sql.count(name) else _bare(name)
         if not token or self._sql.count(token) != 1:
             word = rf"(?<!\w){re.escape(token)}(?!\w)"
             places = [found.start() for found in re.finditer(word, self._sql)] if token else []
             return _place(self._sql, places[0]) if len(places) == 1 else ""
         return _place(self._sql, self._sql.index(token))
+
+
+def _fault(error: sqlite3.Error | sqlite3.Warning) -> tuple[str, str]:
+    """The kind of an error, and the name or token that it is about; "" where it is another one."""
+    code = result_code(error)
+    if code == sqlite3.SQLITE_INTERRUPT:
+        return "late", ""
+    if code == sqlite3.SQLITE_TOOBIG:
+        return "too large", ""
+    matches = ((kind, pattern.fullmatch(str(error))) for kind, pattern in _FAULTS)
+    return next(((kind, match[1]) for kind, match in matches if match is not None), ("", ""))
+
+
+def _bare(name: str) -> str:
+    """A name without what it belongs to, and without quotes."""
+    return name.rpartition(".")[2].strip('"')
 
 
 def _read(cursor: sqlite3.Cursor, most: int) -> list[tuple[Any, ...]]:

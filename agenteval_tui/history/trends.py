@@ -22,7 +22,7 @@ from agenteval_tui.history.recordings import FORK
 from agenteval_tui.history.scope import runs_in
 
 Group = str
-"""What runs are grouped by: suite, test, tag, agent; by their execution's name, commit, or `meta.KEY`; "": all
+"""What runs are grouped by: suite, test, tag, agent; by their execution's name, commit or metadata; "": all
 together; setting: by agent, its configuration, their plan, and the execution."""
 Measure = Literal["latency", "tokens", "cost", "steps", "score"]
 """What is measured of runs: milliseconds, tokens in and out, US dollars, tool calls, 0..1."""

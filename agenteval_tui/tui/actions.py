@@ -393,7 +393,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("history.compare", "compare", "c", "compare", "Compare two marked, or with the baseline", "history", 6),
     Action("history.baseline", "baseline", "b", "baseline", "Make it the baseline of its tests (asks)", "history", 7),
     Action("history.clear", "clear_baseline", "B", "clear baseline", "Clear its tests' baseline (asks)", "history"),
-    Action("history.name", "name", "e", "name…", "Name the execution, or change its note and metadata", "history", 8),
+    Action("history.name", "name", "e", "edit", "Name the execution, or change its note and metadata", "history", 8),
     Action("history.delete", "delete", "x,delete", "delete", "Delete what is marked or selected (asks)", "history"),
     Action("history.prune", "prune", "", "prune…", "Prune old runs, by age and count", "history"),
     Action("history.import", "import_file", "i", "import…", "Import recordings from other tools", "history"),

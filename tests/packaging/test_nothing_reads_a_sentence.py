@@ -30,6 +30,7 @@ ALLOWED = {
     ("suites/datasets.py", "'unexpected end' in said"): "csv.Error",
     ("suites/datasets.py", "'expected after' in said"): "csv.Error",
     ("history/open_database.py", "'no such table' not in str(error)"): "SQLite's code for it is that of any error",
+    ("history/sql_query.py", "pattern.fullmatch(str(error))"): "SQLite has one code for all faults of a query",
     ("agents/models/stream.py", "str(error).startswith('EOF while parsing')"): "pydantic's JSON parser",
     ("agents/http/errors.py", "_STATUS_LINE.match(str(error))"): "httpx gives a proxy's status nowhere else",
     ("core/errors.py", "'\\n' in self.mend"): "a list of remedies, a line each",

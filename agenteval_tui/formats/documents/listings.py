@@ -41,7 +41,7 @@ class ListedExecution(Document, frozen=True, kw_only=True):
     note: str
     meta: Annotated[dict[str, str], Meta(description="metadata that it was started with, or was given later")]
     commits: Annotated[
-        tuple[Commit, ...], Meta(description="of the repositories of its suites and agents, as it began")
+        tuple[Commit, ...], Meta(description="of the repositories of its suites and agents, when it started")
     ]
 
 

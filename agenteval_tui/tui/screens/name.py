@@ -96,7 +96,7 @@ class NameScreen(Sheet["str | None"]):
 
     def _commits(self, width: int) -> list[Line]:
         commits = ", ".join(map(commit_text, self._execution.commits))
-        return paragraph(f"began with {commits}", width, "dim") if commits else []
+        return paragraph(f"started with {commits}", width, "dim") if commits else []
 
     def _keys(self) -> Keys:
         return (("enter", "save"), ("↑ ↓", "field"), ("esc", "close"))
