@@ -332,7 +332,8 @@ async def _ask_judge(agent: Any, config: Mapping[str, Any], request: RemoteReque
     error = "" if got.error is None else _failure(got.error)
     ending = ending_of(got.transcript) if request.payload.get("reply") == "text" else None
     if not error and ending is not None and ending.code != "empty":
-        error = f"{ending.said}, so its score can't be trusted"  # "1" may be the beginning of "10"
+        # "1" may be the beginning of "10".
+        error = f"{ending.said}, so its score can't be trusted: give the judge more max_tokens"
     cost = cost_of(price, model, usage)
     reply = Reply(got.transcript.final_output, model, error, usage.input_tokens, usage.output_tokens, cost)
     refused = got.error is not None and got.error.kind == "bad_request"

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.config_variables import variables_of
+from agenteval_tui.grading.metrics.judge import Judge
 from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.sentences import criterion_sentence
@@ -280,3 +282,10 @@ def test_a_pattern_that_takes_forever_on_a_reply_is_an_error_and_no_verdict() ->
 
 def test_negation_makes_no_pass_of_an_unreadable_reply() -> None:
     assert answered(judge(reply="yes_no"), "maybe", "maybe", negate=True).outcome is Outcome.ERROR
+
+
+def test_the_schema_for_editors_knows_what_goes_together() -> None:
+    validator = Draft202012Validator(Judge.model_json_schema())
+    assert validator.is_valid({"prompt": "{{output}}", "reply": "number", "accept": {"error": 0.1}})
+    assert not validator.is_valid({"criteria": "x", "reply": "number"})
+    assert not validator.is_valid({"prompt": "{{output}}", "accept": {"error": 0.7}})

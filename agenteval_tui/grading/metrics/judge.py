@@ -54,6 +54,7 @@ from agenteval_tui.transcripts.observed import ObservedKind
 
 See = Literal["output", "prompt", "transcript", "tools", "expected"]
 _LINE = 300
+_OF_A_PROMPT = ("reply", "yes_words", "no_words", "overall")
 _DEFAULT_SCALE: ScaleName = "zero_to_one"
 
 
@@ -111,6 +112,7 @@ class Judge(RemoteMetric):
                 where(
                     {"required": ["minimums"], "properties": {"minimums": {"minProperties": 1}}}, given("dimensions")
                 ),
+                *(where({"required": [name]}, given("prompt")) for name in _OF_A_PROMPT),
             ]
         }
     )
@@ -194,7 +196,7 @@ class Judge(RemoteMetric):
     @model_validator(mode="after")
     def _read_strictly(self) -> Self:
         if self.prompt is None:
-            for name in ("reply", "yes_words", "no_words", "overall"):
+            for name in _OF_A_PROMPT:
                 if name in self.model_fields_set:
                     raise JudgeError(name, f"`{name}` needs a `prompt`: the fixed prompt asks for JSON")
             return self
