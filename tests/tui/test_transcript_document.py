@@ -17,6 +17,7 @@ from agenteval_tui.tui.presenters.block_layout import Range, lay_out
 from agenteval_tui.tui.presenters.highlights import Mark, marks_of
 from agenteval_tui.tui.presenters.prefix_sums import Heights
 from agenteval_tui.tui.presenters.transcript import TranscriptDocument
+from agenteval_tui.tui.presenters.transcript_blocks import blocks_of
 from agenteval_tui.tui.styled_text import plain, width_of
 
 SQL = "SELECT name FROM customers\nWHERE country = 'DE'\n  AND revenue > 5.000"
@@ -353,3 +354,20 @@ def test_places_of_arguments() -> None:
     for _ in range(500):
         deep = {"k": deep}
     assert "…" in call_body("f", {"deep": deep}).text
+
+
+def test_each_step_says_which_agent_wrote_it() -> None:
+    transcript = Transcript(
+        messages=(
+            Message("user", "Hello"),
+            Message("assistant", "I hand over", name="desk", tool_calls=(0,)),
+            Message("assistant", name="refunds", tool_calls=(1,)),
+            Message("assistant", "Done", name="a very long name"),
+            Message("assistant", "Bye"),
+        ),
+        tool_calls=(ToolCall("a", "transfer", {}, "ok", duration_ms=1.0), ToolCall("b", "refund", {}, "ok")),
+    )
+    steps = [(block.label, block.aside[0]) for _, block in blocks_of(transcript) if block.key[0] in ("message", "call")]
+    assert steps == [
+        ("user", ""), ("desk", ""), ("tool", "1 ms"), ("tool", "refunds"), ("a very l…", ""), ("assistant", ""),
+    ]  # fmt: skip

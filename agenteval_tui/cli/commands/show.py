@@ -149,7 +149,8 @@ def print_transcript(out: Output, transcript: Transcript) -> None:
         if took >= _SHORTEST_SETUP_MS:
             out.line((f"{one_line(name)}: {duration(took)}, not counted as the agent's time", "dim"))
     for number, message in enumerate(transcript.messages, 1):
-        out.line((f"{number} {message.role}", "bold"), (" (simulated)" if message.simulated else "", "dim"))
+        agent = f" {one_line(message.name)}" if message.name and message.role == "assistant" else ""
+        out.line((f"{number} {message.role}{agent}", "bold"), (" (simulated)" if message.simulated else "", "dim"))
         if message.reasoning:
             _indented(out, f"({message.reasoning})", dim=True)
         if message.role == "tool":

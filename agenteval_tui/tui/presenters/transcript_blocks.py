@@ -107,7 +107,9 @@ def blocks_of(transcript: Transcript, first: int = 0) -> Iterator[tuple[int, Blo
             attached += 1
         for number in message.tool_calls:
             if number < len(calls):
-                for block in _call(number, calls[number], answers.get(number), messages):
+                # Text or reasoning of the message has the name of its agent already.
+                agent = "" if message.content or message.reasoning else message.name or ""
+                for block in _call(number, calls[number], answers.get(number), messages, agent):
                     yield index, block
     for number, call in enumerate(calls):
         if number not in made:
@@ -193,7 +195,9 @@ def _message(index: int, message: Message, turn_ms: float | None) -> Iterator[Bl
         )  # fmt: skip
 
 
-def _call(number: int, call: ToolCall, answer: int | None, messages: tuple[Message, ...]) -> Iterator[Block]:
+def _call(
+    number: int, call: ToolCall, answer: int | None, messages: tuple[Message, ...], agent: str = ""
+) -> Iterator[Block]:
     arguments = call.arguments
     lines = 1 + (len(arguments) if isinstance(arguments, dict) else bool(arguments))
     if call.malformed:
@@ -202,6 +206,8 @@ def _call(number: int, call: ToolCall, answer: int | None, messages: tuple[Messa
         aside = ("no answer", "dim")
     else:
         aside = (short_duration(call.duration_ms), "dim")
+    if agent:
+        aside = (f"{one_line(agent, 12)}  {aside[0]}".rstrip(), aside[1])
     yield Block(
         ("call", number), "tool", "role-tool", "", _FOLDED["call"], sign=CALL, aside=aside, hint=(lines, 0),
         make=lambda: call_body(call.name, arguments), source=call,
@@ -229,8 +235,9 @@ def _turns(transcript: Transcript) -> dict[int, float]:
 
 
 def role_label(message: Message) -> str:
-    """Who says it, in the column of roles: a simulated user is told from a person."""
-    return SIMULATED if message.simulated else one_line(message.role, 9)
+    """Who says it, in the column of roles: a simulated user is told from a person, and agents by their names."""
+    who = message.name if message.role == "assistant" and message.name else message.role
+    return SIMULATED if message.simulated else one_line(who, 9)
 
 
 def _role_style(role: str) -> str:
