@@ -43,9 +43,6 @@ _FILLED = 256
 """Configs with their placeholders filled that one checker keeps: one for each row of a data set, as a rule."""
 
 
-ALONE = "`accept` needs a criterion with this metric alone: people label the criterion as a whole"
-
-
 class UnusableConfigError(Exception):
     """A config that cannot be used: why, in one line."""
 
@@ -467,8 +464,8 @@ def _pipeline(prototype_class: str, value: Any) -> Pipeline:
     if problems or prototype is None:
         raise UnusableConfigError("; ".join(problems))
     for number, metric in enumerate(metrics):
-        if metric is not None and metric.must_be_alone and len(metrics) > 1:
-            raise UnusableConfigError(f"`metrics[{number}]`: {ALONE}")
+        if metric is not None and metric.alone_because and len(metrics) > 1:
+            raise UnusableConfigError(f"`metrics[{number}]`: {metric.alone_because}")
     made = tuple((metric, metric.prepare()) for metric in metrics if metric is not None)
     remote = tuple(cast("RemoteMetric", metric) for metric, _ in made if metric.asks is not None)
     needs = prototype.needs.union(*(metric.needs for metric, _ in made if not metric.checks_nothing()))

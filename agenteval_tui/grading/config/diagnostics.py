@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading import registry
-from agenteval_tui.grading.compile import ALONE
 from agenteval_tui.grading.config.errors import in_words_of, path_of
 from agenteval_tui.grading.config.model import NullError
 from agenteval_tui.grading.config.schema import config_schema
@@ -82,9 +81,9 @@ def _meaning(document: Document, model: Any) -> Iterator[Diagnostic]:
         yield from _model_errors(document, metric_model, errors, ("metrics", number))
         if metric is not None:
             yield from _findings(document, metric.findings(), ("metrics", number))
-            if metric.must_be_alone and len(listed) > 1:
+            if metric.alone_because and len(listed) > 1:
                 start, end = _range(document, ("metrics", number, "type"))
-                yield Diagnostic("error", "not-alone", f"{ALONE}.", start, end)
+                yield Diagnostic("error", "not-alone", _sentence(metric.alone_because), start, end)
 
 
 def _findings(

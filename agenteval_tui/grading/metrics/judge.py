@@ -178,8 +178,10 @@ class Judge(RemoteMetric):
     votes: int = Field(1, ge=1, le=25, description="How often to ask the judge; the score is the median.")
 
     @property
-    def must_be_alone(self) -> bool:
-        return self.accept is not None
+    def alone_because(self) -> str:
+        if self.accept is None:
+            return ""
+        return "`accept` needs a criterion with this metric alone: people label the criterion as a whole"
 
     @property
     def needs(self) -> frozenset[ObservedKind]:

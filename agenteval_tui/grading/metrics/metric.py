@@ -58,9 +58,9 @@ class Metric(BaseModel):
         return type(self).__name__
 
     @property
-    def must_be_alone(self) -> bool:
-        """Whether it must be the only metric of its criterion."""
-        return False
+    def alone_because(self) -> str:
+        """Why it must be the only metric of its criterion; "": it need not."""
+        return ""
 
     @property
     def needs(self) -> frozenset[ObservedKind]:
