@@ -109,7 +109,7 @@ class Checker:
         self._quick: dict[tuple[int, ...], tuple[CriterionResult, tuple[MetricResult, ...]]] = {}
         if spec.broken:
             self._pipeline = spec.broken
-        elif has_placeholders(without_templates(spec.document.value)):
+        elif has_placeholders(spec.document.value) and has_placeholders(without_templates(spec.document.value)):
             self._variables = names_in(without_templates(spec.document.value))
         else:
             self._pipeline = _build(self._prototype, spec.prototype_class, spec.document.value)
