@@ -195,7 +195,7 @@ def _rest(transcript: Transcript) -> tuple[object, ...]:
     simulated = transcript.user_usage != Usage()
     around = bool(transcript.hooks or transcript.workdir)
     requests = transcript.requests
-    rare = simulated or transcript.output or around or transcript.state or requests is not None
+    rare = simulated or transcript.output or around or transcript.state or requests is not None or transcript.outputs
     if not (transcript.log or transcript.notes or rare):
         return ()
     notes = [(note.code, note.what, note.place) if note.place else (note.code, note.what) for note in transcript.notes]
@@ -205,8 +205,11 @@ def _rest(transcript: Transcript) -> tuple[object, ...]:
     ]
     state = [(one.name, _reading(one.before), _reading(one.after)) for one in transcript.state]
     rest = (transcript.log, notes, _usage(transcript.user_usage), output, hooks, transcript.workdir, state)
+    asked = None if requests is None else _requests(requests, transcript.messages)
+    if transcript.outputs:
+        return (*rest, asked, dict(transcript.outputs))
     if requests is not None:
-        return (*rest, _requests(requests, transcript.messages))
+        return (*rest, asked)
     return rest[: 7 if state else 6 if around else 4 if output else 3 if simulated else 2 if notes else 1]
 
 
@@ -354,7 +357,8 @@ def unpack_transcript(data: bytes) -> Transcript:
             hooks=tuple([_hook(*one) for one in more[4]]) if len(more) > 4 else (),
             workdir=more[5] if len(more) > 5 else "",
             state=tuple([_read_state(*one) for one in more[6]]) if len(more) > 6 else (),
-            requests=_read_requests(told, *more[7]) if len(more) > 7 else None,
+            requests=_read_requests(told, *more[7]) if len(more) > 7 and more[7] is not None else None,
+            outputs=more[8] if len(more) > 8 else {},
         )
     except (zlib.error, TypeError, LookupError, RecursionError) as wrong:
         raise ValueError(f"these bytes are not a transcript: {wrong}") from wrong

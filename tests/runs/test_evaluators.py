@@ -105,6 +105,19 @@ async def graded(execution: Made, folder: Path, name: str, row: dict[str, Any] =
     return result
 
 
+async def test_what_the_agent_returned_is_stored_with_the_run(execution: Made, tmp_path: Path) -> None:
+    (tmp_path / "checks.py").write_text(PLAIN)
+    (tmp_path / "rows.jsonl").write_text(json.dumps(ROW))
+    criterion = {"name": "x", "prototype_class": "TextResponse", "config_uxon": {"metrics": [{"type": "Length"}]}}
+    test = {"id": "t", "dataset": {"file": "rows.jsonl"}, "criteria": [criterion]}
+    suite = {"name": "S", "agent": "bot", "agents": {"bot": {"kind": "scripted"}}, "tests": [test]}
+    made = execution(json.dumps(suite), trust=True)
+    await made.run()
+    made.store.flush()
+    (run,) = made.store.runs_of_execution(made.engine.plan.execution_id)
+    assert made.store.transcript(run.id).outputs == {"answer": "It is Paris.", "latency_ms": 2500, "tool": "atlas"}
+
+
 def lines(result: Any) -> dict[str, str]:
     return {line.condition: evidence_sentence(line) for line in result.metrics[0].evidence}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import click
 
 from agenteval_tui.analysis.costs import execution_costs
@@ -39,6 +41,7 @@ from agenteval_tui.views.traceback import traceback_view
 
 _STATE_LINES = 40  # of a value
 _LONGEST_RESULT = 600
+_OUTPUTS_SHOWN = 600
 _SHORTEST_SETUP_MS = 10  # what was started sooner is not worth a line
 
 
@@ -166,6 +169,9 @@ def print_transcript(out: Output, transcript: Transcript) -> None:
             out.line(f"   → {one_line(call.name)} {one_line(arguments_text(call))}", (failed, "bad"))
     print_output(out, transcript, quiet=True)
     print_state(out, transcript)
+    if transcript.outputs:
+        said = json.dumps(dict(transcript.outputs), ensure_ascii=False)
+        out.line(("returned beside the answer: ", "dim"), one_line(said, _OUTPUTS_SHOWN))
     if transcript.workdir:
         out.line((f"working folder: {one_line(transcript.workdir)}", "dim"))
     if transcript.error is not None:
