@@ -280,7 +280,7 @@ def test_every_field_of_the_models_is_packed() -> None:
     assert {cls.__name__: [field.name for field in fields(cls)] for cls in (Transcript, Message, ToolCall)} == {
         "Transcript": [
             *("messages", "tool_calls", "timing", "usage", "model", "finish_reason", "final_output", "error"),
-            *("log", "notes", "user_usage", "output", "hooks", "workdir", "state", "requests"),
+            *("log", "notes", "user_usage", "output", "hooks", "workdir", "state", "requests", "outputs"),
         ],
         "Message": [
             *("role", "content", "reasoning", "tool_calls", "tool_call", "tool_call_id", "name", "simulated"),
@@ -294,6 +294,12 @@ def test_every_field_of_the_models_is_packed() -> None:
     assert numbers == {"Timing": 3, "Step": 4, "Usage": 7, "RunError": 6, "Attachment": 7}
     numbers = {cls.__name__: len(fields(cls)) for cls in (CriterionResult, MetricResult, Evidence, Span)}
     assert numbers == {"CriterionResult": 16, "MetricResult": 10, "Evidence": 10, "Span": 5}
+
+
+@pytest.mark.parametrize("more", [{}, {"log": "said"}, {"workdir": "/w"}])
+def test_what_an_agent_returned_beside_its_answer_is_packed(more: dict[str, Any]) -> None:
+    whole = replace(transcript(), outputs={"answer": "x", "sources": ["a"], "score": 0.5}, **more)
+    assert unpack_transcript(pack_transcript(whole)[1]) == whole
 
 
 def test_a_small_transcript_is_small_and_a_large_one_is_compressed() -> None:
