@@ -2,7 +2,7 @@
 
 pass@k = passed / total, and pass^k = 1 if all runs passed, else 0; both are 0 without runs. Runs in error count in the
 total. (Ours, in `analysis.statistics`, estimate the chance that one, or each, of k runs passes.) Source: "Metrics" in
-the documentation of Umbraco AI's tests, `AITestRunner.CalculateMetrics` of version 1.9.
+the documentation of Umbraco AI's tests, and its test runner, version 1.9.
 """
 
 from __future__ import annotations
