@@ -335,7 +335,7 @@ class TestCrewAI:
         assert crewai[0]["deaf"].wrong
 
 
-def tested_apart(name: str, *files: str) -> None:
+def run_tests_of(name: str, *files: str) -> None:
     """Runs test files in the environment of this name, where agenteval is installed too."""
     python, root = interpreter_of(name), Path(__file__).parents[2]
     options = ("-q", "-p", "no:cacheprovider", "-W", "ignore")
@@ -345,11 +345,11 @@ def tested_apart(name: str, *files: str) -> None:
 
 def test_litellm_has_its_tests_in_its_own_environment() -> None:
     """It needs an `openai` that the agents of OpenAI can't be with."""
-    tested_apart("litellm", "tests/agents/test_litellm.py")
+    run_tests_of("litellm", "tests/agents/test_litellm.py")
 
 
 def test_tools_of_mcp_and_the_server_work_with_the_first_version_of_the_package() -> None:
-    tested_apart("mcp", "tests/agents/test_mcp.py", "tests/cli/test_mcp_server.py")
+    run_tests_of("mcp", "tests/agents/test_mcp.py", "tests/cli/test_mcp_server.py")
 
 
 def test_the_extra_leaves_frameworks_the_version_of_mcp_that_they_need() -> None:
