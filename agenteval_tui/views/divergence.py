@@ -25,7 +25,7 @@ _VERBS: dict[str, dict[Form, str]] = {
     "answer": {"plural": "answer", "singular": "answers", "past": "answered"},
     "end": {"plural": "end", "singular": "ends", "past": "ended"},
     "stop": {"plural": "stop", "singular": "stops", "past": "stopped"},
-    "asked": {"plural": "begin with", "singular": "begins with", "past": "began with"},
+    "asked": {"plural": "start with", "singular": "starts with", "past": "started with"},
     "context": {"plural": "ask with", "singular": "asks with", "past": "asked with"},
 }
 _BEFORE = 16  # characters of a text shown before the place where it differs

@@ -203,7 +203,7 @@ def test_runs_part_where_a_request_lacks_what_those_of_others_have() -> None:
 def test_runs_part_where_their_first_requests_differ() -> None:
     runs = [(True, asked("good", ["a"], tools=("find", "pay"))) for _ in range(3)]
     runs += [(False, asked("bad", ["a"])) for _ in range(3)]
-    said = "step 1: 3 of 6 begin with find and pay and a system prompt of 1 character (3/3 pass), 3 begin with find"
+    said = "step 1: 3 of 6 start with find and pay and a system prompt of 1 character (3/3 pass), 3 start with find"
     assert parted(*runs).startswith(said)
 
 

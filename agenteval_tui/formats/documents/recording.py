@@ -31,7 +31,7 @@ class RecordedMiss(Document, frozen=True, kw_only=True):
     differences: tuple[RecordedDifference, ...]
     context: Annotated[
         tuple[Change, ...],
-        Meta(description="what the model is given otherwise than in the recorded request with the same newest message"),
+        Meta(description="changes of the context since the recorded request with the same newest message"),
     ]
 
 
