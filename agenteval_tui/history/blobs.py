@@ -237,13 +237,13 @@ def _requests(requests: ModelRequests, messages: Sequence[Message]) -> tuple[obj
     )
 
 
-def _elsewhere(message: Mapping[str, Any], places: Mapping[str, int]) -> dict[str, Any]:
+def _elsewhere(asked: Mapping[str, Any], places: Mapping[str, int]) -> dict[str, Any]:
     """A message of a request, without a text that the transcript has."""
-    content = message.get("content")
+    content = asked.get("content")
     place = places.get(content) if isinstance(content, str) else None
-    if place is None or _ELSEWHERE in message:
-        return dict(message)
-    return {_ELSEWHERE if key == "content" else key: place if key == "content" else one for key, one in message.items()}
+    if place is None or _ELSEWHERE in asked:
+        return dict(asked)
+    return {_ELSEWHERE if key == "content" else key: place if key == "content" else one for key, one in asked.items()}
 
 
 def _read_requests(

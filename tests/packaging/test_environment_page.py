@@ -34,7 +34,8 @@ NOT_VARIABLES = frozenset(
         *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM"),  # set for git when the demo makes its folder
         # Of git's variables those that it still gets, and those that are set for it, when commits are read.
         *("GIT_CONFIG_SYSTEM", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES", "GIT_TERMINAL_PROMPT", "GIT_NO_LAZY_FETCH"),
-        "HEAD",  # of git: what is checked out
+        "HEAD",
+        "PIL",  # of git: what is checked out
         "MZ",  # a program of Windows begins with it
         "PRODUCTION",  # a value of LITELLM_MODE
         *("PYTHONUTF8",),  # set for the app that `serve` starts
