@@ -83,7 +83,7 @@ WAYS_IN = {
         "tui/screens/agents_controller.py",
     },
     # What speaks with servers.
-    "AsyncClient": {"agents/http/connection_pool.py", "agents/tools/mcp.py"},
+    "AsyncClient": {"agents/http/connection_pool.py", "agents/tools/mcp_package.py"},
     "Connections": {
         "agents/http/agent.py",
         "agents/models/loop.py",
@@ -103,6 +103,7 @@ PROCESSES = {
     "agents/recording/program.py": "create_subprocess_exec",  # with a permission
     "cli/mcp_shim.py": "Popen",  # with a permission
     "runs/client.py": "Popen",  # directories.own_command
+    "suites/commits.py": "Popen",  # git, with words of our own that run nothing of the folder
     "suites/samples.py": "run",  # git, in a folder of our own
     "tui/external_programs.py": "run",  # the person's own editor
 }
