@@ -218,7 +218,10 @@ def test_checks_of_a_session_are_one_execution(session: Session) -> None:
 
 
 def test_executions_of_a_session_have_its_name_and_the_commit(session: Session) -> None:
-    (session.folder / "test_it.py").write_text("def test_text(agenteval):\n    agenteval.check('x', [])\n")
+    config = {"metrics": [{"type": "TextMatch", "contains": "x"}]}
+    criterion = {"name": "has x", "prototype_class": "TextResponse", "config_uxon": config}
+    code = f"def test_text(agenteval):\n    agenteval.check('x', [{criterion!r}])\n"
+    (session.folder / "test_it.py").write_text(code)
     us = ("git", "-c", "user.name=kim", "-c", "user.email=kim@localhost", "-c", "commit.gpgsign=false")
     for words in (("init", "--quiet"), ("add", "--all"), ("commit", "--quiet", "--message=first")):
         subprocess.run((*us, *words), cwd=session.folder, check=True, capture_output=True)
