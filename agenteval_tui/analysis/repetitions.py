@@ -109,7 +109,7 @@ def divergence_among(
     for compared in (*((asked,) if asked.context else ()), detailed, *((plain,) if with_arguments is None else ())):
         grown_tree = tree if compared == detailed else grown(compared)
         fork = first_divergence(grown_tree)
-        if fork is not None and (compared != asked or _is_of_requests(fork)):
+        if fork is not None and (not compared.context or _is_of_requests(fork)):
             return Divergence(run, known, grown_tree, fork, everywhere, compared)
     return Divergence(run, known, tree, None, everywhere, detailed)
 

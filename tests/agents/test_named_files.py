@@ -102,7 +102,8 @@ async def test_bytecode_is_used_and_written_as_by_python_itself(tmp_path: Path, 
     (tmp_path / "kept.py").write_text("def good(value): return 0\n")
     allowed = permission_for((), everything=True)
     async with await start_host(tmp_path, dict(os.environ), permission=allowed, interpreter=interpreter) as host:
-        asked = {"value": 1, "arguments": {}, "offered": {}}
+        offered = {"transcript": {}, "expected": None, "variables": {}}
+        asked = {"value": 1, "arguments": {}, "offered": offered}
         assert await host.call("metric", "checks:good", **asked) == 1
         assert await host.call("metric", "kept:good", **asked) == 6
     tag = sys.implementation.cache_tag

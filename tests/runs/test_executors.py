@@ -10,6 +10,7 @@ import pytest
 
 from agenteval_tui.agents.base import (
     AgentEvent,
+    AgentNamed,
     AgentRequest,
     Asks,
     Attached,
@@ -57,6 +58,7 @@ EVENTS: list[AgentEvent] = [
     ToolArgumentsDelta(0, '{"a": 1}'),
     ToolCallFinished(0, "found", True, 1.5),
     TurnEnded(),
+    AgentNamed("billing"),
     UsageReported(Usage(1, 2, None, 3, 0.5)),
     Preparing(),
     Prepared("import", 12.5),

@@ -55,7 +55,22 @@ def test_what_fails_most_comes_first_with_its_reason_and_cost() -> None:
 
 def test_the_list_gives_its_tests_the_room_below_it() -> None:
     empty: dict[str, Any] = dict.fromkeys(ExecutionRow.__struct_fields__, 0)
-    row = ExecutionRow(**cast("dict[str, Any]", {**empty, "id": "E", "status": "finished", "runs": 2, "cost": 0.75}))
+    row = ExecutionRow(
+        **cast(
+            "dict[str, Any]",
+            {
+                **empty,
+                "id": "E",
+                "status": "finished",
+                "runs": 2,
+                "cost": 0.75,
+                "name": "",
+                "note": "",
+                "meta": {},
+                "commits": (),
+            },
+        )
+    )
     controller = HistoryController()
     assert controller.rows_beside_tests(40) == 0, "nothing is listed yet"
     controller.rows = ExecutionRows(array("q", [0, 1]))
