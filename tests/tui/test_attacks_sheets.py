@@ -64,6 +64,7 @@ SHOWN = {
         "import_export_dialogs.ShareScreen",
         "verdict_changes.VerdictChangesScreen",
         "label.LabelScreen",
+        "name.NameScreen",
         "prune.PruneScreen",
         "record.ReplayScreen",
         "relax.RelaxScreen",
@@ -200,6 +201,7 @@ def history(on: Walk, folder: Path) -> None:
     on.sheet("x", "ConfirmScreen", holds="Delete")
     on.sheet("Z", "PruneScreen")
     on.sheet("i", "ImportScreen", f"{folder}/")
+    on.sheet("e", "NameScreen", "31337", holds="metadata")
     on.sheet("X", "ExportScreen", holds="transcripts")
     on.sheet("\x05", "ShareScreen", holds="Share")
     on.sheet("b", "ConfirmScreen")
