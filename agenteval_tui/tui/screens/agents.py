@@ -132,6 +132,8 @@ class AgentsScreen(FrameScreen):
         view.set_source(self.controller.fail())
 
     def _show_agents(self, found: FoundAgents) -> None:
+        if self.controller.rows is not None and found == self.controller.found:
+            return  # nothing is written to the terminal that is there already
         self._close(self.controller.take(found))
         self.query_one("#problems", LineBlock).show(self.controller.problem_lines)
         self._arrange()
