@@ -234,5 +234,5 @@ tests:
     assert notes == [
         "a: write the id of the agent in Umbraco as `testTargetId`",
         "a: not kept: criterion 'Short', no grader of Umbraco checks the same",
-        "b: left out, a conversation or a dataset has no single message",
+        "b: left out, a conversation or a dataset has no single prompt",
     ]

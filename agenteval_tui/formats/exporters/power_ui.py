@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from typing import Any
 
-from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.exporters.export import POWER_UI
+from agenteval_tui.formats.exporters.single_prompts import tests_with_a_prompt
 from agenteval_tui.suites.model import Criterion, Suite, Test
-from agenteval_tui.suites.templates import is_template, render
+from agenteval_tui.suites.templates import is_template
 
 NAMESPACE = "axenox.GenAI"
 _PROTOTYPES = "axenox/genai/AI/TestCriteria"
@@ -22,15 +21,7 @@ def sheets_of(suite: Suite, key: str) -> tuple[list[dict[str, Any]], list[str]]:
     """The two data sheets, and notes on what Power UI has no place for. `key` tells suites apart in the UIDs."""
     notes: list[str] = []
     cases, criteria = [], []
-    for test in suite.tests:
-        try:
-            prompt = single_prompt(test)
-        except AgentevalError as error:
-            notes.append(f"{test.id}: left out, {error.what}")
-            continue
-        if prompt is None:
-            notes.append(f"{test.id}: left out, a conversation or a dataset has no single prompt")
-            continue
+    for test, prompt in tests_with_a_prompt(suite, notes):
         if lost := [one.said for one in POWER_UI if one.of(test)]:
             notes.append(f"{test.id}: not kept: {', '.join(lost)}")
         uid = _uid(f"{key}\0{test.id}")
@@ -41,22 +32,6 @@ def sheets_of(suite: Suite, key: str) -> tuple[list[dict[str, Any]], list[str]]:
         for index, one in enumerate(test.criteria):
             criteria.append(_criterion(one, test, uid, f"{key}\0{test.id}\0{index}", notes))
     return [_sheet("AI_TEST_CASE", _CASE, cases), _sheet("AI_TEST_CRITERION", _CRITERION, criteria)], notes
-
-
-def single_prompt(test: Test) -> str | None:
-    """What is asked, its variables filled in: other tools have none. None where that is more than one text."""
-    if test.dataset is not None or test.user is not None:
-        return None
-    told = test.prompt
-    if told is None and test.messages and len(test.messages) == 1 and isinstance(test.messages[0].content, str):
-        told = test.messages[0].content
-    if told is None and test.turns and len(test.turns) == 1:
-        told = test.turns[0]
-    return None if told is None else _filled(told, test.variables)
-
-
-def _filled(text: str, variables: Mapping[str, Any]) -> str:
-    return render(text, variables) if is_template(text) else text
 
 
 def _criterion(criterion: Criterion, test: Test, case: str, key: str, notes: list[str]) -> dict[str, Any]:

@@ -8,8 +8,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.exporters.power_ui import single_prompt
+from agenteval_tui.formats.exporters.single_prompts import tests_with_a_prompt
 from agenteval_tui.formats.importers.umbraco import (
     CONTEXT,
     KEPT,
@@ -27,17 +26,7 @@ _NOTHING = "00000000-0000-0000-0000-000000000000"
 def tests_of(suite: Suite, key: str) -> tuple[list[dict[str, Any]], list[str]]:
     """The tests, and notes on what Umbraco has no place for. `key` tells suites apart in the ids of graders."""
     notes: list[str] = []
-    made = []
-    for test in suite.tests:
-        try:
-            prompt = single_prompt(test)
-        except AgentevalError as error:
-            notes.append(f"{test.id}: left out, {error.what}")
-            continue
-        if prompt is None:
-            notes.append(f"{test.id}: left out, a conversation or a dataset has no single message")
-            continue
-        made.append(_test(suite, test, prompt, key, notes))
+    made = [_test(suite, test, prompt, key, notes) for test, prompt in tests_with_a_prompt(suite, notes)]
     return made, notes
 
 
