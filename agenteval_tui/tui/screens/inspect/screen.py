@@ -29,7 +29,7 @@ from agenteval_tui.formats.documents.difference import difference_document
 from agenteval_tui.grading.criterion_templates import Starter
 from agenteval_tui.grading.results import Evidence, Span
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.history.records import ENDED, RunFilter
+from agenteval_tui.history.records import ENDED, RunFilter, RunRow
 from agenteval_tui.runs.fork.model import ForkRequest
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.runs.plan.model import PlanOptions
@@ -197,10 +197,14 @@ class InspectScreen(FrameScreen):
                 self._begin()
 
     def new_runs(self) -> None:
-        """A run that was opened while the agent was at work is read again, until it has ended."""
-        bench = self.controller.bench
-        if bench is not None and bench.run.status not in ENDED and not self.controller.is_unsaved:
-            self._read_run(bench.run.id, criterion=self.controller.criterion_name)
+        """A run that was opened while the agent was at work is read again once it has ended."""
+        bench, store = self.controller.bench, self.agenteval.session.store
+        if bench is not None and bench.run.status not in ENDED:
+            self.ask(partial(store.run, bench.run.id), self._see_end, group="end")
+
+    def _see_end(self, run: RunRow) -> None:
+        if run.status in ENDED and run.id == self.shown_run and not self.controller.is_unsaved:
+            self._read_run(run.id, criterion=self.controller.criterion_name)
 
     def _begin(self) -> None:
         """Read the run that is wanted, or the newest."""
