@@ -33,10 +33,6 @@ _WITH_OUTPUT = ("value", "outputs", "run", "root_run", "transcript", "test_case"
                 "trajectory", "tools_called")  # fmt: skip
 
 
-class WrongTarget(Exception):  # noqa: N818 - the parent knows it by this name
-    """This is nothing that can judge a run; the text is the whole message."""
-
-
 def call(found: Any, target: Any, asked: Any, wait: Any) -> Any:
     """What the evaluator says of a run, as JSON data. `wait` runs an awaitable to its end. Raises what the evaluator
     raises, and `WrongTarget`."""
@@ -44,7 +40,7 @@ def call(found: Any, target: Any, asked: Any, wait: Any) -> Any:
     kind = _kind(found)
     if kind is None:
         if target.partition(":")[0].partition(".")[0] in project.EVALUATORS and "outputs" not in _parameters(found):
-            raise WrongTarget(
+            raise project.WrongTarget(
                 f"{target} is not an evaluator; name an evaluator of this package, or a function of the project"
             )
         returned = _function(found, target, run, arguments)
@@ -86,7 +82,7 @@ def _object(found: Any, target: Any, arguments: Any) -> Any:
     try:
         return found(**arguments)
     except TypeError as error:
-        raise WrongTarget(
+        raise project.WrongTarget(
             f"{target} is a class of which no object can be made with the properties of the metric: {error}; write "
             "what it needs as properties, or name an object that a module of the project makes"
         ) from None
@@ -141,7 +137,7 @@ def _langsmith(evaluator: Any, run: Any, arguments: Any) -> Any:
 def _function(found: Any, target: Any, run: Any, arguments: Any) -> Any:
     """Call it with what its parameters ask for."""
     if not callable(found):
-        raise WrongTarget(f"{target} is a {type(found).__name__}, not a function or an evaluator")
+        raise project.WrongTarget(f"{target} is a {type(found).__name__}, not a function or an evaluator")
     try:
         parameters = list(inspect.signature(found).parameters.values())
     except (TypeError, ValueError):  # written in C
@@ -180,15 +176,18 @@ def _function(found: Any, target: Any, run: Any, arguments: Any) -> Any:
         elif one.default is not one.empty:
             continue
         else:
-            raise WrongTarget(_unknown(one.name, target, run, found))
+            raise project.WrongTarget(_unknown(one.name, target, run, found))
         if one.kind is one.POSITIONAL_ONLY:
             positional.append(value)
         else:
             named[one.name] = value
     unused = [name for name in rest if name not in named]
     if unused:
-        raise WrongTarget(f"{target} ({place_of(found)}) has no parameter {unused[0]!r}, which the metric has as a "
-                          f"property; its parameters: {', '.join(one.name for one in parameters)}")  # fmt: skip
+        has = ", ".join(one.name for one in parameters)
+        raise project.WrongTarget(
+            f"{target} ({place_of(found)}) has no parameter {unused[0]!r}, which the metric has as a property; "
+            f"its parameters: {has}"
+        )
     return found(*positional, **named)
 
 
