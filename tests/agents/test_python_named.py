@@ -239,7 +239,11 @@ class TestFrameworks:
             ("number", {"context": {"a": 1}}, "is of the type int, not {'a': 1}"),
             ("own", {}, '`input: {question: "{{prompt}}"}` and `output: answer`'),
             ("own", {"input": {"question": "q"}, "output": "anser"}, "`output: anser` finds nothing"),
-            ("own", {"input": {"question": "q", "qestion": "q"}, "output": "answer"}, "has no qestion in its state"),
+            (
+                "own",
+                {"input": {"question": "q", "qestion": "q"}, "output": "answer"},
+                "has no qestion; it has question, documents",
+            ),
             ("Wrong", {}, "which has none of the methods run, "),
         ],
     )
@@ -440,6 +444,11 @@ def answer(tone, prompt): return tone + "! " + prompt
         (tmp_path / "mine.py").write_text(text, encoding="utf-8")
         ran = await run_agent(python("mine:Bot", settings={"tone": "kind"}))
         assert ran.transcript.final_output == "kind 3 {'tone': 'kind'}", ran.events
+
+    async def test_what_is_called_as_a_prompt_is_no_setting(self, run_agent: Run, tmp_path: Path) -> None:
+        (tmp_path / "mine.py").write_text("def answer(question): return 'asked ' + question\n", encoding="utf-8")
+        ran = await run_agent(python("mine:answer", settings={"question": "of the settings"}))
+        assert ran.transcript.final_output == "asked hello"
 
     async def test_without_them_it_is_no_factory(self, run_agent: Run, tmp_path: Path) -> None:
         (tmp_path / "mine.py").write_text("def make(tone): return 'asked ' + tone\n", encoding="utf-8")

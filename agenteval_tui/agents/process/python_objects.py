@@ -125,7 +125,8 @@ def is_factory(found: Any, settings: Any = ()) -> Any:
     for one in parameters:
         if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) or one.name in SETTINGS:
             continue
-        if one.name in settings and one.kind is not one.POSITIONAL_ONLY and one.name not in answers.OFFERED:
+        asks = one.name in (*answers.OFFERED, *answers.PROMPTS)
+        if one.name in settings and one.kind is not one.POSITIONAL_ONLY and not asks:
             continue
         if one.default is one.empty or one.name in (*answers.OFFERED, "request", *answers.PROMPTS):
             return False
@@ -335,7 +336,7 @@ async def _runnable(found: Any, request: Any, target: Any) -> Any:
             names, takes = _state_of(found)
             unknown = [name for name in asked if name not in names and name not in takes]
             if unknown:  # the graph would drop it in silence
-                problem = target + " has no " + ", ".join(unknown) + " in its state, but: " + ", ".join(names)
+                problem = "the state of " + target + " has no " + ", ".join(unknown) + "; it has " + ", ".join(names)
                 raise pieces.WrongTarget(problem + "; correct the option `input`")
         if mapped or "messages" not in found.channels:
             yield {"agenteval_state": await _invoked(found, asked, config, more)}
