@@ -558,7 +558,7 @@ async def test_a_package_that_is_missing_names_the_environment_and_the_line(proj
     [
         ("agents.models", "uv add openai-agents)"),
         ("google.adk.agents", "uv add google-adk)"),
-        ("google.cloud.dataform_v1", "install the package that has google"),
+        ("google.cloud.dataform_v1", "install the package that provides google"),
         ("dotenv", "uv add python-dotenv)"),
         ("absent.google", "uv add absent)"),
     ],

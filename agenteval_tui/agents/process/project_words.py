@@ -101,7 +101,7 @@ def _install(module: str, environment: ProjectEnvironment) -> str:
     elif used.source == "own":
         how = "install it into the project's environment, .venv"
     elif package is None:
-        how = f"install the package that has {module} there ({shlex.quote(used.program)} -m pip install ...)"
+        how = f"install the package that provides {module} there ({shlex.quote(used.program)} -m pip install ...)"
     elif tool is not None and tool.name in _ADDS and used.source not in ("option", "VIRTUAL_ENV"):
         how = f"install it there (in {tool.folder}: {tool.install}, or {_ADDS[tool.name]} {package})"
     else:
