@@ -117,7 +117,8 @@ def test_a_git_that_hangs_is_given_up_and_ended(
     slow.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     reading = CommitReading(places_of([str(repository / "a.suite.yaml")], ()), limit_s=300)
-    while not (tmp_path / "pids").exists() or not (tmp_path / "pids").read_text().strip():
+    pids, late = tmp_path / "pids", time.monotonic() + 60
+    while not (pids.exists() and pids.read_text().strip()) and time.monotonic() < late:
         time.sleep(0.01)
     assert not reading.ready
     assert reading.result(0.0) == ()
