@@ -230,7 +230,7 @@ def _whole(metric: Mapping[str, Any], name: str) -> list[int]:
 
 def _metrics(checker: Checker, variables: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The metrics of a criterion with their placeholders filled; those that can't be are left out."""
-    value = checker.spec.document.value
+    value = checker.spec.value
     listed = value.get("metrics") if isinstance(value, dict) else None
     expected = {"expected_value": checker.spec.expected_value} if checker.spec.expected_value is not None else {}
     if checker.problem or not isinstance(listed, list):

@@ -123,7 +123,7 @@ def own_spec(store: Store, suite_key: str, test_id: str, criterion: str, content
     spec = stored_spec(store, content_hash)
     if spec.broken:
         raise AgentevalError(f"version {short_hash(content_hash)} was never written in {test_id} / {criterion}")
-    return replace(spec, name=criterion, description="", config=to_text(json_like(spec.document.value)))
+    return replace(spec, name=criterion, description="", config=to_text(json_like(spec.value)))
 
 
 def _spec_text(spec: CriterionSpec) -> str:
@@ -206,7 +206,7 @@ def restore(loaded: LoadedSuite, test_id: str, criterion: str, version: Criterio
         edits = [CriterionEdit(one, changes if one == index else {}) for one in range(number)]
         loaded = save_test(loaded, test, TestEdit(criteria=edits))
     restored = replace(now, config=version.config)
-    if restored.document.value != now.document.value or restored.broken != now.broken:
+    if restored.value != now.value or restored.broken != now.broken:
         loaded = save_config(loaded, test, index, version.config_text)
     return loaded
 

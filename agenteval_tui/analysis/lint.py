@@ -640,7 +640,7 @@ def needles(test: Test) -> Iterator[tuple[str, set[str]]]:
     """Which criteria would look for nothing, or compare with nothing, without which variables."""
     for criterion in test.criteria:
         spec = spec_of(criterion)
-        config = None if spec.broken else spec.document.value
+        config = None if spec.broken else spec.value
         names = set(needle_names(without_templates(config)))
         listed = config.get("metrics") if isinstance(config, Mapping) else None
         for metric in listed if isinstance(listed, list) else ():
@@ -667,7 +667,7 @@ def _askers(test: Test) -> Iterator[tuple[str, set[str]]]:
         spec = spec_of(criterion)
         if not spec.broken:
             own = {"expected_value"} if criterion.expected_value is not None else set()
-            names = {name.partition(".")[0] for name in variables_of(spec.document.value)}
+            names = {name.partition(".")[0] for name in variables_of(spec.value)}
             yield f'criterion "{criterion.name}"', names - own
 
 

@@ -109,10 +109,10 @@ class Checker:
         self._quick: dict[tuple[int, ...], tuple[CriterionResult, tuple[MetricResult, ...]]] = {}
         if spec.broken:
             self._pipeline = spec.broken
-        elif has_placeholders(spec.document.value) and has_placeholders(without_templates(spec.document.value)):
-            self._variables = names_in(without_templates(spec.document.value))
+        elif has_placeholders(spec.value) and has_placeholders(without_templates(spec.value)):
+            self._variables = names_in(without_templates(spec.value))
         else:
-            self._pipeline = _build(self._prototype, spec.prototype_class, spec.document.value)
+            self._pipeline = _build(self._prototype, spec.prototype_class, spec.value)
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -130,12 +130,12 @@ class Checker:
     @property
     def variables(self) -> frozenset[str]:
         """The variables that the config asks for."""
-        return frozenset() if self.spec.broken else variables_of(self.spec.document.value)
+        return frozenset() if self.spec.broken else variables_of(self.spec.value)
 
     @cached_property
     def asks(self) -> bool:
         """Whether a metric asks a respondent. False for a config that can't be used."""
-        value = self.spec.document.value
+        value = self.spec.value
         listed = value.get("metrics") if isinstance(value, Mapping) else None
         if self.problem or not isinstance(listed, list):
             return False
@@ -234,7 +234,7 @@ class Checker:
                 ]
             )
         if explain and self._variables:
-            results = _with_templates(results, self.spec.document.value)
+            results = _with_templates(results, self.spec.value)
         if explain or pipeline.remote:
             return self._judged(pipeline, results, value if explain else None)
         # Metrics give the same few result objects again and again when they need not explain.
@@ -259,7 +259,7 @@ class Checker:
             if known is not None:
                 self._filled.move_to_end(key)
                 return known
-        value = _fill_config(spec.document.value, given)
+        value = _fill_config(spec.value, given)
         made = _build(self._prototype, spec.prototype_class, value)
         with self._lock:
             self._filled[key] = made
@@ -335,7 +335,7 @@ class _Key:
 
     def __init__(self, spec: CriterionSpec) -> None:
         self.spec = spec
-        self.key = (spec.hash, spec.name, spec.prototype_class, float(spec.weight), spec.severity, spec.config_text)
+        self.key = (spec.hash, spec.name, spec.prototype_class, float(spec.weight), spec.severity, spec.source)
 
     def __hash__(self) -> int:
         return hash(self.key)

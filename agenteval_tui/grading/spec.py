@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, cast
@@ -12,9 +14,11 @@ from msgspec.structs import replace
 from agenteval_tui.core.errors import line_and_column
 from agenteval_tui.core.ids import content_hash
 from agenteval_tui.grading.type_names import short_name
-from agenteval_tui.uxon.parse import MAX_DEPTH, parse
+from agenteval_tui.uxon.parse import COMMENT_MARKS, MAX_DEPTH, parse
 from agenteval_tui.uxon.serialize import to_text
-from agenteval_tui.uxon.tree import Document
+from agenteval_tui.uxon.tree import MULTILINE, Document
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
 class CriterionSpec(Struct, frozen=True, eq=False, dict=True):
@@ -50,8 +54,26 @@ class CriterionSpec(Struct, frozen=True, eq=False, dict=True):
         return parse(self.config_text)
 
     @cached_property
+    def source(self) -> str:
+        """What tells two ways of writing the configuration apart: its text, or a mapping as JSON."""
+        return self.config if isinstance(self.config, str) else _ENCODER.encode(json_like(self.config))
+
+    @cached_property
+    def value(self) -> Any:
+        """The configuration as data. Hardly any mapping is parsed for it."""
+        return self.document.value if self._data is None else self._data
+
+    @cached_property
+    def _data(self) -> Any:
+        """The data of a mapping; None where it takes `parse` to know it."""
+        data = None if isinstance(self.config, str) else json_like(self.config)
+        return data if _is_plain(data) else None
+
+    @cached_property
     def broken(self) -> str:
         """The first syntax error of the configuration with its place in words; "" when it can be read."""
+        if self._data is not None:
+            return ""
         for diagnostic in self.document.diagnostics:
             if diagnostic.severity == "error":
                 return f"{diagnostic.message} (config_uxon, {place(self.config_text, diagnostic.start)})"
@@ -64,7 +86,7 @@ class CriterionSpec(Struct, frozen=True, eq=False, dict=True):
         Name, description, weight and severity are not part of it.
         """
         # A config that can't be read has no value yet; its text represents it, so that two broken configs stay two.
-        config = {"unreadable": self.config_text} if self.broken else self.document.value
+        config = {"unreadable": self.config_text} if self.broken else self.value
         return content_hash(
             {
                 "prototype": self.prototype,
@@ -78,7 +100,7 @@ class CriterionSpec(Struct, frozen=True, eq=False, dict=True):
 
 def without_property(spec: CriterionSpec, *names: str) -> CriterionSpec:
     """The criterion, of whose metrics none has these properties; itself if none had one."""
-    value = spec.document.value
+    value = spec.value
     listed = value.get("metrics") if isinstance(value, Mapping) else None
     if not isinstance(listed, list) or not any(
         isinstance(one, Mapping) and any(name in one for name in names) for one in listed
@@ -96,11 +118,32 @@ def json_like(value: Any, depth: int = 0) -> Any:
         return value
     if depth > MAX_DEPTH:
         return "…"
-    if isinstance(value, Mapping):
+    # `dict` first: a look at `Mapping` costs more than all else here.
+    if isinstance(value, (dict, Mapping)):
         return {key if isinstance(key, str) else str(key): json_like(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [json_like(item, depth + 1) for item in cast("list[Any]", value)]
     return str(value)
+
+
+def _is_plain(value: Any, depth: int = 0) -> bool:
+    """Whether `parse` reads the text of `value` as it is: no number that a config can't hold, not too many levels, and
+    nothing that Power UI uses for comments and for texts of several lines.
+    """
+    match value:
+        case str():
+            return True
+        case dict():
+            return depth < MAX_DEPTH and all(
+                key[:2] not in COMMENT_MARKS and _is_plain(item, depth + 1) for key, item in value.items()
+            )
+        case list():
+            lines = bool(value) and isinstance(value[0], str) and value[0].startswith(MULTILINE)
+            return depth < MAX_DEPTH and not lines and all(_is_plain(item, depth + 1) for item in value)
+        case float():
+            return math.isfinite(value)
+        case _:
+            return True
 
 
 def place(text: str, offset: int) -> str:

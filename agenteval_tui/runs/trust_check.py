@@ -266,7 +266,7 @@ def _remote(spec: CriterionSpec) -> Iterator[tuple[Any, Mapping[str, Any]]]:
     if spec.broken:
         return
 
-    value = spec.document.value
+    value = spec.value
     listed = value.get("metrics") if isinstance(value, Mapping) else None
     for metric in listed if isinstance(listed, list) else ():
         if not isinstance(metric, Mapping) or not isinstance(metric.get("type"), str):

@@ -33,6 +33,8 @@ from agenteval_tui.uxon.tree import MULTILINE, Document, Member, Node, NodeKind,
 
 _OPENING = {"}": "{", "]": "["}
 MAX_DEPTH = 100
+COMMENT_MARKS = ("//", "/*", "*/")
+"""What a property's name begins with that is a comment, or begins or ends one."""
 """Objects and lists inside each other; what is deeper is skipped with a diagnostic."""
 _CLOSING = {"{": "}", "[": "]"}
 _VALUE_TOKENS = ("string", "number", "literal", "error", "key")
@@ -643,7 +645,7 @@ def finish_object(text: str, start: int, end: int, members: list[Member], report
     for index, member in enumerate(members):
         key, node = member.key, member.value
         mark = key[:2]
-        if mark == "//" or mark == "/*" or mark == "*/":
+        if mark in COMMENT_MARKS:
             member.commented = True
             if mark != "//":
                 opened = member if mark == "/*" else None

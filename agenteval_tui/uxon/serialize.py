@@ -16,11 +16,12 @@ def to_text(value: Any) -> str:
 
 
 _WIDTH = 100
+_ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
 
 
 def _write(value: Any, depth: int) -> str:
     if not isinstance(value, (dict, list, tuple)) or not value:
-        return json.dumps(value if value != () else [], ensure_ascii=False, default=str)
+        return _ENCODER.encode(value if value != () else [])
     parts = list(value.values()) if isinstance(value, dict) else list(value)
     if depth and not any(isinstance(part, (dict, list, tuple)) and part for part in parts):
         line = _one_line(value)
@@ -35,7 +36,7 @@ def _write(value: Any, depth: int) -> str:
 
 
 def _key(key: Any) -> str:
-    return json.dumps(key if isinstance(key, str) else json.dumps(key, default=str), ensure_ascii=False)
+    return _ENCODER.encode(key if isinstance(key, str) else json.dumps(key, default=str))
 
 
 def _one_line(value: Any) -> str:

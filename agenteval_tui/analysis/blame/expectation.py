@@ -127,9 +127,9 @@ def _arguments(differences: Iterable[Any]) -> Iterable[Argument]:
 def _wanted_arguments(spec: CriterionSpec | None) -> dict[str, Mapping[str, Any]]:
     """The arguments that a config asks for, by the name of the condition."""
     found: dict[str, Mapping[str, Any]] = {}
-    if spec is None or spec.broken or not isinstance(spec.document.value, Mapping):
+    if spec is None or spec.broken or not isinstance(spec.value, Mapping):
         return found
-    metrics = spec.document.value.get("metrics")
+    metrics = spec.value.get("metrics")
     for metric in metrics if isinstance(metrics, list) else ():
         if not isinstance(metric, Mapping):
             continue

@@ -87,7 +87,7 @@ def relaxations(
     Edits are those of `spec.config_text`. Never raises.
     """
     result = compile_criterion(spec).check(transcript, variables)
-    if result.outcome is not Outcome.FAILED or not isinstance(spec.document.value, dict):
+    if result.outcome is not Outcome.FAILED or not isinstance(spec.value, dict):
         return ()
     return _Search(spec, transcript, variables or {}, most, tries).run(result)
 
@@ -102,7 +102,7 @@ class _Search:
         self.most = most
         self.tries = tries
         self.neutral = 0
-        self.value: dict[str, Any] = spec.document.value
+        self.value: dict[str, Any] = spec.value
         self.checks_metrics = bool(self.value.get("metrics"))
         self.found: list[tuple[Change, ...]] = []
         self.tried: dict[str, bool] = {}
@@ -268,10 +268,8 @@ class _Search:
         return not self.checks_metrics or any(not metric.neutral for metric in result.metrics)
 
     def _graded(self, value: Any, *, explain: bool = False) -> CriterionResult:
-        spec = replace(self.spec, config={})
-        # The value as it is, without writing and reading it as text: most of what a try would cost.
-        spec.__dict__["document"] = Document("", (), None, value, ())
-        result = Checker(spec).check(self.transcript, self.variables, explain=explain)
+        # The value as it is: writing and reading it as text would be most of what a try costs.
+        result = Checker(replace(self.spec, config=value)).check(self.transcript, self.variables, explain=explain)
         self.tries -= 1 if result.outcome is not Outcome.ERROR else _ERROR
         return result
 
