@@ -422,7 +422,15 @@ def _criterion_change(
     name: str, was: Sequence[ComparedCriterion], now: Sequence[ComparedCriterion], was_name: str
 ) -> CriterionChange:
     tallies = [criterion_tally(one) if one else None for one in (was, now)]
-    return CriterionChange(name, state_of(*tallies), tallies[0], tallies[1], _versions(was), _versions(now), was_name)
+    return CriterionChange(
+        name=name,
+        was_name=was_name,
+        state=state_of(*tallies),
+        was=tallies[0],
+        now=tallies[1],
+        versions_was=_versions(was),
+        versions_now=_versions(now),
+    )
 
 
 def criterion_tally(results: Sequence[ComparedCriterion]) -> Tally:
@@ -522,7 +530,7 @@ def paired_suites(a: Side, b: Side, questions: Questions | None = None) -> tuple
         others = [other for other, called in right.items() if called == name and other not in left]
         alike = [one for one, called in left.items() if called == name]
         if key not in right and len(others) == 1 and len(alike) == 1:
-            found.append(PairedSuites(key, others[0], name))
+            found.append(PairedSuites(key, others[0]))
     known = {one.was for one in found} | {one.now for one in found}
     was, now = unpaired_imports(a, b)
     for rank in (2, 1, 0):
@@ -533,7 +541,7 @@ def paired_suites(a: Side, b: Side, questions: Questions | None = None) -> tuple
         ]
         for one, other in pairs:
             if sum(one == each for each, _ in pairs) == sum(other == each for _, each in pairs) == 1:
-                found.append(PairedSuites(one, other, right[other], "tests", rank > 0))
+                found.append(PairedSuites(one, other, "tests", rank > 0))
                 known |= {one, other}
     return tuple(found)
 
@@ -591,8 +599,11 @@ def _unpaired(sides: tuple[RunsByCase, RunsByCase], left_out: int) -> Overall:
     (passed_a, n_a), (passed_b, n_b) = counts
     cases = [sum(bool(case[:3] in both and _decided(runs)) for case, runs in side.items()) for side in sides]
     interval = newcombe(passed_a, n_a, passed_b, n_b) if min(cases) >= FEW else None
+    unpaired = PairedCounts(0, 0, 0, 0)
     if not n_a or not n_b:
-        return Overall(None, "fisher", None, min(n_a, n_b), None, PairedCounts(0, 0, 0, 0), left_out)
+        return Overall(
+            rate=None, test="fisher", n=min(n_a, n_b), p_value=None, detectable=None, pairs=unpaired, left_out=left_out
+        )
     rates = passed_a / n_a, passed_b / n_b
     return Overall(
         rate=SummaryMetric(*rates, rates[1] - rates[0], interval, min(n_a, n_b)),
@@ -600,7 +611,7 @@ def _unpaired(sides: tuple[RunsByCase, RunsByCase], left_out: int) -> Overall:
         p_value=fisher_exact(passed_a, n_a, passed_b, n_b),
         n=min(n_a, n_b),
         detectable=detectable_unpaired(n_a, n_b, rates[0]),
-        pairs=PairedCounts(0, 0, 0, 0),
+        pairs=unpaired,
         left_out=left_out,
     )
 

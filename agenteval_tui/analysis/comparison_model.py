@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from agenteval_tui.analysis.setup_changes import JUDGING, SetupChange
 from agenteval_tui.analysis.statistics import Interval, PairedCounts
+from agenteval_tui.core.document import Count, Document, RowKey, Share, one_of
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
 from agenteval_tui.history.comparison_queries import ComparedRun
@@ -23,6 +24,7 @@ run was decided; `added`, `removed`: there is none on the left, or on the right.
 ORDER: tuple[State, ...] = (
     "worse", "better", "mixed", "score", "criteria", "undecided", "added", "removed", "same",
 )  # fmt: skip
+Pair = Annotated[tuple[str, str] | None, Meta(description="a run of each side that show the change")]
 TestKey = tuple[str, str, str]
 """Suite key, test id, variation ("" where variations are not told apart)."""
 Flip = Literal["worse", "better", "same"]
@@ -30,23 +32,28 @@ LEAST_CHANGE = 0.001
 """Differences of scores up to this are none."""
 
 
-class Side(Struct, frozen=True):
-    """One of the two sides. `kind`: execution, baseline, agent, variation, version (of a criterion).
+class NamedSide(Document, frozen=True, kw_only=True):
+    """What is published of a side. `name` is what people read, `reference` what names it on the command line;
+    `executions` are those that its runs come from."""
 
-    `name` is what people read, `reference` what names it on the command line. `executions` are those that the runs come
-    from, `started_ms` when the newest one started. `moved`: suites of a baseline whose file lies elsewhere now; their
-    runs have the new key. `commits` and `meta`: of its execution, where it is of one only.
-    """
-
-    kind: str
+    kind: Annotated[str, one_of("execution", "baseline", "agent", "variation", "version")]
     name: str
     reference: str
-    runs: tuple[ComparedRun, ...]
     executions: tuple[str, ...] = ()
+    commits: Annotated[
+        tuple[Commit, ...],
+        Meta(description="of its suites' and agents' repositories; empty for several executions"),
+    ] = ()
+    meta: Annotated[Mapping[str, str], Meta(description="its execution's metadata")] = field(default_factory=dict)
+
+
+class Side(NamedSide, frozen=True, kw_only=True):
+    """One of the two sides, with its runs. `started_ms`: when the newest of its executions started. `moved`: suites of
+    a baseline whose file lies elsewhere now; their runs have the new key."""
+
+    runs: tuple[ComparedRun, ...]
     started_ms: int = 0
     moved: tuple[PairedSuites, ...] = ()
-    commits: tuple[Commit, ...] = ()
-    meta: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def waiting(self) -> int:
@@ -54,17 +61,17 @@ class Side(Struct, frozen=True):
         return sum(run.status not in ENDED for run in self.runs)
 
 
-class Tally(Struct, frozen=True):
-    """Runs of a test (or results of one criterion): `n` were decided. `score` is the mean of the decided ones.
+class Tally(Document, frozen=True):
+    """Runs of a test, or results of one criterion or metric. `score` is the mean of the decided ones.
 
     `latency_ms`, `tokens` and `cost` are means of what was measured; None: nothing was, or it is a criterion.
     """
 
-    runs: int
-    n: int
-    passed: int
-    errors: int
-    score: float | None
+    runs: Count
+    n: Annotated[Count, Meta(description="those that passed or failed")]
+    passed: Count
+    errors: Count
+    score: Share | None
     latency_ms: float | None = None
     tokens: float | None = None
     cost: float | None = None
@@ -75,8 +82,8 @@ class Tally(Struct, frozen=True):
         return self.passed / self.n if self.n else None
 
 
-class MetricChange(Struct, frozen=True):
-    """A metric of a criterion: on each side how many results, how many passed, the mean score."""
+class MetricChange(Document, frozen=True):
+    """A metric of a criterion on both sides."""
 
     name: str
     type: str
@@ -89,19 +96,19 @@ class MetricChange(Struct, frozen=True):
         return self.was is None or self.now is None or differs(self.was, self.now)
 
 
-class CriterionChange(Struct, frozen=True):
+class CriterionChange(Document, frozen=True, kw_only=True):
     """A criterion of a test on both sides; None where it is not there. `versions_*`: the hashes that judged.
 
     `was_name` is what it was called on the left, where that is another name.
     """
 
-    name: str
+    name: str = field(name="criterion")
+    was_name: str = ""
     state: State
     was: Tally | None
     now: Tally | None
     versions_was: tuple[str, ...] = ()
     versions_now: tuple[str, ...] = ()
-    was_name: str = ""
 
     @property
     def edited(self) -> bool:
@@ -114,23 +121,21 @@ class CriterionChange(Struct, frozen=True):
         return self.was is not None and self.now is not None and not self.edited
 
 
-class RowChange(Struct, frozen=True):
-    """A row of a test's dataset on both sides. `key` is what it is, `label` what people call it.
+class RowChange(Document, frozen=True, kw_only=True):
+    """A row of a test's dataset on both sides; `place_was` and `place_now` are where it stood in the file."""
 
-    `place_was` and `place_now` are where it stood in the file (None: it was not there); `moved`: out of the order of
-    the others. `content`: the variables that are others now, of a row that has an id. `pair`: runs that show it.
-    """
-
-    key: str
-    label: str
+    label: Annotated[str, Meta(description="its id, else its place in the file")] = field(name="row")
+    key: RowKey = field(name="row_key")
     state: State
     was: Tally | None
     now: Tally | None
-    place_was: int | None
-    place_now: int | None
-    moved: bool = False
-    content: tuple[str, ...] = ()
-    pair: tuple[str, str] | None = None
+    place_was: Annotated[Count | None, Meta(description="null: it didn't exist")]
+    place_now: Annotated[Count | None, Meta(description="null: it no longer exists")]
+    moved: Annotated[bool, Meta(description="out of the order of the others")]
+    content: Annotated[
+        tuple[str, ...], Meta(description="the variables that are others now, of a row that has an id")
+    ] = field(name="content_changed")
+    pair: Pair = field(name="runs")
 
     @property
     def case(self) -> str:
@@ -143,39 +148,46 @@ class RowChange(Struct, frozen=True):
         return self.state != "same" or self.moved or bool(self.content)
 
 
-class TestChange(Struct, frozen=True):
-    """A test on both sides. `difference` is the mean change of the pass rate over its `cases` (rows), `score` that of
-    the score; None where nothing can be told.
+class TestFigures(Document, frozen=True, kw_only=True):
+    """What is published of a test on both sides. `difference` is the mean change of the pass rate over its `cases`
+    (rows), `score` that of the score; None where nothing can be told.
 
     `p_value` is Fisher's exact one for a test that ran several times, McNemar's (or of flipped signs) for one with
-    several rows; None where a single run is compared with a single run. `pair`: a run of the left and one of the right
-    that show the change, and `pairs` those that flipped. `quarantine` says why it does not gate ("": it does).
-    `was_runs` and `now_runs` are the ids of its runs. `rows`: those of its dataset, on both sides. `setup`: what it was
-    asked and judged with, as far as that is different now.
+    several rows; None where a single run is compared with a single run.
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
 
-    suite_key: str
     suite: str
     test: str
     name: str
     variation: str
     state: State
-    cases: int
+    setup: Annotated[
+        tuple[SetupChange, ...], Meta(description="what it was asked and judged with, as far as that is different now")
+    ] = ()
+    cases: Count
     was: Tally | None
     now: Tally | None
     difference: float | None
-    score: float | None
-    p_value: float | None
+    score: float | None = field(name="score_difference")
+    p_value: Share | None
+    quarantine: Annotated[str, Meta(description='why it does not gate; "": it does')] = ""
+    rows: Annotated[
+        tuple[RowChange, ...],
+        Meta(description="of its dataset, in the order of the right side; those that went are last"),
+    ] = ()
+    pair: Pair = field(name="runs", default=None)
+
+
+class TestChange(TestFigures, frozen=True, kw_only=True):
+    """A test on both sides, with the ids of its runs on each, and the `pairs` of them that flipped."""
+
+    suite_key: str
     criteria: tuple[CriterionChange, ...]
-    pair: tuple[str, str] | None = None
     pairs: tuple[tuple[str, str], ...] = ()
-    quarantine: str = ""
     was_runs: tuple[str, ...] = ()
     now_runs: tuple[str, ...] = ()
-    rows: tuple[RowChange, ...] = ()
-    setup: tuple[SetupChange, ...] = ()
 
     @property
     def key(self) -> TestKey:
@@ -206,41 +218,45 @@ class TestChange(Struct, frozen=True):
         return f"{self.test} [{self.variation}]" if self.variation else self.test
 
 
-class SummaryMetric(Struct, frozen=True):
-    """How a mean changed: `was` and `now` over `n` cases that both sides have, the difference with its 95 % interval.
-
-    `interval` None: of fewer than `statistics.FEW` cases; of what was measured also where all differ by the same.
-    """
+class SummaryMetric(Document, frozen=True):
+    """How a mean changed. `interval` None: of fewer than `statistics.FEW` cases; of what was measured also where all
+    differ by the same."""
 
     was: float
     now: float
     difference: float
-    interval: Interval | None
-    n: int
+    interval: Annotated[Interval | None, Meta(description="95 %, of the difference; null for fewer than five cases")]
+    n: Annotated[Count, Meta(description="cases that both sides have")]
 
 
-class Overall(Struct, frozen=True):
+class Overall(Document, frozen=True, kw_only=True):
     """All tests together. `rate` is of pass rates: the mean over the cases (rows of tests) decided on both sides.
 
-    `test` is what `p_value` comes from: mcnemar (every case ran once), sign-flip (repetitions: each case counts once),
-    fisher (the sides share no case; then `rate` compares what they have; or they share one, and its repetitions are
-    compared: `one_case`). `n` is what the test counts: pairs, cases, or
-    runs of the smaller side. `detectable`: the smallest drop that this many would have shown four times in five, None:
-    not even one of 100 %. `pairs` counts pairs of runs; `left_out` cases that were decided on one side only.
+    `test` is what `p_value` comes from. Where it is fisher and no case is shared, `rate` compares what the sides have.
     """
 
-    rate: SummaryMetric | None
-    test: str
-    p_value: float | None
-    n: int
-    detectable: float | None
+    rate: SummaryMetric | None = field(name="pass_rate")
+    test: Annotated[
+        str,
+        one_of("mcnemar", "sign-flip", "fisher"),
+        Meta(
+            description="mcnemar: every case ran once; sign-flip: repetitions; fisher: no case in common, or the"
+            " repetitions of a single case"
+        ),
+    ]
+    one_case: Annotated[bool, Meta(description="the repetitions of one case are compared; others may differ")] = False
+    n: Annotated[Count, Meta(description="pairs, cases, or runs of the smaller side: what the test counts")]
+    p_value: Share | None
+    detectable: Annotated[
+        Share | None,
+        Meta(description="smallest drop detectable with 80 % power; null: not even a drop of 1"),
+    ] = field(name="detectable_drop")
     pairs: PairedCounts
-    left_out: int
+    left_out: Annotated[Count, Meta(description="cases that were decided on one side only")]
     score: SummaryMetric | None = None
     latency_ms: SummaryMetric | None = None
     tokens: SummaryMetric | None = None
     cost: SummaryMetric | None = None
-    one_case: bool = False
 
     @property
     def few(self) -> bool:
@@ -248,18 +264,20 @@ class Overall(Struct, frozen=True):
         return self.rate is not None and self.rate.interval is None
 
 
-class PairedSuites(Struct, frozen=True):
-    """The left side's suite `was` is the right side's `now` (keys), which is called `name` there.
+class PairedSuites(Document, frozen=True):
+    """Two suites that are compared with each other."""
 
-    `by` "name": a file that lies elsewhere. `by` "tests": imports of two files whose tests have the same ids.
-    `asked_alike`: at least one test of both was asked the same.
-    """
-
-    was: str
-    now: str
-    name: str
-    by: Literal["name", "tests"] = "name"
-    asked_alike: bool = True
+    was: Annotated[str, Meta(description="its key in a")]
+    now: Annotated[str, Meta(description="its key in b")]
+    by: Annotated[
+        str,
+        one_of("name", "tests"),
+        Meta(
+            description="name: a suite's file that lies elsewhere; tests: two imported files whose tests have the same"
+            " ids"
+        ),
+    ] = "name"
+    asked_alike: Annotated[bool, Meta(description="a test of both was asked the same")] = True
 
 
 class Comparison(Struct, frozen=True):
@@ -277,6 +295,11 @@ class Comparison(Struct, frozen=True):
     checks_not_made: tuple[int, int] = (0, 0)
     runs: Mapping[str, ComparedRun] = field(default_factory=dict)
     paired: tuple[PairedSuites, ...] = ()
+
+    @property
+    def suite_names(self) -> Mapping[str, str]:
+        """The name of each suite by its key; where the sides call it differently, the right side's."""
+        return {run.suite_key: run.suite_name for side in (self.a, self.b) for run in side.runs}
 
     def check_in_common(self) -> None:
         """Raises `AgentevalError` where no test is on both sides: there is nothing to compare."""

@@ -119,7 +119,14 @@ def execution_side(store: Store, execution: ExecutionRow) -> Side:
     """All runs of an execution."""
     runs = store.read(lambda c: compared_runs_of(c, execution.id))
     name = execution.name or execution.title or execution.suites or execution.id
-    return Side("execution", name, execution.id, tuple(runs), (execution.id,), execution.started_ms)
+    return Side(
+        kind="execution",
+        name=name,
+        reference=execution.id,
+        executions=(execution.id,),
+        runs=tuple(runs),
+        started_ms=execution.started_ms,
+    )
 
 
 def baseline_side(store: Store, runs: Sequence[ComparedRun], *, whole: bool = False) -> Side | None:
@@ -152,9 +159,16 @@ def baseline_side(store: Store, runs: Sequence[ComparedRun], *, whole: bool = Fa
         replace(run, suite_key=moved[run.suite_key]) if run.suite_key in moved else run
         for run in found
     )  # fmt: skip
-    names = {run.suite_key: run.suite_name for run in found}
-    pairs = tuple(PairedSuites(was, now, names[was]) for was, now in moved.items() if was in names)
-    return Side("baseline", name, BASELINE, here, executions, started, pairs)
+    suites = {run.suite_key for run in found}
+    return Side(
+        kind="baseline",
+        name=name,
+        reference=BASELINE,
+        executions=executions,
+        runs=here,
+        started_ms=started,
+        moved=tuple(PairedSuites(was, now) for was, now in moved.items() if was in suites),
+    )
 
 
 def selections_of(execution: ExecutionRow) -> tuple[str, ...]:
@@ -202,7 +216,14 @@ def _named(store: Store, reference: str) -> Side:
             raise no_execution from None
         runs = store.read(lambda c: compared_runs(c, [row.id]))
         name = f"run {row.repetition} of {row.test_id}"
-        return Side("execution", name, row.id, tuple(runs), (row.execution_id,), runs[0].started_ms)
+        return Side(
+            kind="execution",
+            name=name,
+            reference=row.id,
+            executions=(row.execution_id,),
+            runs=tuple(runs),
+            started_ms=runs[0].started_ms,
+        )
 
 
 def _filtered(side: Side, wanted: Sides, number: int) -> Side:

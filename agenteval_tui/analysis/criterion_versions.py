@@ -173,7 +173,7 @@ def compare_versions(
             sides[number].append(replace(run, row=run.rowid, status=str(said.outcome), score=said.score))
             results[number][run.rowid] = [ComparedCriterion(run.rowid, spec.hash, name, str(said.outcome), said.score)]
     made = [
-        Side("version", f"{name} {short_hash(spec.hash)}", spec.hash, tuple(runs_), (), 0)
+        Side(kind="version", name=f"{name} {short_hash(spec.hash)}", reference=spec.hash, runs=tuple(runs_))
         for spec, runs_ in zip((old, new), sides, strict=True)
     ]
     found = compare_runs(made[0], made[1], results[0], results[1])

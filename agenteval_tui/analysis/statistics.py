@@ -14,6 +14,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from agenteval_tui.core.document import Count, Document
+
 Interval = tuple[float, float]
 Z95 = 1.959963984540054  # the standard normal's 97.5 % point
 SIGNIFICANT = 0.05
@@ -214,13 +216,13 @@ def rate_over_rows(counts: Sequence[tuple[int, int]]) -> Interval:
     return max(0.0, passed / n - half), min(1.0, passed / n + half)
 
 
-class PairedCounts(Struct, frozen=True):
+class PairedCounts(Document, frozen=True):
     """Outcomes of the same tests under A and under B: how many passed under both, under one, under neither."""
 
-    both: int
-    only_a: int
-    only_b: int
-    neither: int
+    both: Count
+    only_a: Count
+    only_b: Count
+    neither: Count
 
     @property
     def n(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta, Struct
 
@@ -38,3 +38,12 @@ class Document(Struct, frozen=True, forbid_unknown_fields=True):
     """The base of a document and of each object in it: fields by name, no others. A field that may be absent has the
     default `UNSET`; one that may be empty is `None`. `formats.documents.schema` makes a JSON Schema of it.
     """
+
+
+_D = TypeVar("_D", bound=Document)
+
+
+def extended(kind: type[_D], record: Struct, **fields: Any) -> _D:
+    """A document that inherits its fields from a record's type: what `record` has of them (properties, too), and the
+    `fields` that only the document has, or has in words."""
+    return kind(**{name: getattr(record, name) for name in kind.__struct_fields__ if name not in fields}, **fields)

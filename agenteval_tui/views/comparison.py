@@ -359,7 +359,8 @@ def _minus(figure: str) -> str:
 
 def notes(comparison: Comparison) -> list[str]:
     """What a reader must know before the figures are believed, a clause each."""
-    words = [paired_suites_text(pair) for pair in comparison.paired]
+    names = comparison.suite_names if comparison.paired else {}
+    words = [paired_suites_text(pair, names.get(pair.now, "")) for pair in comparison.paired]
     for side in (comparison.a, comparison.b):
         words.append(
             f"{side.waiting:,} of {numbers.count(len(side.runs), 'run')} of {side.name} "
@@ -385,10 +386,10 @@ def in_common_text(tests: Sequence[TestChange]) -> str:
     return f"only {both:,} of {numbers.count(len(tests), 'test')} {they} on both sides, and the figures are of {these}"
 
 
-def paired_suites_text(pair: PairedSuites) -> str:
+def paired_suites_text(pair: PairedSuites, name: str) -> str:
     """`suite S: /a/s.yaml is compared with /b/s.yaml`; of two imports, that their tests were paired by id."""
     if pair.by == "name":
-        return f"suite {pair.name}: {pair.was} is compared with {pair.now}"
+        return f"suite {name}: {pair.was} is compared with {pair.now}"
     was, now = (key.split(":", 2)[-1] for key in (pair.was, pair.now))
     words = f"imports of two files: the tests of {was} are paired by id with those of {now}"
     doubt = "; no prompt is the same in both, so check that both files come from the same eval"

@@ -54,7 +54,7 @@ def made(test: str, status: str, number: int = 0, *, side: str = "A", **more: ob
 
 
 def side(runs: list[ComparedRun], kind: str = "execution") -> Side:
-    return Side(kind, "s", "ref", tuple(runs))
+    return Side(kind=kind, name="s", reference="ref", runs=tuple(runs))
 
 
 def of(outcomes: list[tuple[str, str]]) -> Comparison:

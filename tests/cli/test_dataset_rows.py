@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from msgspec import to_builtins
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.comparison import compare
 from agenteval_tui.analysis.comparison_model import Comparison, TestChange
@@ -146,7 +147,7 @@ def test_what_became_of_each_row(
     found, test = both(store, was, now)
     told: dict[str, str] = {}
     for row in test.rows:
-        one = states(TestChange(*[None] * 13, rows=(row,)))  # type: ignore[arg-type]
+        one = states(replace(test, rows=(row,)))
         for label, words in one.items():
             told[label] = f"{told[label]} {words}" if label in told else words
     assert (test.state, told) == (state, said)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from agenteval_tui.analysis.attribution import Attributed, Reason
 from agenteval_tui.analysis.comparison_model import Comparison, CriterionChange, Overall, Side, Tally, TestChange
 from agenteval_tui.analysis.divergence import Action, StepChange
@@ -14,14 +16,39 @@ from agenteval_tui.views.model import plain
 from agenteval_tui.views.terminal import lines
 
 WAS, NOW = Tally(5, 5, 5, 0, 1.0), Tally(5, 5, 2, 0, 0.4)
-CRITERION = CriterionChange("polite", "worse", WAS, NOW, ("aaaaaa1",), ("bbbbbb2",), was_name="kind")
+CRITERION = CriterionChange(
+    name="polite",
+    was_name="kind",
+    state="worse",
+    was=WAS,
+    now=NOW,
+    versions_was=("aaaaaa1",),
+    versions_now=("bbbbbb2",),
+)
 CHANGE = TestChange(
-    "s", "S", "greeting", "Greets", "", "worse", 1, WAS, NOW, -0.6, None, 0.17, (CRITERION,), ("a", "b"), (("a", "b"),)
-)  # fmt: skip
+    suite_key="s",
+    suite="S",
+    test="greeting",
+    name="Greets",
+    variation="",
+    state="worse",
+    cases=1,
+    was=WAS,
+    now=NOW,
+    difference=-0.6,
+    score=None,
+    p_value=0.17,
+    criteria=(CRITERION,),
+    pair=("a", "b"),
+    pairs=(("a", "b"),),
+)
+NOTHING = Overall(
+    rate=None, test="fisher", n=0, p_value=None, detectable=None, pairs=PairedCounts(0, 0, 0, 0), left_out=0
+)
 FOUND = Comparison(
-    Side("execution", "old", "a", ()),
-    Side("execution", "new", "b", ()),
-    Overall(None, "fisher", None, 0, None, PairedCounts(0, 0, 0, 0), 0),
+    Side(kind="execution", name="old", reference="a", runs=()),
+    Side(kind="execution", name="new", reference="b", runs=()),
+    NOTHING,
     (CHANGE,),
 )
 ASKED = Action("call", ("call", "ask", "{}"), "ask", {})
@@ -59,7 +86,7 @@ def test_who_changed_it_is_unknown_until_it_was_looked_at() -> None:
 
 
 def test_one_case_is_singular_and_no_rate_is_no_figure() -> None:
-    one = Overall(None, "fisher", None, 0, None, PairedCounts(0, 0, 0, 0), 1)
+    one = replace(NOTHING, left_out=1)
     assert list(map(plain, lines(overall_view(one)))) == [
         "no test has a verdict on both sides",
         "  1 case has a verdict on one side only and is left out",

@@ -6,36 +6,33 @@ from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType
-from msgspec.structs import asdict
 
 from agenteval_tui.analysis.attribution import Attributed, Attribution
 from agenteval_tui.analysis.comparison_model import (
-    ORDER,
     Comparison,
     CriterionChange,
     MetricChange,
+    NamedSide,
     Overall,
+    PairedSuites,
     RowChange,
     Side,
-    SummaryMetric,
+    State,
     Tally,
     TestChange,
+    TestFigures,
     TestKey,
 )
 from agenteval_tui.analysis.regression_gate import BaselineResult, GateNotice
 from agenteval_tui.analysis.regressions import Regression, Regressions, regressions_of
-from agenteval_tui.analysis.setup_changes import SetupChange
-from agenteval_tui.core.document import Count, Document, RowKey, Share, StatusOrNone, Time, one_of
+from agenteval_tui.core.document import Count, Document, Share, StatusOrNone, Time, extended, one_of
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.baselines import Baseline
-from agenteval_tui.suites.commits import Commit
 from agenteval_tui.views.attribution import reason_text
 from agenteval_tui.views.comparison import counts_text, notes, overall_text
 from agenteval_tui.views.divergence import step_change_text
 
-TestState = Annotated[str, one_of(*ORDER)]
 Who = Annotated[str, one_of("agent", "criterion", "both", "judge noise", "unknown")]
-_Pair = Annotated[tuple[str, str] | None, Meta(description="a run of each side that show the change")]
 
 
 class StateCounts(Document, frozen=True, kw_only=True):
@@ -52,82 +49,17 @@ class StateCounts(Document, frozen=True, kw_only=True):
     same: Count | UnsetType = UNSET
 
 
-class Measure(Document, frozen=True, kw_only=True):
-    """How a mean changed."""
+class OverallChange(Overall, frozen=True, kw_only=True):
+    """All tests together, in figures and in words."""
 
-    was: float
-    now: float
-    difference: float
-    interval: Annotated[
-        tuple[float, float] | None, Meta(description="95 %, of the difference; null for fewer than five cases")
-    ]
-    n: Annotated[Count, Meta(description="cases that both sides have")]
-
-
-class TallyFigures(Document, frozen=True, kw_only=True):
-    """Runs of a test, or results of one criterion or metric."""
-
-    runs: Count
-    n: Annotated[Count, Meta(description="those that passed or failed")]
-    passed: Count
-    errors: Count
-    score: Share | None
-    latency_ms: float | None
-    tokens: float | None
-    cost: float | None
-
-
-class Pairs(Document, frozen=True, kw_only=True):
-    """Pairs of runs, by which run passed."""
-
-    both: Count
-    only_a: Count
-    only_b: Count
-    neither: Count
-
-
-class OverallChange(Document, frozen=True, kw_only=True):
-    """All tests together."""
-
-    pass_rate: Measure | None
-    test: Annotated[
-        str,
-        one_of("mcnemar", "sign-flip", "fisher"),
-        Meta(
-            description="mcnemar: every case ran once; sign-flip: repetitions; fisher: no case in common, or the"
-            " repetitions of a single case"
-        ),
-    ]
-    one_case: Annotated[bool, Meta(description="the repetitions of one case are compared; others may differ")]
-    n: Annotated[Count, Meta(description="pairs, cases, or runs of the smaller side: what the test counts")]
-    p_value: Share | None
-    detectable_drop: Annotated[
-        Share | None,
-        Meta(description="smallest drop detectable with 80 % power; null: not even a drop of 1"),
-    ]
-    pairs: Pairs
-    left_out: Annotated[Count, Meta(description="cases that were decided on one side only")]
-    score: Measure | None
-    latency_ms: Measure | None
-    tokens: Measure | None
-    cost: Measure | None
     said: str
 
 
-class ComparedSide(Document, frozen=True, kw_only=True):
+class ComparedSide(NamedSide, frozen=True, kw_only=True):
     """One of the two sides."""
 
-    kind: Annotated[str, one_of("execution", "baseline", "agent", "variation", "version")]
-    name: str
-    reference: str
-    executions: tuple[str, ...]
     runs: Count
     started: Time | None
-    commits: Annotated[
-        tuple[Commit, ...],
-        Meta(description="of its suites' and agents' repositories; empty for several executions"),
-    ]
-    meta: Annotated[dict[str, str], Meta(description="its execution's metadata")]
 
 
 class AttributedCriterion(Document, frozen=True, kw_only=True):
@@ -142,45 +74,12 @@ class AttributedCriterion(Document, frozen=True, kw_only=True):
     new_under_old: str
 
 
-class ComparedMetric(Document, frozen=True, kw_only=True):
-    """A metric of a criterion on both sides."""
-
-    name: str
-    type: str
-    was: TallyFigures | None
-    now: TallyFigures | None
-
-
-class ComparedCriterion(Document, frozen=True, kw_only=True):
+class ComparedCriterion(CriterionChange, frozen=True, kw_only=True):
     """A criterion of a test on both sides."""
 
-    criterion: str
-    was_name: str
     comparable: Annotated[bool, Meta(description="one version of it judged both sides")]
-    state: TestState
-    was: TallyFigures | None
-    now: TallyFigures | None
-    versions_was: tuple[str, ...]
-    versions_now: tuple[str, ...]
     attribution: AttributedCriterion | None
-    metrics: tuple[ComparedMetric, ...]
-
-
-class ComparedRow(Document, frozen=True, kw_only=True):
-    """A row of a test's dataset on both sides."""
-
-    row: Annotated[str, Meta(description="its id, else its place in the file")]
-    row_key: RowKey
-    state: TestState
-    was: TallyFigures | None
-    now: TallyFigures | None
-    place_was: Annotated[Count | None, Meta(description="null: it didn't exist")]
-    place_now: Annotated[Count | None, Meta(description="null: it no longer exists")]
-    moved: Annotated[bool, Meta(description="out of the order of the others")]
-    content_changed: Annotated[
-        tuple[str, ...], Meta(description="the variables that are others now, of a row that has an id")
-    ]
-    runs: _Pair
+    metrics: tuple[MetricChange, ...]
 
 
 class AttributedFlip(Document, frozen=True, kw_only=True):
@@ -201,54 +100,16 @@ class AttributedTest(Document, frozen=True, kw_only=True):
     flips: tuple[AttributedFlip, ...]
 
 
-class ComparedTest(Document, frozen=True, kw_only=True):
+class ComparedTest(TestFigures, frozen=True, kw_only=True):
     """A test on both sides."""
 
-    __test__ = False  # not a test class, whatever its name says to pytest
-
-    suite: str
-    test: str
-    name: str
-    variation: str
-    state: TestState
     comparable: Annotated[bool, Meta(description="false: it is judged differently on the right")]
-    setup: Annotated[
-        tuple[SetupChange, ...], Meta(description="what it was asked and judged with, as far as that is different now")
-    ]
     regressions: Annotated[
         tuple[Regression, ...],
         Meta(description="of the test and of its rows, by the rules of `run --no-regressions`"),
     ]
-    cases: Count
-    was: TallyFigures | None
-    now: TallyFigures | None
-    difference: float | None
-    score_difference: float | None
-    p_value: Share | None
-    quarantine: Annotated[str, Meta(description='why it does not gate; "": it does')]
-    rows: Annotated[
-        tuple[ComparedRow, ...],
-        Meta(description="of its dataset, in the order of the right side; those that went are last"),
-    ]
-    runs: _Pair
     attribution: AttributedTest | None
     criteria: tuple[ComparedCriterion, ...]
-
-
-class PairedSuites(Document, frozen=True, kw_only=True):
-    """Two suites that are compared with each other."""
-
-    was: Annotated[str, Meta(description="its key in a")]
-    now: Annotated[str, Meta(description="its key in b")]
-    by: Annotated[
-        str,
-        one_of("name", "tests"),
-        Meta(
-            description="name: a suite's file that lies elsewhere; tests: two imported files whose tests have the same"
-            " ids"
-        ),
-    ]
-    asked_alike: Annotated[bool, Meta(description="a test of both was asked the same")]
 
 
 class ComparedSides(Document, frozen=True, kw_only=True):
@@ -273,11 +134,11 @@ class ChangedTest(Document, frozen=True, kw_only=True):
 
     test: str
     variation: str
-    state: TestState
-    was: TallyFigures | None
-    now: TallyFigures | None
+    state: State
+    was: Tally | None
+    now: Tally | None
     p_value: Share | None
-    rows: Annotated[tuple[ComparedRow, ...], Meta(description="those of its dataset that are worse or better")]
+    rows: Annotated[tuple[RowChange, ...], Meta(description="those of its dataset that are worse or better")]
 
 
 class AgainstBaseline(Document, frozen=True, kw_only=True):
@@ -363,15 +224,7 @@ def comparison_document(
         counts=StateCounts(**found.counts()),
         said=counts_text(found),
         notes=tuple(notes(found)),
-        paired_suites=tuple(
-            PairedSuites(
-                was=one.was,
-                now=one.now,
-                by=one.by,
-                asked_alike=one.asked_alike,
-            )
-            for one in found.paired
-        ),
+        paired_suites=found.paired,
         tests=tuple(
             _test(one, (attributed or {}).get(one.key), (metrics or {}).get(one.key, {}), regressions)
             for one in found.tests
@@ -401,10 +254,10 @@ def against_document(found: BaselineResult) -> AgainstBaseline:
                 test=one.test,
                 variation=one.variation,
                 state=one.state,
-                was=_tally(one.was),
-                now=_tally(one.now),
+                was=one.was,
+                now=one.now,
                 p_value=one.p_value,
-                rows=tuple(_row(row) for row in one.rows if row.state in ("worse", "better")),
+                rows=tuple(row for row in one.rows if row.state in ("worse", "better")),
             )
             for one in changed
         ),
@@ -412,116 +265,41 @@ def against_document(found: BaselineResult) -> AgainstBaseline:
 
 
 def _side(side: Side) -> ComparedSide:
-    return ComparedSide(
-        kind=side.kind,
-        name=side.name,
-        reference=side.reference,
-        executions=tuple(side.executions),
-        runs=len(side.runs),
-        started=iso(side.started_ms or None),
-        commits=side.commits,
-        meta=dict(side.meta),
-    )
+    return extended(ComparedSide, side, runs=len(side.runs), started=iso(side.started_ms or None))
 
 
-def _overall(one: Overall) -> OverallChange:
-    return OverallChange(
-        pass_rate=_measure(one.rate),
-        test=one.test,
-        n=one.n,
-        p_value=one.p_value,
-        detectable_drop=one.detectable,
-        one_case=one.one_case,
-        pairs=Pairs(**asdict(one.pairs)),
-        left_out=one.left_out,
-        score=_measure(one.score),
-        latency_ms=_measure(one.latency_ms),
-        tokens=_measure(one.tokens),
-        cost=_measure(one.cost),
-        said=overall_text(one),
-    )
-
-
-def _measure(one: SummaryMetric | None) -> Measure | None:
-    return None if one is None else Measure(**asdict(one))
+def _overall(overall: Overall) -> OverallChange:
+    return extended(OverallChange, overall, said=overall_text(overall))
 
 
 def _test(
-    one: TestChange,
+    test: TestChange,
     attributed: Attributed | None,
     metrics: Mapping[str, tuple[MetricChange, ...]],
     regressions: Regressions,
 ) -> ComparedTest:
     by_criterion = attributed.by_criterion if attributed is not None else {}
-    return ComparedTest(
-        suite=one.suite,
-        test=one.test,
-        name=one.name,
-        variation=one.variation,
-        state=one.state,
-        comparable=one.comparable,
-        setup=one.setup,
-        regressions=tuple(regression for regression in regressions.found if regression.key == one.key),
-        cases=one.cases,
-        was=_tally(one.was),
-        now=_tally(one.now),
-        difference=one.difference,
-        score_difference=one.score,
-        p_value=one.p_value,
-        quarantine=one.quarantine,
-        rows=tuple(_row(row) for row in one.rows),
-        runs=one.pair,
+    return extended(
+        ComparedTest,
+        test,
+        regressions=tuple(regression for regression in regressions.found if regression.key == test.key),
         attribution=_attributed(attributed),
         criteria=tuple(
-            _criterion(each, by_criterion.get(each.name), metrics.get(each.name, ())) for each in one.criteria
-        ),
-    )
-
-
-def _row(row: RowChange) -> ComparedRow:
-    return ComparedRow(
-        row=row.label,
-        row_key=row.key,
-        state=row.state,
-        was=_tally(row.was),
-        now=_tally(row.now),
-        place_was=row.place_was,
-        place_now=row.place_now,
-        moved=row.moved,
-        content_changed=tuple(row.content),
-        runs=row.pair,
-    )
-
-
-def _tally(one: Tally | None) -> TallyFigures | None:
-    return None if one is None else TallyFigures(**asdict(one))
-
-
-def _criterion(
-    one: CriterionChange, attribution: Attribution | None, metrics: tuple[MetricChange, ...]
-) -> ComparedCriterion:
-    return ComparedCriterion(
-        criterion=one.name,
-        was_name=one.was_name,
-        comparable=one.comparable,
-        state=one.state,
-        was=_tally(one.was),
-        now=_tally(one.now),
-        versions_was=tuple(one.versions_was),
-        versions_now=tuple(one.versions_now),
-        attribution=None
-        if attribution is None
-        else AttributedCriterion(**{**asdict(attribution), "reason": reason_text(attribution.reason)}),
-        metrics=tuple(
-            ComparedMetric(
-                name=each.name,
-                type=each.type,
-                was=_tally(each.was),
-                now=_tally(each.now),
+            extended(
+                ComparedCriterion,
+                criterion,
+                attribution=_attribution(by_criterion.get(criterion.name)),
+                metrics=metrics.get(criterion.name, ()),
             )
-            for each in metrics
+            for criterion in test.criteria
         ),
     )
+
+
+def _attribution(attribution: Attribution | None) -> AttributedCriterion | None:
+    if attribution is None:
+        return None
+    return extended(AttributedCriterion, attribution, reason=reason_text(attribution.reason))
 
 
 def _attributed(one: Attributed | None) -> AttributedTest | None:

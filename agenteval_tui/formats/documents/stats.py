@@ -10,9 +10,9 @@ from msgspec.structs import asdict
 
 from agenteval_tui.analysis import ab as sides
 from agenteval_tui.analysis import classification_report, costs
+from agenteval_tui.analysis.statistics import PairedCounts
 from agenteval_tui.analysis.umbraco_metrics import UmbracoFigures
 from agenteval_tui.core.document import Count, Document, RowKey, Share, one_of
-from agenteval_tui.formats.documents.comparison import Pairs
 
 
 class Spread(Document, frozen=True, kw_only=True):
@@ -291,7 +291,7 @@ class ABComparison(Document, frozen=True, kw_only=True):
     ]
     one_case: Annotated[bool, Meta(description="the repetitions of one case are compared; others may differ")]
     p_value: float | None
-    pairs: Pairs
+    pairs: PairedCounts
     detectable: float | None
     recommended: Annotated[str, one_of("", "A", "B"), Meta(description="only where the interval excludes 0")]
     conclusion: str
@@ -370,7 +370,6 @@ def ab_document(execution: str, found: sides.ABResult) -> ABComparison:
             "execution": execution,
             "a": Arm(**asdict(found.a)),
             "b": Arm(**asdict(found.b)),
-            "pairs": Pairs(**asdict(found.pairs)),
             "tokens": _delta(found.tokens),
             "cost": _delta(found.cost),
             "latency_ms": _delta(found.latency_ms),
