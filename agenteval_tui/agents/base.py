@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
 from agenteval_tui.transcripts.model import Attachment, Message, Note, RunError, ToolCall, Transcript, Usage
+from agenteval_tui.transcripts.traceback import Traceback
 
 SIMULATED_USER = "simulated_user"
 """The key of a request's `context` with the brief of a simulated user: an agent that finds it plays the user."""
@@ -32,11 +33,24 @@ class ToolSpec(Struct, frozen=True):
         return {"type": "function", "function": function}
 
 
+class Printed(Struct, frozen=True):
+    """What the agent's code printed or logged, as it came. `source`: stdout, stderr or log, which has a `level` and the
+    name of its `logger`."""
+
+    source: str
+    text: str
+    level: str = ""
+    logger: str = ""
+
+
 class ToolOutcome(Struct, frozen=True):
-    """What a call of a tool gave: JSON text, or with `error` a sentence."""
+    """What a call of a tool gave: JSON text, or with `error` a sentence. `traceback`: where its function raised;
+    `printed`: what that function printed and logged."""
 
     text: str
     error: bool = False
+    traceback: Traceback | None = None
+    printed: tuple[Printed, ...] = ()
 
 
 class PaidRequests(Protocol):
@@ -162,12 +176,14 @@ class ToolArgumentsDelta(Struct, frozen=True):
 
 
 class ToolCallFinished(Struct, frozen=True):
-    """Call `key` has its result (the text that goes back to the model). `error`: the tool failed."""
+    """Call `key` has its result (the text that goes back to the model). `error`: the tool failed; `traceback`: where
+    its function raised."""
 
     key: int
     result: str
     error: bool = False
     duration_ms: float | None = None
+    traceback: Traceback | None = None
 
 
 class TurnEnded(Struct, frozen=True):
@@ -222,16 +238,6 @@ class LogLine(Struct, frozen=True):
     """What a program said beside its answer: the end of its standard error, at most 64 KB. Before Done or Failed."""
 
     text: str
-
-
-class Printed(Struct, frozen=True):
-    """What the agent's code printed or logged, as it came. `source`: stdout, stderr or log, which has a `level` and the
-    name of its `logger`."""
-
-    source: str
-    text: str
-    level: str = ""
-    logger: str = ""
 
 
 class Recorded(Struct, frozen=True):

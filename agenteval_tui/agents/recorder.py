@@ -50,6 +50,7 @@ from agenteval_tui.transcripts.model import (
 )
 from agenteval_tui.transcripts.observed import DUMPED, TOLD_BY_AGENT
 from agenteval_tui.transcripts.possible_figures import with_possible_figures
+from agenteval_tui.transcripts.traceback import Traceback
 
 _PROMPTS = ("system", "developer")
 NOTES_KEPT = 50
@@ -68,6 +69,7 @@ class _Call(Struct):
     error: bool = False
     started_ms: float | None = None
     duration_ms: float | None = None
+    traceback: Traceback | None = None
 
 
 class _Turn(Struct):
@@ -372,7 +374,7 @@ class Recorder:
             return
         if self._open is not None and any(one is call for one in self._open.calls):
             self._end_turn()
-        call.result, call.error = event.result, event.error
+        call.result, call.error, call.traceback = event.result, event.error, event.traceback
         call.duration_ms = event.duration_ms
         if call.duration_ms is None:
             call.duration_ms = max(0.0, self._now - max(call.began_ms, self._last_turn_end()))
@@ -410,6 +412,7 @@ class Recorder:
                     duration_ms=call.duration_ms,
                     message=place,
                     malformed=malformed,
+                    traceback=call.traceback,
                 )
             )
             if call.result is not None:

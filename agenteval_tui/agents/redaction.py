@@ -65,7 +65,8 @@ class EventRedactor:
             case ToolCallStarted(key, call, name):
                 return ToolCallStarted(key, clean(call), clean(name))
             case ToolCallFinished():
-                return replace(event, result=clean(event.result))
+                traceback = self._redactor.traceback(event.traceback)
+                return replace(event, result=clean(event.result), traceback=traceback)
             case Done(reason, model, outputs):
                 return Done(clean(reason), clean(model), self._redactor.data(outputs))
             case Failed():

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.analysis.blame.model import Blame
 from agenteval_tui.analysis.lost_from_sight import LostFromSight
+from agenteval_tui.analysis.raised import Raised, raised_around
 from agenteval_tui.analysis.repetitions import Divergence
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -44,6 +45,8 @@ class Explanation(Struct, frozen=True):
     """Which step the run was lost at; None: this was not looked at."""
     lost: tuple[LostFromSight, ...] = ()
     """What left the model's sight, as far as its requests are known."""
+    raised: tuple[Raised, ...] = ()
+    """What functions around the agent raised."""
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -119,7 +122,8 @@ def _explanation(
     names = {"", *(result.criterion for _, result in criteria)}
     own = tuple(label for label in labels if label.criterion in names)
     ending, notes = ending_of(transcript), transcript.notes
-    return Explanation(row, criteria, transcript.error, divergence, own, ending, notes, judged)
+    raised = raised_around(transcript, (result for _, result in criteria))
+    return Explanation(row, criteria, transcript.error, divergence, own, ending, notes, judged, raised=raised)
 
 
 def criterion_named(run: str, results: Sequence[CriterionResult], wanted: str) -> tuple[int, CriterionResult]:

@@ -16,7 +16,8 @@ from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.extracted_value import Value
 from agenteval_tui.grading.metrics.metric import Metric
 from agenteval_tui.grading.remote_requests import AskKind, RemoteCall, RemoteRequest, Reply
-from agenteval_tui.grading.results import Evidence, MetricResult, Outcome
+from agenteval_tui.grading.results import Evidence, Fields, MetricResult, Outcome
+from agenteval_tui.transcripts.traceback import traceback_data
 
 
 class UnusableError(CodedError):
@@ -62,7 +63,10 @@ class RemoteMetric(Metric):
                 return self.unanswered(missing, context)
             broken = [one for one in asked if one.last.error]
             if broken:
-                fields = {"kind": self.asks, "target": self.target, "message": broken[0].last.error}
+                reply = broken[0].last
+                fields: Fields = {"kind": self.asks, "target": self.target, "message": reply.error}
+                if reply.traceback is not None:
+                    fields["traceback"] = traceback_data(reply.traceback)
                 return self.error(evidence=replies_as_evidence(asked), code=Code.ASKING_FAILED, fields=fields)
             return self.conclude(asked, value, context)
         except UnusableError as problem:

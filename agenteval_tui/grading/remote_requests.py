@@ -9,6 +9,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from agenteval_tui.core.ids import content_hash
+from agenteval_tui.transcripts.traceback import Traceback
 
 AskKind = Literal["chat", "embed", "call", "person", "labels", "user"]
 
@@ -52,7 +53,8 @@ class RemoteRequest(Struct, frozen=True, dict=True):
 
 class Reply(Struct, frozen=True):
     """The reply, unchanged. `raw` is a judge's text, or JSON text for the other kinds. `error`: why there is no reply,
-    in one line; `raw` is then empty, or the text received before it broke.
+    in one line; `raw` is then empty, or the text received before it broke. `traceback`: where the function that was
+    called raised.
     """
 
     raw: str = ""
@@ -62,6 +64,7 @@ class Reply(Struct, frozen=True):
     output_tokens: int | None = None
     cost: float | None = None
     at_ms: int = 0
+    traceback: Traceback | None = None
 
 
 class RemoteCall(Struct, frozen=True):

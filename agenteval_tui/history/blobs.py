@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from agenteval_tui.core.ids import criterion_names
 from agenteval_tui.core.large_json import decoded
@@ -169,6 +169,8 @@ def pack_transcript(transcript: Transcript) -> tuple[bytes, bytes]:
             ],
             [
                 (c.id, c.name, c.arguments, c.result, c.status, c.started_ms, c.duration_ms, c.message, c.malformed)
+                if c.traceback is None
+                else (*astuple(c)[:-1], traceback_data(c.traceback))
                 for c in transcript.tool_calls
             ],
             (timing.first_token_ms, timing.total_ms, [_step(s) for s in timing.steps]),
@@ -287,11 +289,25 @@ def _read_message(message: dict[str, Any], told: Sequence[Message]) -> dict[str,
 def _reading(reading: Reading | None) -> tuple[object, ...] | None:
     if reading is None:
         return None
-    return (None, reading.problem, dict(reading.fields)) if reading.problem else (reading.value,)
+    if not reading.problem:
+        return (reading.value,)
+    raised = None if reading.traceback is None else traceback_data(reading.traceback)
+    more = (raised, reading.output) if raised is not None or reading.output else ()
+    return (None, reading.problem, dict(reading.fields), *more)
+
+
+def _read_reading(
+    value: Any, problem: str = "", fields: Mapping[str, Any] | None = None, traceback: Any = None, output: str = ""
+) -> Reading:
+    return Reading(value, problem, fields or {}, traceback_from(traceback), output)
 
 
 def _read_state(name: str, before: list[Any] | None, after: list[Any] | None) -> ProbeState:
-    return ProbeState(name, *(None if one is None else Reading(*one) for one in (before, after)))
+    return ProbeState(name, *(None if one is None else _read_reading(*one) for one in (before, after)))
+
+
+def _read_call(*parts: Any) -> ToolCall:
+    return replace(ToolCall(*parts[:9]), traceback=traceback_from(parts[9]))
 
 
 def _message_with_attachments(m: Message) -> tuple[object, ...]:
@@ -343,7 +359,7 @@ def unpack_transcript(data: bytes) -> Transcript:
         told = tuple([Message(m[0], m[1]) if len(m) == 2 else _message(m) for m in messages])
         return Transcript(
             messages=told,
-            tool_calls=tuple([ToolCall(*call) for call in calls]),
+            tool_calls=tuple([ToolCall(*call) if len(call) < 10 else _read_call(*call) for call in calls]),
             timing=Timing(timing[0], timing[1], tuple([Step(*step) for step in timing[2]])),
             usage=Usage(*usage),
             model=model,

@@ -20,6 +20,7 @@ from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.transcripts.model import Usage
+from agenteval_tui.transcripts.traceback import traceback_data, traceback_from
 
 _CHUNK = 400
 _SELECT = (
@@ -159,14 +160,17 @@ def judge_usage(connection: sqlite3.Connection, execution_id: str) -> tuple[int,
 
 
 def _packed(reply: StoredReply) -> bytes:
-    return zlib.compress(json_text([1, reply.request.to_json(), reply.reply.raw]).encode("ascii"), 1)
+    raised = [] if reply.reply.traceback is None else [traceback_data(reply.reply.traceback)]
+    return zlib.compress(json_text([1, reply.request.to_json(), reply.reply.raw, *raised]).encode("ascii"), 1)
 
 
 def _unpacked(row: Sequence[Any], criterion: str = "") -> StoredReply:
     data, answerer, model, error, tokens_in, tokens_out, cost, at_ms = row
     try:
-        _, request, raw = json.loads(zlib.decompress(data))
+        _, request, raw, *raised = json.loads(zlib.decompress(data))
         made = RemoteRequest.from_json(request)
     except (zlib.error, ValueError, TypeError, KeyError, RecursionError) as wrong:
         raise HistoryError(f"a judge's stored reply can't be read: {wrong}") from wrong
-    return StoredReply(made, answerer, Reply(raw, model, error, tokens_in, tokens_out, cost, at_ms), criterion)
+    traceback = traceback_from(raised[0]) if raised else None
+    reply = Reply(raw, model, error, tokens_in, tokens_out, cost, at_ms, traceback)
+    return StoredReply(made, answerer, reply, criterion)

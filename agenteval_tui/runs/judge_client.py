@@ -17,10 +17,10 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.base import AgentRequest, Failed, TranscriptSource
 from agenteval_tui.agents.permission import NOTHING, Permission
-from agenteval_tui.agents.process.errors import stderr_tail
+from agenteval_tui.agents.process.errors import stderr_tail, traceback_without_secrets, without_secrets
+from agenteval_tui.agents.process.printed import printed_text
 from agenteval_tui.agents.process.project_environment import ProjectEnvironment, project_environment
 from agenteval_tui.agents.process.project_words import remedy
-from agenteval_tui.agents.process.python import printed_text
 from agenteval_tui.agents.process.python_host import HostError, HostProcess, RaisedError
 from agenteval_tui.agents.process.python_tree import Lease, Root
 from agenteval_tui.agents.registry import make_agent, make_embedder
@@ -48,6 +48,7 @@ from agenteval_tui.transcripts.codec import openai_messages, to_json
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
 from agenteval_tui.transcripts.redact import TranscriptRedactor
+from agenteval_tui.transcripts.traceback import Traceback
 
 log = logging.getLogger(__name__)
 
@@ -395,7 +396,7 @@ async def call_function(
         mend = f" ({error.mend})" if error.mend else ""
         return _failed(f"{request.target} can't be started: {error.what}{mend}")
     except (RaisedError, HostError) as error:
-        return _failed(_call_failure(request.target, error, getattr(error, "program", None), env, project))
+        return _call_failure(request.target, error, getattr(error, "program", None), env, project)
     returned: Any = None
     printed = ""
     async with host:
@@ -411,7 +412,7 @@ async def call_function(
             await host.end()
             return _failed(f"{request.target} did not return within {payload['timeout']:g} s", printed)
         except (RaisedError, HostError) as error:
-            return _failed(_call_failure(request.target, error, host.program, env, project), printed)
+            return _call_failure(request.target, error, host.program, env, project, printed)
     return Reply(json.dumps({PRINTED: printed, RETURNED: returned} if printed.strip() else returned), at_ms=now_ms())
 
 
@@ -421,16 +422,18 @@ def _call_failure(
     program: HostProcess | None,
     env: Mapping[str, str],
     project: ProjectEnvironment | None,
-) -> str:
-    if isinstance(error, RaisedError):
-        if error.wrong:
-            return str(error)
-        mend = "" if project is None else remedy(error.clues, project, env)
-        return f"{target} raised {error}" + (f" ({mend})" if mend else "")
-    said = "" if program is None else stderr_tail(program.stderr, env)
-    return f"{target} {error}" + (f": {said}" if said else "")
+    printed: str = "",
+) -> Reply:
+    if not isinstance(error, RaisedError):
+        said = "" if program is None else stderr_tail(program.stderr, env)
+        return _failed(f"{target} {error}" + (f": {said}" if said else ""), printed)
+    if error.wrong:
+        return _failed(str(error), printed)
+    mend = "" if project is None else remedy(error.clues, project, env)
+    said = without_secrets(f"{target} raised {error}", env) + (f" ({mend})" if mend else "")
+    return _failed(said, printed, traceback_without_secrets(error.traceback, env))
 
 
-def _failed(said: str, printed: str = "") -> Reply:
+def _failed(said: str, printed: str = "", traceback: Traceback | None = None) -> Reply:
     """A reply that is none; what the function printed stays with it, as it was."""
-    return Reply(raw=printed, error=said, at_ms=now_ms())
+    return Reply(raw=printed, error=said, at_ms=now_ms(), traceback=traceback)

@@ -74,53 +74,6 @@ class StoredMessage(Document, frozen=True, kw_only=True):
     attachments: tuple[StoredAttachment, ...] | UnsetType = UNSET
 
 
-class StoredToolCall(Document, frozen=True, kw_only=True):
-    """A tool call of a transcript."""
-
-    id: str
-    name: str
-    arguments: Annotated[Any, Meta(description="the decoded JSON value; text when it was malformed")]
-    result: str | UnsetType = UNSET
-    status: Annotated[str, one_of("ok", "error", "pending")]
-    started_ms: float | UnsetType = UNSET
-    duration_ms: float | UnsetType = UNSET
-    message: Count | UnsetType = UNSET
-    malformed: bool | UnsetType = UNSET
-
-
-class StoredStep(Document, frozen=True, kw_only=True):
-    """A turn of the model or a tool call, with its time."""
-
-    name: str
-    started_ms: float
-    duration_ms: float
-    setup: bool | UnsetType = UNSET
-
-
-class StoredTiming(Document, frozen=True, kw_only=True):
-    """The times of a transcript."""
-
-    first_token_ms: float | UnsetType = UNSET
-    total_ms: float | UnsetType = UNSET
-    steps: tuple[StoredStep, ...] | UnsetType = UNSET
-
-
-class StoredUsage(Document, frozen=True, kw_only=True):
-    """What a run used; absent: not measured."""
-
-    input_tokens: Count | UnsetType = UNSET
-    output_tokens: Count | UnsetType = UNSET
-    cached_tokens: Count | UnsetType = UNSET
-    reasoning_tokens: Count | UnsetType = UNSET
-    cost: float | UnsetType = UNSET
-    cache_write_tokens: Annotated[
-        Count | UnsetType, Meta(description="of `input_tokens`, those that the server wrote into its cache")
-    ] = UNSET
-    cache_write_1h_tokens: Annotated[
-        Count | UnsetType, Meta(description="of `cache_write_tokens`, those that the cache keeps for an hour")
-    ] = UNSET
-
-
 class StoredFrame(Document, frozen=True, kw_only=True):
     """A call of a traceback."""
 
@@ -156,6 +109,56 @@ class StoredTraceback(Document, frozen=True, kw_only=True):
 
     language: Annotated[str, one_of("python", "javascript")]
     exceptions: tuple[StoredException, ...]
+
+
+class StoredToolCall(Document, frozen=True, kw_only=True):
+    """A tool call of a transcript."""
+
+    id: str
+    name: str
+    arguments: Annotated[Any, Meta(description="the decoded JSON value; text when it was malformed")]
+    result: str | UnsetType = UNSET
+    status: Annotated[str, one_of("ok", "error", "pending")]
+    started_ms: float | UnsetType = UNSET
+    duration_ms: float | UnsetType = UNSET
+    message: Count | UnsetType = UNSET
+    malformed: bool | UnsetType = UNSET
+    traceback: Annotated[
+        StoredTraceback | UnsetType, Meta(description="where its function raised; absent where that is not known")
+    ] = UNSET
+
+
+class StoredStep(Document, frozen=True, kw_only=True):
+    """A turn of the model or a tool call, with its time."""
+
+    name: str
+    started_ms: float
+    duration_ms: float
+    setup: bool | UnsetType = UNSET
+
+
+class StoredTiming(Document, frozen=True, kw_only=True):
+    """The times of a transcript."""
+
+    first_token_ms: float | UnsetType = UNSET
+    total_ms: float | UnsetType = UNSET
+    steps: tuple[StoredStep, ...] | UnsetType = UNSET
+
+
+class StoredUsage(Document, frozen=True, kw_only=True):
+    """What a run used; absent: not measured."""
+
+    input_tokens: Count | UnsetType = UNSET
+    output_tokens: Count | UnsetType = UNSET
+    cached_tokens: Count | UnsetType = UNSET
+    reasoning_tokens: Count | UnsetType = UNSET
+    cost: float | UnsetType = UNSET
+    cache_write_tokens: Annotated[
+        Count | UnsetType, Meta(description="of `input_tokens`, those that the server wrote into its cache")
+    ] = UNSET
+    cache_write_1h_tokens: Annotated[
+        Count | UnsetType, Meta(description="of `cache_write_tokens`, those that the cache keeps for an hour")
+    ] = UNSET
 
 
 class StoredError(Document, frozen=True, kw_only=True):
@@ -209,6 +212,10 @@ class StoredReading(Document, frozen=True, kw_only=True):
     value: Annotated[Any, Meta(description="a JSON value; absent where it could not be read")] = UNSET
     problem: Annotated[str | UnsetType, Meta(description="why there is no value")] = UNSET
     fields: Annotated[dict[str, Any] | UnsetType, Meta(description="what the problem is about")] = UNSET
+    traceback: Annotated[StoredTraceback | UnsetType, Meta(description="where its function raised")] = UNSET
+    output: Annotated[str | UnsetType, Meta(description="the end of what its function printed before it failed")] = (
+        UNSET
+    )
 
 
 class StoredState(Document, frozen=True, kw_only=True):
@@ -453,7 +460,12 @@ def _stored_reading(reading: Reading | None) -> StoredReading | UnsetType:
     if reading is None:
         return UNSET
     if reading.problem:
-        return StoredReading(problem=reading.problem, fields=dict(reading.fields) or UNSET)
+        return StoredReading(
+            problem=reading.problem,
+            fields=dict(reading.fields) or UNSET,
+            traceback=_stored_traceback(reading.traceback),
+            output=reading.output or UNSET,
+        )
     return StoredReading(value=reading.value)
 
 
@@ -470,6 +482,7 @@ def stored_calls(transcript: Transcript) -> tuple[StoredToolCall, ...]:
             duration_ms=_unless_none(call.duration_ms),
             message=_unless_none(call.message),
             malformed=call.malformed or UNSET,
+            traceback=_stored_traceback(call.traceback),
         )
         for call in transcript.tool_calls
     )
@@ -507,7 +520,7 @@ def stored_error(error: RunError | None) -> StoredError | None:
     """Why an agent did not finish, with its code and fields where it has a code; None for none."""
     if error is None:
         return None
-    traceback = UNSET if error.traceback is None else _stored_traceback(error.traceback)
+    traceback = _stored_traceback(error.traceback)
     if not error.code:
         return StoredError(kind=error.kind, message=error.message, mend=error.mend, traceback=traceback)
     return StoredError(
@@ -532,7 +545,9 @@ def stored_hook(hook: HookRun) -> StoredHook:
     )
 
 
-def _stored_traceback(traceback: Traceback) -> StoredTraceback:
+def _stored_traceback(traceback: Traceback | None) -> StoredTraceback | UnsetType:
+    if traceback is None:
+        return UNSET
     return convert({"language": traceback.language, **traceback_data(traceback)}, StoredTraceback)
 
 
@@ -882,6 +897,7 @@ def _read(data: Mapping[str, Any]) -> Transcript:
             duration_ms=item.get("duration_ms"),
             message=item.get("message"),
             malformed=bool(item.get("malformed", False)),
+            traceback=traceback_from(item.get("traceback")),
         )
         for number, item in enumerate(data.get("tool_calls") or ())
     )

@@ -68,6 +68,7 @@ class ToolCall(Struct, frozen=True):
     `arguments` is the decoded JSON value, an object as a rule. Arguments that are not valid JSON are kept as the
     text that came, with `malformed` true. `result` is the text that went back to the model; None while there is none.
     Times are milliseconds since the run's start. `message` is the index of the assistant message that made the call.
+    `traceback`: where the tool's function raised, if that is known.
     """
 
     id: str
@@ -79,6 +80,7 @@ class ToolCall(Struct, frozen=True):
     duration_ms: float | None = None
     message: int | None = None
     malformed: bool = False
+    traceback: Traceback | None = None
 
 
 class Step(Struct, frozen=True):

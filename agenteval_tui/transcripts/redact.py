@@ -14,7 +14,7 @@ from agenteval_tui.core.redaction import SHORTEST, SHORTEST_IN_ERRORS, Redactor
 from agenteval_tui.transcripts.model import Attachment, HookRun, Message, RunError, ToolCall, Transcript
 from agenteval_tui.transcripts.model_request import ModelRequests, OfferedTool
 from agenteval_tui.transcripts.state import Reading
-from agenteval_tui.transcripts.traceback import with_texts
+from agenteval_tui.transcripts.traceback import Traceback, with_texts
 
 
 class TranscriptRedactor(Redactor):
@@ -34,7 +34,7 @@ class TranscriptRedactor(Redactor):
     def error(self, error: RunError) -> RunError:
         """`error` without secrets; the same object where there are none."""
         message, mend = self._said(error.message), self._said(error.mend)
-        traceback = None if error.traceback is None else with_texts(error.traceback, self._said)
+        traceback = self.traceback(error.traceback)
         if message is error.message and mend is error.mend and traceback is error.traceback:
             return error
         fields = error.fields
@@ -42,6 +42,10 @@ class TranscriptRedactor(Redactor):
             # It was made of the words with the secret in them, and may hold a part of it.
             fields = {**fields, "fingerprint": fingerprint(message)}
         return replace(error, message=message, mend=mend, fields=fields, traceback=traceback)
+
+    def traceback(self, traceback: Traceback | None) -> Traceback | None:
+        """`traceback` without secrets; the same object where there are none."""
+        return None if traceback is None else with_texts(traceback, self._said)
 
     def _said(self, text: str) -> str:
         # Messages quote what a server said, cut to a length.
@@ -131,6 +135,8 @@ class TranscriptRedactor(Redactor):
             return True
         if self.inside(transcript.outputs):
             return True
+        if any(self.traceback(call.traceback) is not call.traceback for call in transcript.tool_calls):
+            return True
         arguments = [call.arguments for call in transcript.tool_calls]
         return any(
             self.inside(argument) or (isinstance(argument, str) and self.cut(argument) is not argument)
@@ -189,13 +195,16 @@ class TranscriptRedactor(Redactor):
         if not self._in_reading(reading):
             return reading
         fields = {name: self._said(one) if isinstance(one, str) else one for name, one in reading.fields.items()}
-        return replace(reading, value=self.data(reading.value), fields=fields)
+        traceback, output = self.traceback(reading.traceback), self.cut(self._said(reading.output))
+        return replace(reading, value=self.data(reading.value), fields=fields, traceback=traceback, output=output)
 
     def _in_reading(self, reading: Reading | None) -> bool:
         if reading is None:
             return False
         words = [one for one in reading.fields.values() if isinstance(one, str)]
-        return self.inside(reading.value) or any(self._said(one) is not one for one in words)
+        said = self.cut(self._said(reading.output)) is not reading.output
+        raised = self.traceback(reading.traceback) is not reading.traceback
+        return said or raised or self.inside(reading.value) or any(self._said(one) is not one for one in words)
 
     def _call(self, call: ToolCall) -> ToolCall:
         changed: dict[str, Any] = {}
@@ -206,6 +215,8 @@ class TranscriptRedactor(Redactor):
             arguments = self.cut(arguments)
         if arguments is not call.arguments:
             changed["arguments"] = arguments
+        if (traceback := self.traceback(call.traceback)) is not call.traceback:
+            changed["traceback"] = traceback
         return replace(call, **changed) if changed else call
 
     def _note(self, changed: dict[str, Any], name: str, value: str | None) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from agenteval_tui.transcripts.traceback import Traceback
+
 _LINE = 88
 """Characters of a JSON value that stays in one line."""
 
@@ -42,11 +44,13 @@ class ReadingProblem(StrEnum):
 
 class Reading(Struct, frozen=True, dict=True):
     """What a probe read at one time: a JSON value (a text as it is), or the `problem` that kept it from that, with its
-    fields."""
+    fields. `traceback`: where its function raised; `output`: the end of what that function printed."""
 
     value: Any = None
     problem: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
+    traceback: Traceback | None = None
+    output: str = ""
 
     @cached_property
     def text(self) -> str:

@@ -8,6 +8,7 @@ from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
 from agenteval_tui.runs.around.record import DIED, FAILED, AroundRecord
 from agenteval_tui.views.model import Text, View, paragraphs, text
+from agenteval_tui.views.traceback import traceback_block
 
 _LAST_LINES = 10
 
@@ -30,3 +31,5 @@ def _lines(record: AroundRecord) -> Iterator[Text]:
         if hook.error is not None:
             said = one_line(hook.error.message, 600)
             yield text((f"{hook.phase}: ", "broken"), said, (f" ({one_line(hook.error.mend, 300)})", "dim"))
+            if hook.error.traceback is not None:
+                yield from (text((f"  {line}", "dim")) for line in traceback_block(hook.error.traceback))

@@ -22,7 +22,7 @@ from agenteval_tui.views.evidence_comparison import comparison_title, comparison
 from agenteval_tui.views.label import label_text
 from agenteval_tui.views.model import OUTCOMES, Heading, Node, Paragraph, Span, Text, Tree, View, outcome_text, text
 from agenteval_tui.views.model_request import lost_text
-from agenteval_tui.views.traceback import traceback_block
+from agenteval_tui.views.traceback import raised_block, raised_title, traceback_block
 
 SIGNS: dict[Mark, Span] = {
     "passed": OUTCOMES["passed"],
@@ -139,7 +139,7 @@ def _of_the_run(explanation: Explanation) -> Iterator[Node]:
         *((explanation.ending.said,) if explanation.ending is not None else ()),
         *(note.said for note in explanation.notes),
     )
-    for remark in remarks:
+    for remark in dict.fromkeys(remarks):
         yield Node(text((one_line(remark), "warn code")), sign=("!", "warn"))
     if explanation.error is not None:
         mend = f" ({explanation.error.mend})" if explanation.error.mend else ""
@@ -147,6 +147,10 @@ def _of_the_run(explanation: Explanation) -> Iterator[Node]:
         traceback = explanation.error.traceback
         block = () if traceback is None else traceback_block(traceback)
         yield Node(text((why, "broken code")), sign=SIGNS["error"], block=block)
+    for raised in explanation.raised:
+        yield Node(
+            text((one_line(raised_title(raised)), "broken code")), sign=SIGNS["error"], block=raised_block(raised)
+        )
     if explanation.run.checks_not_made:
         yield Node(text((not_made_sentence(explanation.run.checks_not_made), "warn")), sign=("!", "warn"))
     if not explanation.judged and explanation.error is None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from agenteval_tui.analysis.raised import Raised
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.transcripts.traceback import RaisedException, Traceback, frame_places
@@ -13,6 +14,7 @@ from agenteval_tui.views.model import Paragraph, Text, View, text
 
 _MOST_PACKAGES = 3
 _MOST_MESSAGE_LINES = 12
+_MOST_PRINTED = 20  # lines
 _RELATIONS = {"cause": "caused by ", "context": "while handling ", "member": "with "}
 
 
@@ -51,6 +53,18 @@ def traceback_view(traceback: Traceback, indent: int = 0) -> View:
 def traceback_block(traceback: Traceback) -> tuple[str, ...]:
     """The lines as plain text, indented."""
     return tuple("  " * line.indent + "".join(part for part, _ in line.words) for line in traceback_lines(traceback))
+
+
+def raised_title(raised: Raised) -> str:
+    """Which function it was that raised."""
+    of = {"hook": f" ({raised.of})", "function": f", for the criterion {raised.of}"}.get(raised.kind, "")
+    return f"raised by the {raised.kind} {raised.name}{of}"
+
+
+def raised_block(raised: Raised) -> tuple[str, ...]:
+    """Its traceback as plain text, and what it printed."""
+    printed = tuple(f"  {line}" for line in raised.output.splitlines()[-_MOST_PRINTED:])
+    return (*traceback_block(raised.traceback), *(("printed:", *printed) if printed else ()))
 
 
 def package_of(file: str) -> str:

@@ -288,6 +288,7 @@ def test_every_field_of_the_models_is_packed() -> None:
         ],
         "ToolCall": [
             *("id", "name", "arguments", "result", "status", "started_ms", "duration_ms", "message", "malformed"),
+            "traceback",  # at the end, of those that have one
         ],
     }
     numbers = {cls.__name__: len(fields(cls)) for cls in (Timing, Step, Usage, RunError, Attachment)}

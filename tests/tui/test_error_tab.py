@@ -101,3 +101,23 @@ async def test_stepping_folding_and_the_editor(recorded: Any, size: tuple[int, i
         await settle(pilot)
         assert screen.view == "output"
         assert "looking for W1" in text_of(app)
+
+
+async def test_what_a_metric_raises_is_a_frame_to_step_to(tmp_path: Path) -> None:
+    judged = SUITE.replace('"TextMatch", "contains": "a"', '"Python", "function": "broken_shop:judge"')
+    (tmp_path / "shop.suite.yaml").write_text(judged)
+    (tmp_path / "broken_shop.py").write_text(
+        "def answer(prompt): return 'yes'\ndef judge(value):\n    print('so')\n    return {}[value]\n"
+    )
+    command = [sys.executable, "-m", "agenteval_tui", "run", "shop.suite.yaml", "--trust", "--db", "h.db"]
+    subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    app = app_on(tmp_path, tmp_path / "h.db")
+    async with app.run_test(size=(140, 45)) as pilot:
+        screen = await opened(pilot)
+        assert "broken_shop.py:4 in judge" in text_of(app)  # in the evidence
+        await pilot.press("exclamation_mark")
+        await settle(pilot)
+        assert screen.pane == "error"
+        assert "raised by the function broken_shop:judge, for the criterion Says it" in text_of(app)
+        assert screen.error.frame is not None
+        assert (screen.error.frame.line, screen.error.frame.function) == (4, "judge")

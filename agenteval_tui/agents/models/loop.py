@@ -18,6 +18,7 @@ from agenteval_tui.agents.base import (
     Done,
     Failed,
     Prepared,
+    Printed,
     PromptSent,
     ToolCallFinished,
     ToolSpec,
@@ -204,7 +205,9 @@ async def converse(
             return
         results: dict[int, ToolCallFinished] = {}
         async with aclosing(_call_tools(toolbox, reply.calls)) as ended:
-            async for finished in ended:
+            async for finished, printed in ended:
+                for piece in printed:
+                    yield piece
                 results[finished.key] = finished
                 yield finished
         dialogue.add_results(reply, results)
@@ -217,15 +220,19 @@ async def converse(
     )
 
 
-async def _call_tools(toolbox: Toolbox, calls: Sequence[CallParts]) -> AsyncGenerator[ToolCallFinished, None]:
-    """All calls of a turn at once; each as it ends."""
+async def _call_tools(
+    toolbox: Toolbox, calls: Sequence[CallParts]
+) -> AsyncGenerator[tuple[ToolCallFinished, tuple[Printed, ...]], None]:
+    """All calls of a turn at once; each as it ends, with what its function printed."""
     free = asyncio.Semaphore(_AT_ONCE)
 
-    async def one(call: CallParts) -> ToolCallFinished:
+    async def one(call: CallParts) -> tuple[ToolCallFinished, tuple[Printed, ...]]:
         async with free:
             began = time.perf_counter()
             outcome = await toolbox.call(call.name, call.arguments_text)
-            return ToolCallFinished(call.key, outcome.text, outcome.error, (time.perf_counter() - began) * 1000)
+            took_ms = (time.perf_counter() - began) * 1000
+            finished = ToolCallFinished(call.key, outcome.text, outcome.error, took_ms, outcome.traceback)
+            return finished, outcome.printed
 
     tasks = [asyncio.create_task(one(call)) for call in calls]
     try:

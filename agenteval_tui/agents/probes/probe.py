@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import httpx
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.agents.http.connection_pool import Connections
 from agenteval_tui.agents.permission import NotTrustedError, Permission
@@ -20,7 +21,14 @@ from agenteval_tui.agents.probes.files import read_file, read_files
 from agenteval_tui.agents.probes.limits import MOST_BYTES, UnreadError, decoded, too_large
 from agenteval_tui.agents.probes.sqlite import query
 from agenteval_tui.agents.process.child_process import start
-from agenteval_tui.agents.process.errors import exit_description, stderr_tail, with_last_words, without_secrets
+from agenteval_tui.agents.process.errors import (
+    exit_description,
+    stderr_tail,
+    traceback_without_secrets,
+    with_last_words,
+    without_secrets,
+)
+from agenteval_tui.agents.process.printed import printed_text
 from agenteval_tui.agents.process.project_environment import project_environment
 from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.process.python_host import HostError, PythonHost, RaisedError
@@ -38,6 +46,7 @@ _IMPORT_S = 120.0
 """For the imports of a Python function, which don't count in its time."""
 _SAID = 400
 """Characters of foreign words that are kept of a problem."""
+_PRINTED_KEPT = 4_000  # characters of what a function printed: the end of it
 
 
 class ProbeSurroundings(Struct, frozen=True):
@@ -93,12 +102,9 @@ class Probe(Struct, frozen=True):
         """Its value now, or why there is none. Never raises but `CancelledError`."""
         try:
             if self.kind == "python":
-                value = await self._python(around)
-            else:
-                async with asyncio.timeout(self.timeout_s):
-                    value = await self._value(around)
-            size = len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
-            return too_large().reading if size > 2 * MOST_BYTES else Reading(value)
+                return await self._python(around)
+            async with asyncio.timeout(self.timeout_s):
+                return _reading(await self._value(around))
         except TimeoutError:
             return unread(ReadingProblem.SLOW, seconds=self.timeout_s)
         except UnreadError as problem:
@@ -157,7 +163,7 @@ class Probe(Struct, frozen=True):
         text = decoded(bytes(written))
         return text.removesuffix("\n").removesuffix("\r")
 
-    async def _python(self, around: ProbeSurroundings) -> Any:
+    async def _python(self, around: ProbeSurroundings) -> Reading:
         target = str(self.target)
         try:
             parse_callable(target, "python")
@@ -179,12 +185,14 @@ class Probe(Struct, frozen=True):
                 async with aclosing(asking) as answers:
                     async for answer in answers:
                         if "output" in answer:
-                            words = (words + str(answer["output"].get("text") or ""))[-_SAID:]
+                            words = (words + printed_text(answer["output"]))[-_PRINTED_KEPT:]
                         returned = answer.get("returned")
         except RaisedError as error:
             mend = remedy(error.clues, project, around.env)
-            message = without_secrets(str(error), around.env)
-            raise UnreadError(ReadingProblem.RAISED, message=_cut(message + (f" ({mend})" if mend else ""))) from None
+            message = without_secrets(str(error), around.env) + (f" ({mend})" if mend else "")
+            reading = unread(ReadingProblem.RAISED, message=_cut(message))
+            traceback = traceback_without_secrets(error.traceback, around.env)
+            return replace(reading, traceback=traceback, output=without_secrets(words, around.env))
         except HostError as error:
             if error.too_much:
                 raise too_large() from None
@@ -194,7 +202,7 @@ class Probe(Struct, frozen=True):
             words += "" if program is None else program.stderr
             said = with_last_words(ended, words, around.env)
             raise UnreadError(ReadingProblem.NO_RESULT, message=_cut(said)) from None
-        return json.dumps(returned) if isinstance(returned, int | float) else returned
+        return _reading(json.dumps(returned) if isinstance(returned, int | float) else returned)
 
     async def _url(self, url: str, around: ProbeSurroundings) -> str:
         if urlsplit(url).scheme not in ("http", "https"):
@@ -220,6 +228,11 @@ class Probe(Struct, frozen=True):
 async def read_all(probes: Sequence[Probe], around: ProbeSurroundings) -> tuple[Reading, ...]:
     """The readings of the probes, all at the same time. Never raises but `CancelledError`."""
     return tuple(await asyncio.gather(*(probe.read(around) for probe in probes)))
+
+
+def _reading(value: Any) -> Reading:
+    size = len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+    return too_large().reading if size > 2 * MOST_BYTES else Reading(value)
 
 
 def _said(error: AgentevalError) -> str:

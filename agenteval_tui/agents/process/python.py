@@ -31,13 +31,13 @@ from agenteval_tui.agents.process.errors import (
     remedy_for,
     silence_error,
     traceback_without_secrets,
-    truncate_for_store,
     with_last_words,
     without_secrets,
 )
 from agenteval_tui.agents.process.health_check import check_answer, unreachable
 from agenteval_tui.agents.process.mapped_state import ToldText, events_of_state, mapping_of
 from agenteval_tui.agents.process.options import PythonOptions, places_of
+from agenteval_tui.agents.process.printed import printed_piece, printed_text
 from agenteval_tui.agents.process.project_environment import ProjectEnvironment, project_environment
 from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.process.protocol import EventError, EventReader, request_document
@@ -208,8 +208,8 @@ class PythonAgent:
                         answer = await anext(answers)
                         while "output" in answer:  # no sign of the agent itself
                             words = (words + printed_text(answer["output"]))[-STDERR_KEPT:]
-                            for event in self._printed(answer["output"], options):
-                                yield event
+                            if (piece := printed_piece(answer["output"], self._environment(options))) is not None:
+                                yield piece
                             answer = await anext(answers)
                     if "returned" in answer:
                         self._read = self._read.union(answer.get("files", ()))
@@ -265,15 +265,6 @@ class PythonAgent:
         """Where the process works, with what says so in its environment."""
         return {"cwd": str(workdir), "env": {WORKDIR: str(workdir), SUITE_DIR: str(self._setup.base_dir)}}
 
-    def _printed(self, told: Any, options: PythonOptions) -> list[AgentEvent]:
-        """What the process says that the code printed or logged."""
-        if not isinstance(told, Mapping) or told.get("source") not in ("stdout", "stderr", "log"):
-            return []
-        text, level, logger = (truncate_for_store(str(told.get(name) or "")) for name in ("text", "level", "logger"))
-        return (
-            [Printed(told["source"], without_secrets(text, self._environment(options)), level, logger)] if text else []
-        )
-
     async def _rest_of_output(
         self, host: PythonHost, before: str, options: PythonOptions
     ) -> AsyncGenerator[AgentEvent, None]:
@@ -322,14 +313,6 @@ class PythonAgent:
             return remedy(error.clues, self._project(options), self._environment(options))
         except AgentevalError as problem:  # it changed meanwhile
             return problem.mend
-
-
-def printed_text(told: Any) -> str:
-    """What was printed, as it was; a record that was logged, as a line."""
-    if not isinstance(told, Mapping):
-        return ""
-    text = str(told.get("text") or "")
-    return f"{text}\n" if told.get("source") == "log" else text
 
 
 def _written_since(before: str, program: HostProcess) -> str:

@@ -40,6 +40,7 @@ sys.path[:] = [place for place in sys.path if place != _HERE]  # our modules are
 
 import _signal  # type: ignore[import-not-found]  # noqa: E402
 import atexit  # noqa: E402
+import contextvars  # noqa: E402
 import dataclasses  # noqa: E402
 import faulthandler  # noqa: E402
 import importlib  # noqa: E402
@@ -59,6 +60,7 @@ _SIGTERM = int(signal.SIGTERM)
 _lock = threading.Lock()
 _loops: dict[Any, Any] = {}
 _running: dict[int, Any] = {}
+_call_number: Any = contextvars.ContextVar("agenteval_call", default=None)
 _requests: Any = None
 _effects: Any = None
 _files: Any = ()
@@ -447,15 +449,27 @@ def _begin_tool(asked: Any) -> Any:
         _raised(number, error)
         return
     _running[number] = None
+    _sibling("python_output").begin(_tell_of_call)
     if inspect.iscoroutinefunction(found) or inspect.iscoroutinefunction(type(found).__call__):
         _running[number] = asyncio.run_coroutine_threadsafe(_async_tool(number, found, arguments), _tool_loop())
     else:
         threading.Thread(target=_sync_tool, args=(number, found, arguments), daemon=True).start()
 
 
+def _tell_of_call(piece: Any) -> Any:
+    """Calls run beside each other: what is printed belongs to the one whose context it is printed in. Of a thread that
+    a tool started by itself, that is not known."""
+    number = _call_number.get()
+    if number is None or number not in _running:
+        return False
+    _requests.send(json.dumps({"id": number, "output": piece}))
+    return True
+
+
 def _sync_tool(number: Any, found: Any, arguments: Any) -> Any:
     import asyncio
 
+    _call_number.set(number)
     try:
         returned = found(**arguments)
         if inspect.isawaitable(returned):
@@ -464,12 +478,14 @@ def _sync_tool(number: Any, found: Any, arguments: Any) -> Any:
     except BaseException as error:
         _raised(number, error)
     else:
+        _sibling("python_output").flush()
         _say(number, returned=returned)
 
 
 async def _async_tool(number: Any, found: Any, arguments: Any) -> Any:
     import asyncio
 
+    _call_number.set(number)
     try:
         returned = plain(await found(**arguments))
     except asyncio.CancelledError:
@@ -477,6 +493,7 @@ async def _async_tool(number: Any, found: Any, arguments: Any) -> Any:
     except BaseException as error:
         _raised(number, error)
     else:
+        _sibling("python_output").flush()
         _say(number, returned=returned)
 
 

@@ -60,7 +60,8 @@ def replace_streams() -> Any:
 
 
 def begin(tell: Any) -> Any:
-    """From now on, call `tell` with {"source", "text"} of all that is printed and logged."""
+    """From now on, call `tell` with {"source", "text"} of all that is printed and logged. It may return False: nobody
+    takes it."""
     global _tell, _told, _pid
     _told, _tell, _pid = 0, tell, os.getpid()
     logging: Any = sys.modules.get("logging")
@@ -105,10 +106,9 @@ def _give(source: Any, data: Any) -> Any:
     _told += len(data)
     _state.telling = True
     try:
-        tell({"source": source, "text": text})
+        return tell({"source": source, "text": text}) is not False
     finally:
         _state.telling = False
-    return True
 
 
 def _watch(logger: Any) -> Any:
@@ -126,11 +126,11 @@ def _watch(logger: Any) -> Any:
             text = record.getMessage()
         except Exception:  # arguments that don't fit: logging says so on standard error
             return original(self, record)
-        _state.record = text
         _told += len(text)
         _state.telling = True
+        piece = {"source": "log", "text": text[:_LONGEST_RECORD], "level": record.levelname, "logger": record.name}
         try:
-            tell({"source": "log", "text": text[:_LONGEST_RECORD], "level": record.levelname, "logger": record.name})
+            _state.record = "" if tell(piece) is False else text
         finally:
             _state.telling = False
         try:

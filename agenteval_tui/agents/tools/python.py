@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from agenteval_tui.agents.base import ToolOutcome, ToolSpec
+from agenteval_tui.agents.base import Printed, ToolOutcome, ToolSpec
 from agenteval_tui.agents.permission import Permission
-from agenteval_tui.agents.process.errors import stderr_tail, truncate_for_store
+from agenteval_tui.agents.process.errors import stderr_tail, traceback_without_secrets, truncate_for_store
+from agenteval_tui.agents.process.printed import printed_piece
 from agenteval_tui.agents.process.project_environment import ProjectEnvironment, project_environment
 from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.process.python_host import HostError, HostProcess, PythonHost, RaisedError
@@ -70,19 +72,26 @@ class PythonTools:
 
     async def call(self, target: str, arguments: Mapping[str, Any]) -> ToolOutcome:
         """What a function returns, as text: a text as it is, any other value as JSON."""
+        returned: Any = None
+        printed: tuple[Printed, ...] = ()
         try:
             host = await self._running()
         except HostError as error:
             return ToolOutcome(f"the tool's process {self._words(error, error.program)}", error=True)
         try:
-            returned = await host.call("tool", target, limit=LONGEST, arguments=dict(arguments))
+            async with aclosing(host.events("tool", target, limit=LONGEST, arguments=dict(arguments))) as answers:
+                async for answer in answers:
+                    if "output" in answer:
+                        piece = printed_piece(answer["output"], self._env)
+                        printed += () if piece is None else (piece,)
+                    returned = answer.get("returned")
         except RaisedError as error:
-            return ToolOutcome(truncate_for_store(str(error)), error=True)
+            traceback = traceback_without_secrets(error.traceback, self._env)
+            return ToolOutcome(truncate_for_store(str(error)), True, traceback, printed)
         except HostError as error:
-            return ToolOutcome(f"the tool's process {self._words(error, host.program)}", error=True)
-        return ToolOutcome(
-            truncate_for_store(returned if isinstance(returned, str) else json.dumps(returned, ensure_ascii=False))
-        )
+            return ToolOutcome(f"the tool's process {self._words(error, host.program)}", True, printed=printed)
+        text = returned if isinstance(returned, str) else json.dumps(returned, ensure_ascii=False)
+        return ToolOutcome(truncate_for_store(text), printed=printed)
 
     def _tool(self, entry: PythonEntry, told: Mapping[str, Any]) -> PythonTool:
         if "raised" in told:

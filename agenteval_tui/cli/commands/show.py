@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import click
 
 from agenteval_tui.analysis.costs import execution_costs
 from agenteval_tui.analysis.lost_from_sight import lost_from_sight
+from agenteval_tui.analysis.raised import raised_around
 from agenteval_tui.analysis.test_gates import gates_now
 from agenteval_tui.analysis.trajectory_alignment import align
 from agenteval_tui.analysis.triage import causes_of_execution
@@ -18,6 +20,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count, duration
 from agenteval_tui.formats.documents.difference import difference_document
 from agenteval_tui.formats.documents.results import execution_document, run_document
+from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.around.record import NOTHING, AroundRecord, decoded
@@ -37,7 +40,7 @@ from agenteval_tui.views.label import feedback_text, label_text
 from agenteval_tui.views.model_request import lost_view
 from agenteval_tui.views.run_output import NO_OUTPUT, has_output, output_lines
 from agenteval_tui.views.state import state_lines
-from agenteval_tui.views.traceback import traceback_view
+from agenteval_tui.views.traceback import raised_block, raised_title, traceback_view
 
 _STATE_LINES = 40  # of a value
 _LONGEST_RESULT = 600
@@ -127,7 +130,7 @@ def _show_run(out: Output, store: Store, row: RunRow, as_json: bool, only_transc
     if not only_transcript:
         out.view(run_head(row))
         out.line()
-    print_transcript(out, transcript)
+    print_transcript(out, transcript, results)
     if not only_transcript:
         out.view(lost_view(lost_from_sight(transcript, results), row.id))
     if not only_transcript and results:
@@ -141,12 +144,12 @@ def _show_run(out: Output, store: Store, row: RunRow, as_json: bool, only_transc
     return 0
 
 
-def print_transcript(out: Output, transcript: Transcript) -> None:
+def print_transcript(out: Output, transcript: Transcript, results: Sequence[CriterionResult] = ()) -> None:
     """Messages in order, tool calls with their arguments where they were made, results cut to what can be read."""
     ending = ending_of(transcript)
     if ending is not None:
         out.line((ending.said, "warn"))
-    for note in transcript.notes:
+    for note in dict.fromkeys(transcript.notes):
         out.line((one_line(note.said), "dim" if note.code in TOLD_BY_AGENT else "warn"))
     for name, took in transcript.timing.setup.items():
         if took >= _SHORTEST_SETUP_MS:
@@ -179,6 +182,10 @@ def print_transcript(out: Output, transcript: Transcript) -> None:
         out.line((f"{transcript.error.kind}: {transcript.error.message}{mend}", "broken"))
         if transcript.error.traceback is not None:
             out.view(traceback_view(transcript.error.traceback, 2))
+    for raised in raised_around(transcript, results):
+        out.line((one_line(raised_title(raised)), "broken"))
+        for line in raised_block(raised):
+            out.line(f"  {line}")
     calls = calls_phrase(transcript)
     reason = f", finish reason {one_line(transcript.finish_reason)}" if transcript.finish_reason else ""
     out.line((f"{count(len(transcript.messages), 'message')}, {calls}{reason}", "dim"))

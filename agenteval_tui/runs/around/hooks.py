@@ -21,6 +21,7 @@ from agenteval_tui.agents.process.errors import (
     traceback_without_secrets,
     without_secrets,
 )
+from agenteval_tui.agents.process.printed import printed_text
 from agenteval_tui.agents.process.project_environment import project_environment
 from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.process.python_host import HostError, PythonHost, RaisedError
@@ -174,7 +175,7 @@ class Hooks:
             async with aclosing(host.events("hook", hook.callable, limit=2 * MOST_VARIABLES, **asked)) as answers:
                 async for answer in answers:
                     if "output" in answer:
-                        running.heard(str(answer["output"].get("text") or ""), "")
+                        running.heard(printed_text(answer["output"]), "")
                     elif "returned" in answer:
                         returned = answer["returned"]
         except RaisedError as error:

@@ -16,8 +16,9 @@ from agenteval_tui.grading.explain import metric_name
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Span
 from agenteval_tui.history.labels import Label
 from agenteval_tui.transcripts.observed import calls_phrase, unseen
+from agenteval_tui.transcripts.traceback import traceback_from
 from agenteval_tui.tui.presenters.comparison_lines import comparison_lines
-from agenteval_tui.tui.presenters.error_lines import error_lines
+from agenteval_tui.tui.presenters.error_lines import error_lines, traceback_rows
 from agenteval_tui.tui.presenters.highlighted_text import VALUE_LINES, Piece, marked_text
 from agenteval_tui.tui.presenters.highlights import MarkKind
 from agenteval_tui.tui.presenters.judge_log import asked_summary
@@ -84,7 +85,7 @@ def looked_rows(
     made.add([()])
     if bench.transcript.error is not None:
         # Nothing was looked at: why is what there is to say.
-        made.add([*error_lines(bench.transcript.error, width)[0][1:], ()])
+        made.add([*error_lines(bench.transcript.error, width)[1:], ()])
     if own := sentences.own_criterion_sentence(result):
         style = "error" if result.outcome == "error" else "dim" if result.neutral else ""
         made.add([*paragraph(own, width, style), ()])
@@ -245,6 +246,8 @@ def _metric(made: PaneLines, metric: MetricResult, width: int, most: int | None 
     broke = metric.outcome == "error"
     if (metric.neutral or broke or not metric.evidence) and (said := sentences.metric_sentence(metric)):
         made.add(paragraph(said, width, "error" if broke else "dim" if metric.neutral else "", 2))
+    if (traceback := traceback_from(metric.fields.get("traceback"))) is not None:
+        made.add(traceback_rows(traceback, width))
 
 
 def _missed_first(evidence: Sequence[Evidence]) -> list[Evidence]:

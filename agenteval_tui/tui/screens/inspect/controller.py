@@ -17,6 +17,7 @@ from agenteval_tui.analysis.blame.known import known_blame
 from agenteval_tui.analysis.blame.model import Blame
 from agenteval_tui.analysis.criterion_preview import with_new
 from agenteval_tui.analysis.explanation import address_of_criterion
+from agenteval_tui.analysis.raised import Raised, raised_around
 from agenteval_tui.analysis.run_facts import RunFacts, facts_of_run
 from agenteval_tui.analysis.run_navigation import AdjacentRuns, first_criterion, known_runs, runs_around
 from agenteval_tui.analysis.workbench import Agreement, Impact, Workbench, agreement, opinions
@@ -67,6 +68,11 @@ class LoadedRun(Struct, frozen=True):
     """What to search for in its transcript; "" for nothing."""
     record: AroundRecord = NOTHING
     """The services of its execution, and the hooks of no single run."""
+
+    @property
+    def raised(self) -> tuple[Raised, ...]:
+        """What functions around its agent raised."""
+        return raised_around(self.bench.transcript, self.results)
 
 
 class ConfigToEdit(Struct, frozen=True):

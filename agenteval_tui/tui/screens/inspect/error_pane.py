@@ -1,4 +1,5 @@
-"""The tab `error` of Inspect: why the agent did not finish, and the frames in which it broke, to step through."""
+"""The tab `error` of Inspect: why the agent did not finish, what functions around it raised, and the frames in which
+they broke, to step through."""
 
 from __future__ import annotations
 
@@ -9,18 +10,19 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.message import Message
 
+from agenteval_tui.analysis.raised import Raised
 from agenteval_tui.core.numbers import count
 from agenteval_tui.transcripts.model import RunError
-from agenteval_tui.transcripts.traceback import Frame, frame_places
+from agenteval_tui.transcripts.traceback import Frame, Traceback, frame_places
 from agenteval_tui.tui.actions import pane_bindings
-from agenteval_tui.tui.presenters.error_lines import error_lines
+from agenteval_tui.tui.presenters.error_lines import Place, raised_lines
 from agenteval_tui.tui.styled_text import Line
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.titled_pane import Heading, TitledPane
 
 
 class ErrorPane(TitledPane[None]):
-    """The error of the open run, with the cursor on a frame of its traceback."""
+    """The error of the open run and what functions around the agent raised, with the cursor on a frame."""
 
     NAME = "error"
     BINDINGS: ClassVar[list[BindingType]] = list(pane_bindings("error"))
@@ -34,9 +36,10 @@ class ErrorPane(TitledPane[None]):
     def __init__(self) -> None:
         super().__init__(None)
         self._error: RunError | None = None
+        self._raised: tuple[Raised, ...] = ()
         self._all_frames = False
-        self._place: tuple[int, int] | None = None
-        self._rows: dict[tuple[int, int], int] = {}
+        self._place: Place | None = None
+        self._rows: dict[Place, int] = {}
 
     def parts(self) -> ComposeResult:
         yield LinesView(id="error")
@@ -49,10 +52,15 @@ class ErrorPane(TitledPane[None]):
     @property
     def frame(self) -> Frame | None:
         """The frame under the cursor."""
-        if self._error is None or self._error.traceback is None or self._place is None:
+        if self._place is None:
             return None
-        raised, place = self._place
-        return self._error.traceback.exceptions[raised].frames[place]
+        number, raised, place = self._place
+        return self._tracebacks()[number].exceptions[raised].frames[place]
+
+    @property
+    def has_something(self) -> bool:
+        """Whether the run has an error, or a function around the agent raised."""
+        return self._error is not None or bool(self._raised)
 
     def heading(self) -> Heading:
         places = self._places()
@@ -60,24 +68,31 @@ class ErrorPane(TitledPane[None]):
             return "error", ""
         return "error", f"{places.index(self._place) + 1} of {count(len(places), 'frame')}"
 
-    def open(self, error: RunError | None) -> None:
-        """Show the error of another run (None: there is none), at the project's last frame."""
-        self._error, self._all_frames = error, False
-        self._place = None if error is None or error.traceback is None else error.traceback.place
+    def open(self, error: RunError | None, raised: tuple[Raised, ...] = ()) -> None:
+        """Show the error of another run (None: there is none) and what was raised around it, at the project's last
+        frame."""
+        self._error, self._raised, self._all_frames = error, raised, False
+        self._place = next(iter(self._places()), None)
         self._draw(keep_place=False)
 
-    def _places(self) -> list[tuple[int, int]]:
-        if self._error is None or self._error.traceback is None:
-            return []
-        return frame_places(self._error.traceback, all_frames=self._all_frames)
+    def _tracebacks(self) -> dict[int, Traceback]:
+        own = {} if self._error is None or self._error.traceback is None else {0: self._error.traceback}
+        return {**own, **{number: each.traceback for number, each in enumerate(self._raised, 1)}}
+
+    def _places(self) -> list[Place]:
+        return [
+            (number, *place)
+            for number, traceback in self._tracebacks().items()
+            for place in frame_places(traceback, all_frames=self._all_frames)
+        ]
 
     def _draw(self, *, keep_place: bool = True) -> None:
-        error, place, all_frames = self._error, self._place, self._all_frames
+        error, raised, place, all_frames = self._error, self._raised, self._place, self._all_frames
 
         def lines(width: int) -> list[Line]:
-            if error is None:
+            if error is None and not raised:
                 return [(), ((" The agent finished: this run has no error.", "dim"),)]
-            shown, self._rows = error_lines(error, width, place, all_frames=all_frames)
+            shown, self._rows = raised_lines(error, raised, width, place, all_frames=all_frames)
             return shown
 
         self.view.show(lines, keep_place=keep_place)

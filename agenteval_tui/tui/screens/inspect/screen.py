@@ -316,7 +316,7 @@ class InspectScreen(FrameScreen):
         leaves, self._leaves_config = self._leaves_config, False
         if leaves and other:
             self._focus_pane("transcript")
-        self.error.open(loaded.bench.transcript.error)
+        self.error.open(loaded.bench.transcript.error, loaded.raised)
         self.output.open(loaded.bench.transcript, loaded.record)
         self.state.open(loaded.bench.transcript)
         self.context.open(loaded.bench.transcript)
@@ -467,7 +467,7 @@ class InspectScreen(FrameScreen):
         """The tabs that the open run has something for, and the one that is shown."""
         bench = self.controller.bench
         there = {self.view}
-        if bench is not None and bench.transcript.error is not None:
+        if self.error.has_something:
             there.add("error")
         if bench is not None and (bench.transcript.output or bench.transcript.log):
             there.add("output")
@@ -969,11 +969,10 @@ class InspectScreen(FrameScreen):
 
     def action_error(self) -> None:
         """Why the agent did not finish."""
-        bench = self.controller.bench
-        if bench is not None and bench.transcript.error is None:
-            self._say("The agent finished: this run has no error.")
-        elif bench is not None:
+        if self.error.has_something:
             self._turn_to("error")
+        elif self.controller.bench is not None:
+            self._say("The agent finished: this run has no error.")
 
     def action_output(self) -> None:
         """What the agent's code printed and logged."""
