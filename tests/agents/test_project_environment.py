@@ -17,7 +17,7 @@ from programs import executable
 from agenteval_tui.agents.base import AgentRequest, CheckReport
 from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.process import project_environment as module
-from agenteval_tui.agents.process import python_imports, python_tree
+from agenteval_tui.agents.process import python_imports, python_start
 from agenteval_tui.agents.process.project_environment import project_environment
 from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.recorder import Recorder
@@ -389,7 +389,7 @@ async def test_a_program_that_is_no_python_is_said(
     project: Path, monkeypatch: pytest.MonkeyPatch, body: str, words: str
 ) -> None:
     if "sleep" in body:
-        monkeypatch.setattr(python_tree, "START_S", 0.5)
+        monkeypatch.setattr(python_start, "START_S", 0.5)
     executable(project / "evals" / "python", f"#!/bin/sh\n{body}\n")
     (project / "evals" / "mine.py").write_text("def f(prompt): return 'never'\n")
     error = (await run(project / "evals", callable="mine:f", python="./python")).error

@@ -18,7 +18,7 @@ from programs import lives, until
 
 from agenteval_tui.agents.base import AgentRequest, Done, Failed, TextDelta
 from agenteval_tui.agents.permission import permission_for
-from agenteval_tui.agents.process import python_tree
+from agenteval_tui.agents.process import python_start, python_tree
 from agenteval_tui.agents.process.process_tree import footprint
 from agenteval_tui.agents.process.python import PythonAgent
 from agenteval_tui.agents.registry import make_agent
@@ -268,6 +268,12 @@ async def test_a_crash_names_its_place(play: Any) -> None:
     assert error is not None
     assert 'mine.py", line 3 in f' in error.message
     assert "python_child" not in error.message
+    assert error.traceback is not None
+    (raised,) = error.traceback.exceptions
+    assert raised.type == "was ended by the signal SIGSEGV"
+    assert [(one.file, one.line, one.source) for one in raised.frames if one.project] == [
+        ("mine.py", 3, "ctypes.string_at(0)")
+    ]
 
 
 def ended(pid: int) -> bool:
@@ -618,7 +624,7 @@ async def test_an_installed_package_makes_level_1_anew(play: Any, tmp_path: Path
 async def test_imports_that_take_too_long_are_an_error_with_their_place(
     play: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(python_tree, "START_S", 0.5)
+    monkeypatch.setattr(python_start, "START_S", 0.5)
     played = play("import time\ntime.sleep(600)\ndef f(prompt): return 'x'")
     _, error = await played.ended()
     assert error is not None
@@ -626,8 +632,43 @@ async def test_imports_that_take_too_long_are_an_error_with_their_place(
     assert "move that into the function" in error.mend
 
 
+# A lock that is taken twice, in C, while it holds the interpreter: no signal ends that.
+DEADLOCK = "import ctypes; m = ctypes.create_string_buffer(64); lock = ctypes.PyDLL(None).pthread_mutex_lock; lock(m)"
+
+
+@pytest.mark.parametrize(
+    ("module", "message", "function"),
+    [
+        (
+            f"{DEADLOCK}\nlock(m)\ndef f(prompt): return 'x'",
+            "ImportTimeout: its import did not end in time",
+            "<module>",
+        ),
+        (f"def f():\n    {DEADLOCK}\n    lock(m)", "StartTimeout: it was not made in time", "f"),
+    ],
+)
+@pytest.mark.parametrize("limit", ["START_S", "STILL_S"])
+async def test_code_of_c_that_ignores_signals_is_ended_with_its_place(
+    play: Any, monkeypatch: pytest.MonkeyPatch, module: str, message: str, function: str, limit: str
+) -> None:
+    monkeypatch.setattr(python_start, limit, 0.5)
+    _, error = await play(module).ended()
+    assert error is not None
+    line = 2 + module.startswith("def")
+    assert f"{message}, and could not be interrupted (mine.py, line {line})" in error.message
+    assert error.traceback is not None
+    assert error.traceback.exceptions[0].frames[-1].function == function
+    assert error.traceback.exceptions[0].frames[-1].source == "lock(m)"
+
+
+async def test_imports_that_work_for_long_are_not_ended(play: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(python_start, "STILL_S", 0.3)
+    busy = "import time\nend = time.monotonic() + 1.5\nwhile time.monotonic() < end: sum(range(1000))\n"
+    assert await play(f"{busy}def f(prompt): return 'ready'").said() == "ready"
+
+
 async def test_imports_that_take_too_long_are_tried_once(play: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(python_tree, "START_S", 0.5)
+    monkeypatch.setattr(python_start, "START_S", 0.5)
     count = "open('count', 'a').write('x')\n"
     played = play(f"{count}import time\ntime.sleep(600)\ndef f(prompt): return 'x'")
     for _ in range(3):
@@ -650,7 +691,7 @@ async def test_what_is_made_too_slowly_is_an_error_with_its_place(
     play: Any, monkeypatch: pytest.MonkeyPatch, module: str, more: dict[str, Any]
 ) -> None:
     played = play(module, **more)
-    monkeypatch.setattr(python_tree, "START_S", 0.5)
+    monkeypatch.setattr(python_start, "START_S", 0.5)
     _, error = await played.ended()
     assert error is not None
     assert "it was not made in time (mine.py, line 3)" in error.message

@@ -11,7 +11,7 @@ import pytest
 from agenteval_tui.agents.base import CheckReport
 from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.process.child_process import GRACE_S
-from agenteval_tui.agents.process.python_tree import START_S
+from agenteval_tui.agents.process.python_start import START_S
 from agenteval_tui.runs import agent_factory
 from agenteval_tui.runs.agent_factory import IMPORT_S, Configured, check_configured, check_limit
 

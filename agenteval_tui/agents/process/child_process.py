@@ -153,10 +153,10 @@ class Program:
         """What it wrote to standard output since the last time; waits for something, b"" at the end."""
         return await self._pipes.out.read()
 
-    def interrupt(self) -> None:
+    def interrupt(self, number: signal.Signals = signal.SIGTERM) -> None:
         """Ask it, and its group, to end."""
         if self.returncode is None:
-            kill_group(self.pid, signal.SIGTERM)
+            kill_group(self.pid, number)
 
     async def exited(self, within_s: float | None = None) -> bool:
         """Wait until it ended by itself and all its words were read, at most `within_s`; whether it ended."""

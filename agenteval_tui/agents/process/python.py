@@ -9,6 +9,8 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from agenteval_tui.agents.base import (
     AgentEvent,
     AgentRequest,
@@ -21,9 +23,8 @@ from agenteval_tui.agents.base import (
     Printed,
 )
 from agenteval_tui.agents.options import options_for, read_options
-from agenteval_tui.agents.process import python_tree
 from agenteval_tui.agents.process.child_pool import ReusedHosts
-from agenteval_tui.agents.process.child_process import GRACE_S, STDERR_KEPT
+from agenteval_tui.agents.process.child_process import STDERR_KEPT
 from agenteval_tui.agents.process.errors import (
     BREAKPOINT_REMEDY,
     BREAKPOINTS,
@@ -42,10 +43,13 @@ from agenteval_tui.agents.process.project_environment import ProjectEnvironment,
 from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.process.protocol import EventError, EventReader, request_document
 from agenteval_tui.agents.process.python_host import HostError, HostProcess, PythonHost, RaisedError
+from agenteval_tui.agents.process.python_start import StartWatch, held_error
 from agenteval_tui.agents.process.python_tree import Lease, Root, Tree
+from agenteval_tui.agents.process.traceback_text import frames_in_dump
 from agenteval_tui.agents.process.workdir import SUITE_DIR, WORKDIR
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.model import RunError
+from agenteval_tui.transcripts.traceback import RaisedException, Traceback
 
 _PRINTED_AT_IMPORT = 16_000  # characters
 _LOOK = "look at what ends its process: `os._exit`, `os.closerange`, a crash of a native library"
@@ -184,9 +188,8 @@ class PythonAgent:
         document = request_document(request, options.settings)
         printed_before = host.program.stderr
         # Its start takes its time; the run's own limit holds for what comes then.
-        start_s = python_tree.START_S
-        wait_s: float | None = start_s + GRACE_S
-        what = "was not ready"
+        wait_s: float | None = None
+        what = ""
         limit = int(options.max_reply_mb * 1_000_000)
         done = Done()
         told = ToldText()
@@ -200,7 +203,7 @@ class PythonAgent:
         asking = host.events(
             "agent", options.callable, limit=limit, request=document, how=how, last=not options.reuse, **place
         )
-        late = asyncio.get_running_loop().call_later(start_s, host.program.interrupt)  # it says where it is
+        watch = StartWatch(host.program)
         try:
             async with aclosing(asking) as answers:
                 while True:
@@ -215,7 +218,7 @@ class PythonAgent:
                         self._read = self._read.union(answer.get("files", ()))
                         break
                     if "prepared" in answer:
-                        late.cancel()
+                        watch.close()
                         yield Prepared("start of the process", (time.perf_counter() - began) * 1000)
                         if host.printed.strip():
                             yield self._printed_at_import(host.printed, options)
@@ -252,10 +255,13 @@ class PythonAgent:
         except (HostError, RaisedError) as error:
             async for event in self._rest_of_output(host, printed_before, options):
                 yield event
-            words += _written_since(printed_before, host.program)
-            yield self._failed(error, host.program, options, words)
+            written = _written_since(printed_before, host.program)
+            failure: Exception = error
+            if watch.deaf:
+                failure = held_error("StartTimeout", "it was not made in time", written, self._setup.base_dir)
+            yield self._failed(failure, host.program, options, words + written)
         finally:
-            late.cancel()
+            watch.close()
 
     def _printed_at_import(self, text: str, options: PythonOptions) -> Printed:
         """What the imports printed, of which each run goes on: its end."""
@@ -283,7 +289,11 @@ class PythonAgent:
             reduced = said if error.wrong else without_secrets(f"{options.callable} raised {error.reduced}", env)
             traceback = traceback_without_secrets(error.traceback, env)
             return Failed(RunError.raised(said, mend, reduced=reduced, traceback=traceback))
-        return Failed(RunError.told("program", said, mend))
+        crash, code = None, None if program is None else program.returncode
+        if program is not None and code is not None and code < 0:
+            frames = frames_in_dump(without_secrets(program.stderr, env), str(self._setup.base_dir))
+            crash = Traceback((RaisedException(exit_description(code), frames=frames),)) if frames else None
+        return Failed(replace(RunError.told("program", said, mend), traceback=crash))
 
     def _said(
         self, error: Exception, program: HostProcess | None, options: PythonOptions, words: str | None = None

@@ -84,6 +84,7 @@ def main() -> Any:
     os.close(nothing)
     os.dup2(2, 1)
     faulthandler.enable(2, all_threads=False)  # where a library of C crashed
+    faulthandler.register(signal.SIGQUIT, 2, all_threads=False)  # where one hangs
     _sibling("python_output").replace_streams()
     sys.path[:0] = places
     sys.path += last

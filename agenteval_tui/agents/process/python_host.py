@@ -35,6 +35,8 @@ class HostError(Exception):
     """The process, if whoever catches this can't know it."""
     too_much = False
     """Whether it gave more than it may."""
+    waited_s: float | None = None
+    """How long it was waited for, if it was ended for that."""
     printed = ""
     """What the imports printed, if they are where it ended."""
 
@@ -95,8 +97,8 @@ class HostProcess(Protocol):
         """The last 64 KB of what it wrote to standard error and standard output."""
         ...
 
-    def interrupt(self) -> None:
-        """Ask it to end: it says where it is."""
+    def interrupt(self, number: signal.Signals = signal.SIGTERM) -> None:
+        """Ask it, and its group, to end: it says where it is."""
         ...
 
     async def exited(self, within_s: float | None = None) -> bool:
@@ -435,9 +437,9 @@ class Fork:
             finally:
                 self._close()
 
-    def interrupt(self) -> None:
+    def interrupt(self, number: signal.Signals = signal.SIGTERM) -> None:
         """Ask it to end: it says where it is."""
-        self._signal(signal.SIGTERM)
+        self._signal(number)
 
     def told(self, answer: Mapping[str, Any]) -> None:
         """What its parent says of it."""

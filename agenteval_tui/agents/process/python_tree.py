@@ -26,14 +26,12 @@ from weakref import WeakKeyDictionary
 from msgspec import Struct, field
 
 from agenteval_tui.agents.permission import Permission
-from agenteval_tui.agents.process.child_process import GRACE_S
 from agenteval_tui.agents.process.errors import exit_description, with_last_words
 from agenteval_tui.agents.process.project_environment import ProjectEnvironment
 from agenteval_tui.agents.process.python_host import HostError, PythonHost, RaisedError, host_argv, start_host
+from agenteval_tui.agents.process.python_start import StartWatch, held_error
 from agenteval_tui.core.errors import AgentevalError
 
-START_S = 120.0
-"""How long the imports of a level may take."""
 IDLE_S = 600.0
 """After that time without work, levels end."""
 MOST_TREES = 8
@@ -308,16 +306,15 @@ class Tree:
         self._first = None
         self._end_forked(first)
         host = await self._started()
-        began = time.monotonic()
         try:
             targets = [target for _, target in self.root.steps]
-            answer = await _asked(host, "outside", targets=targets)
+            answer = await _asked(host, self.root.folder, "outside", targets=targets)
             first = await _level_of(host, answer, answer["places"])
         except (HostError, RaisedError) as error:
             # The module that wants the import will say what is wrong.
             await host.end()
             if not host.spoke:
-                raise self._no_python(host, hung=time.monotonic() - began >= START_S) from None
+                raise self._no_python(host, error) from None
             if isinstance(error, RaisedError) and "ImportTimeout" in error.kinds:
                 error.printed = host.program.stderr
                 raise
@@ -351,7 +348,7 @@ class Tree:
             first.forks += 1
             host = first.host.new_fork(lambda: self._left(first), level=True)
         try:
-            answer = await _asked(host, "prepare", steps=self.root.steps, env=dict(env or {}))
+            answer = await _asked(host, self.root.folder, "prepare", steps=self.root.steps, env=dict(env or {}))
             level = await _level_of(host, answer, [*answer["files"], *answer["folders"]])
         except (HostError, RaisedError) as error:
             if isinstance(error, HostError):
@@ -366,10 +363,11 @@ class Tree:
         level.printed = level.host.printed = before + level.printed
         return level
 
-    def _no_python(self, host: PythonHost, *, hung: bool) -> AgentevalError:
+    def _no_python(self, host: PythonHost, error: Exception) -> AgentevalError:
         """What is said of a program that never answered: it is no Python, or can't run our part of the process."""
         program = host_argv(self.root.interpreter, ())[0]
-        ended = f"it gave no sign for {START_S:g} s" if hung else f"it {exit_description(host.program.returncode)}"
+        waited_s = getattr(error, "waited_s", None)
+        ended = f"it gave no sign for {waited_s:g} s" if waited_s else f"it {exit_description(host.program.returncode)}"
         said = with_last_words(f"{program} doesn't run as a Python: {ended}", host.program.stderr, dict(self.root.env))
         return AgentevalError(said, mend="make the environment again, or name another Python: `python: PATH`")
 
@@ -440,21 +438,20 @@ async def _already(level: Level) -> Level:
     return level
 
 
-async def _asked(host: PythonHost, do: str, **asked: Any) -> Mapping[str, Any]:
+async def _asked(host: PythonHost, folder: Path, do: str, **asked: Any) -> Mapping[str, Any]:
     """What a level answers. If its imports take too long, it says where it is, and is ended."""
-    asking = asyncio.ensure_future(host.call(do, "", **asked))
+    watch = StartWatch(host.program)
     try:
-        done, _ = await asyncio.wait({asking}, timeout=START_S)
-        if not done:
-            host.program.interrupt()
-            done, _ = await asyncio.wait({asking}, timeout=GRACE_S)
-        if not done:
-            raise RaisedError(f"ImportTimeout: its import did not end within {START_S:g} s", kinds=("ImportTimeout",))
-        return dict(await asking)
+        return dict(await host.call(do, "", **asked))
+    except HostError as error:
+        if watch.deaf:
+            held = held_error("ImportTimeout", "its import did not end in time", host.program.stderr, folder)
+            if held.traceback is not None and held.traceback.exceptions[0].frames:  # it is a Python
+                raise held from None
+        error.waited_s = watch.expired_s
+        raise
     finally:
-        if not asking.done():
-            asking.cancel()
-            await asyncio.gather(asking, return_exceptions=True)
+        watch.close()
 
 
 async def _level_of(host: PythonHost, answer: Mapping[str, Any], read: Sequence[str]) -> Level:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import os.path
 import re
 from pathlib import PurePath
@@ -31,6 +32,9 @@ _JS_RAISED = re.compile(
 _PACKAGES = re.compile(
     r"[\\/](?:site-packages|dist-packages|node_modules)[\\/]|[\\/]lib(?:64)?[\\/]python\d[\d.]*[\\/]|\.zip[\\/]"
 )
+_DUMP = re.compile(r"^(?:Current thread 0x\w+|Stack) .*\(?most recent call first\)?:$")
+_DUMPED = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in (?P<function>.+)$')
+_OWN = os.path.join(os.path.dirname(__file__), "python_")  # noqa: PTH118, PTH120
 _LONGEST = 300
 _MOST_LINES = 20  # of a message in JavaScript
 
@@ -41,6 +45,20 @@ def traceback_in(text: str, folder: str) -> Traceback | None:
     lines = text.splitlines()
     read = _python(lines, folder) if _BEGIN in text else _node(lines, folder)
     return None if read is None else bounded(read)
+
+
+def frames_in_dump(text: str, folder: str) -> tuple[Frame, ...]:
+    """The frames of the last stack that Python's `faulthandler` wrote, the first call first, without those of our own
+    part of the process."""
+    frames: list[Frame] = []
+    for line in text.splitlines():
+        if _DUMP.match(line):
+            frames = []
+        elif (match := _DUMPED.match(line)) is not None and not match["file"].startswith(_OWN):
+            file, own = _file(match["file"], folder)
+            source = linecache.getline(match["file"], int(match["line"])).strip() if own else ""
+            frames.append(Frame(file, int(match["line"]), match["function"], source[:_LONGEST], own))
+    return tuple(reversed(frames))
 
 
 # Python
