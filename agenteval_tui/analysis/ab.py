@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.permutation_test import detectable, difference_interval, sign_flip
@@ -30,6 +31,7 @@ from agenteval_tui.analysis.statistics import (
     paired_counts,
 )
 from agenteval_tui.core import numbers
+from agenteval_tui.core.document import Count, Document, one_of
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.runs.plan.model import ARMS, arm_label, arm_of
@@ -38,7 +40,7 @@ Case = tuple[str, str, int]
 """Suite key, test id, row."""
 
 
-class Arm(Struct, frozen=True):
+class Arm(Document, frozen=True, kw_only=True):
     """One side. `n` runs were decided; `pass_rate` is the mean over cases with its 95 % interval, clustered by case
     (Wilson's, of the repetitions of a single case); None where there are too few.
 
@@ -46,28 +48,28 @@ class Arm(Struct, frozen=True):
     """
 
     name: str
-    cases: int
-    runs: int
-    n: int
-    passed: int
-    errors: int
-    undecided: int
+    cases: Count
+    runs: Count
+    n: Count
+    passed: Count
+    errors: Count
+    undecided: Count
     pass_rate: float | None
-    interval: Interval | None
+    interval: Annotated[Interval | None, Meta(description="95 %; null for fewer than five cases")]
     tokens: float | None
     cost: float | None
     latency_ms: float | None
 
 
-class MetricDelta(Struct, frozen=True):
+class MetricDelta(Document, frozen=True):
     """How much more a run takes under B than under A: the mean over `n` cases, with its 95 % interval."""
 
     difference: float
     interval: Interval | None  # None for few cases, and where all differ by the same: there is no spread
-    n: int
+    n: Count
 
 
-class TestDifference(Struct, frozen=True):
+class TestDifference(Document, frozen=True, kw_only=True):
     """One test under both arms: decided runs, passed ones, and the mean difference over its `cases` (B minus A)."""
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -75,43 +77,46 @@ class TestDifference(Struct, frozen=True):
     suite: str
     test: str
     name: str
-    cases: int
-    n_a: int
-    passed_a: int
-    n_b: int
-    passed_b: int
+    cases: Count
+    n_a: Count
+    passed_a: Count
+    n_b: Count
+    passed_b: Count
     difference: float
 
 
-class ABResult(Struct, frozen=True):
+class ABResult(Document, frozen=True, kw_only=True):
     """Two arms and their difference, B minus A, over the `cases` that were decided under both.
 
-    `difference` is the mean of the cases' differences of pass rates, `interval` its 95 % interval; None for fewer than
-    `statistics.FEW` cases. `p_value` is McNemar's exact one where every case ran once (`test`: mcnemar), else that of
-    flipped signs (sign-flip). `one_case`: the repetitions of a single case are compared (`test`: fisher), which speaks
-    of this case alone and recommends nothing. `pairs` counts runs of the same test, row and repetition. `detectable`:
-    the smallest difference that this many cases show four times in five. `recommended` is A or B only where the
-    interval excludes 0 and chance is unlikely (p up to 0.05); else "". `conclusion` says it in a sentence. `unpaired`:
-    cases decided under one arm only.
+    `difference` is the mean of the cases' differences of pass rates. `p_value` is McNemar's exact one where every case
+    ran once (`test`: mcnemar), else that of flipped signs (sign-flip). Where the repetitions of a single case are
+    compared (`test`: fisher), that speaks of this case alone and recommends nothing. `pairs` counts runs of the same
+    test, row and repetition. `detectable`: the smallest difference that this many cases show four times in five.
+    `recommended` is A or B only where the interval excludes 0 and chance is unlikely (p up to 0.05); else "".
+    `conclusion` says it in a sentence. `unpaired`: cases decided under one arm only.
     """
 
     a: Arm
     b: Arm
-    cases: int
-    unpaired: int
-    difference: float | None
-    interval: Interval | None
-    test: str
+    cases: Annotated[Count, Meta(description="tests and rows that were decided under both")]
+    unpaired: Count
+    difference: Annotated[float | None, Meta(description="B minus A, of pass rates, over cases")]
+    interval: Annotated[Interval | None, Meta(description="95 %; null for fewer than five cases")]
+    test: Annotated[
+        str,
+        one_of("mcnemar", "sign-flip", "fisher"),
+        Meta(description="fisher: the repetitions of a single case"),
+    ]
+    one_case: Annotated[bool, Meta(description="the repetitions of one case are compared; others may differ")]
     p_value: float | None
     pairs: PairedCounts
     detectable: float | None
-    recommended: str
+    recommended: Annotated[str, one_of("", "A", "B"), Meta(description="only where the interval excludes 0")]
     conclusion: str
     tokens: MetricDelta | None
     cost: MetricDelta | None
     latency_ms: MetricDelta | None
     tests: tuple[TestDifference, ...]
-    one_case: bool = False
 
 
 def compare_ab(rows: Iterable[RunRow], *, count_errors: bool = False) -> ABResult:
@@ -290,7 +295,15 @@ def _tests(
         assert difference is not None
         found.append(
             TestDifference(
-                first.suite_name, first.test_id, first.test_name, len(cases), n_a, passed_a, n_b, passed_b, difference
+                suite=first.suite_name,
+                test=first.test_id,
+                name=first.test_name,
+                cases=len(cases),
+                n_a=n_a,
+                passed_a=passed_a,
+                n_b=n_b,
+                passed_b=passed_b,
+                difference=difference,
             )
         )
     return tuple(found)

@@ -51,7 +51,7 @@ def counted(statuses: Iterable[str], *, count_errors: bool = False) -> Counted:
     return Counted(*decided, seen.total() - sum(decided), count_errors)
 
 
-class Spread(Struct, frozen=True):
+class Spread(Document, frozen=True):
     """The median and the 95 % point of what was measured; None where nothing was."""
 
     p50: float | None

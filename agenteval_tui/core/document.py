@@ -44,6 +44,7 @@ _D = TypeVar("_D", bound=Document)
 
 
 def extended(kind: type[_D], record: Struct, **fields: Any) -> _D:
-    """A document that inherits its fields from a record's type: what `record` has of them (properties, too), and the
-    `fields` that only the document has, or has in words."""
-    return kind(**{name: getattr(record, name) for name in kind.__struct_fields__ if name not in fields}, **fields)
+    """A document made of a record: what `record` has of its fields (a property, too), and the `fields` that only the
+    document has, or that it has in words."""
+    names = [name for name in kind.__struct_fields__ if name not in fields and hasattr(record, name)]
+    return kind(**{name: getattr(record, name) for name in names}, **fields)

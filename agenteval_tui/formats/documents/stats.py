@@ -6,36 +6,39 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, UnsetType
-from msgspec.structs import asdict
 
-from agenteval_tui.analysis import ab as sides
 from agenteval_tui.analysis import classification_report, costs
-from agenteval_tui.analysis.statistics import PairedCounts
+from agenteval_tui.analysis.ab import ABResult
+from agenteval_tui.analysis.statistics import Spread
 from agenteval_tui.analysis.umbraco_metrics import UmbracoFigures
-from agenteval_tui.core.document import Count, Document, RowKey, Share, one_of
+from agenteval_tui.core.document import Count, Document, RowKey, Share, extended
 
 
-class Spread(Document, frozen=True, kw_only=True):
-    """The median and the 95th percentile."""
+class RateFigures(Document, frozen=True, kw_only=True):
+    """How often runs passed, and what they took."""
 
-    p50: float | None
-    p95: float | None
+    n: Annotated[Count, Meta(description="runs that passed or failed")]
+    passed: Count
+    errors: Annotated[Count, Meta(description="runs that ended in an error; not in n unless asked for")]
+    undecided: Count
+    checks_not_made: Annotated[Count, Meta(description="criteria in error, in runs that passed or failed")]
+    pass_rate: Share | None
+    interval: Annotated[
+        tuple[Share, Share] | None,
+        Meta(
+            description="95 %: Wilson's for a test, the confidence sequence where it was stopped early; overall by "
+            "test. null: fewer than five cases, or repetitions of a single one"
+        ),
+    ]
+    pass_at_k: dict[str, Share]
+    pass_hat_k: dict[str, Share]
+    latency_ms: Spread
+    tokens: Spread
+    cost: Spread
+    steps: Annotated[Spread, Meta(description="tool calls of a run")]
 
 
-_Errors = Annotated[Count, Meta(description="runs that ended in an error; not in n unless asked for")]
-_Decided = Annotated[Count, Meta(description="runs that passed or failed")]
-_NotMade = Annotated[Count, Meta(description="criteria in error, in runs that passed or failed")]
-_Interval = Annotated[
-    tuple[Share, Share] | None,
-    Meta(
-        description="95 %: Wilson's for a test, the confidence sequence where it was stopped early; overall by test. "
-        "null: fewer than five cases, or repetitions of a single one"
-    ),
-]
-_Steps = Annotated[Spread, Meta(description="tool calls of a run")]
-
-
-class TestFigures(Document, frozen=True, kw_only=True):
+class TestFigures(RateFigures, frozen=True, kw_only=True):
     """A test, or a row or variation of one."""
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -47,47 +50,21 @@ class TestFigures(Document, frozen=True, kw_only=True):
     variation: str
     row: Count
     row_key: RowKey
-    n: _Decided
-    passed: Count
-    errors: _Errors
-    undecided: Count
-    checks_not_made: _NotMade
-    pass_rate: Share | None
-    interval: _Interval
-    pass_at_k: dict[str, Share]
-    pass_hat_k: dict[str, Share]
     flaky: bool
     stopped_early: Annotated[
         bool,
         Meta(description="repetitions were left out once the rate was decided: pass@k and pass^k lean"),
     ]
-    latency_ms: Spread
-    tokens: Spread
-    cost: Spread
-    steps: _Steps
 
 
-class OverallFigures(Document, frozen=True, kw_only=True):
+class OverallFigures(RateFigures, frozen=True, kw_only=True):
     """All tests."""
 
     tests: Count
-    n: _Decided
-    passed: Count
-    errors: _Errors
-    undecided: Count
-    checks_not_made: _NotMade
-    pass_rate: Share | None
-    interval: _Interval
     standard_error: float | None
-    pass_at_k: dict[str, Share]
-    pass_hat_k: dict[str, Share]
     tests_at_k: dict[str, Count]
     flaky: Count
     stopped_early: Annotated[Count, Meta(description="tests whose repetitions were stopped early")]
-    latency_ms: Spread
-    tokens: Spread
-    cost: Spread
-    steps: _Steps
 
 
 class LabelFigures(Document, frozen=True, kw_only=True):
@@ -147,70 +124,44 @@ class ExecutionStats(Document, frozen=True, kw_only=True):
     ] = UNSET
 
 
-_Dollars = Annotated[float | None, Meta(description="US dollars; null: no price is known")]
-_Spenders = Annotated[Count, Meta(description="ended runs, or replies of judges and simulated users")]
-_Priced = Annotated[Count | None, Meta(description="runs with a known cost; null: not known of replies")]
-
-
 class Spent(Document, frozen=True, kw_only=True):
     """What runs, or replies of judges and simulated users, took."""
 
-    count: _Spenders
+    count: Annotated[Count, Meta(description="ended runs, or replies of judges and simulated users")]
     input_tokens: Count
     output_tokens: Count
     tokens: Count
-    cost: _Dollars
-    priced: _Priced
+    cost: Annotated[float | None, Meta(description="US dollars; null: no price is known")]
+    priced: Annotated[Count | None, Meta(description="runs with a known cost; null: not known of replies")]
     mean_tokens: float | None
     mean_cost: float | None
 
 
-class _Test(Document, frozen=True, kw_only=True):
-    """Which test it is."""
+class TestSpent(Document, frozen=True, kw_only=True):
+    """What a test took."""
 
-    __test__ = False
+    __test__ = False  # not a test class, whatever its name says to pytest
 
     suite: str
     test: str
     name: str
-
-
-class TestSpent(_Test, frozen=True, kw_only=True):
-    """What a test took."""
-
     agents: Spent
     judges: Spent
     users: Annotated[Spent, Meta(description="the agents that played its simulated user")]
 
 
-class AgentSpent(Document, frozen=True, kw_only=True):
+class AgentSpent(Spent, frozen=True, kw_only=True):
     """What an agent took over all tests."""
 
     agent: str
-    count: _Spenders
-    input_tokens: Count
-    output_tokens: Count
-    tokens: Count
-    cost: _Dollars
-    priced: _Priced
-    mean_tokens: float | None
-    mean_cost: float | None
 
 
-class CriterionSpent(Document, frozen=True, kw_only=True):
+class CriterionSpent(Spent, frozen=True, kw_only=True):
     """What the judges of a criterion took."""
 
     criterion: str
     hash: str
     models: tuple[str, ...]
-    count: _Spenders
-    input_tokens: Count
-    output_tokens: Count
-    tokens: Count
-    cost: _Dollars
-    priced: _Priced
-    mean_tokens: float | None
-    mean_cost: float | None
 
 
 class ExecutionCosts(Document, frozen=True, kw_only=True):
@@ -237,68 +188,11 @@ COSTS = Annotated[
 ]
 
 
-class Arm(Document, frozen=True, kw_only=True):
-    """One side of an A/B execution."""
-
-    name: str
-    cases: Count
-    runs: Count
-    n: Count
-    passed: Count
-    errors: Count
-    undecided: Count
-    pass_rate: float | None
-    interval: Annotated[tuple[float, float] | None, Meta(description="95 %; null for fewer than five cases")]
-    tokens: float | None
-    cost: float | None
-    latency_ms: float | None
-
-
-class ArmDelta(Document, frozen=True, kw_only=True):
-    """How much more a run takes under B than under A."""
-
-    difference: float
-    interval: tuple[float, float] | None
-    n: Count
-
-
-class TestDifference(_Test, frozen=True, kw_only=True):
-    """A test under both arms."""
-
-    cases: Count
-    n_a: Count
-    passed_a: Count
-    n_b: Count
-    passed_b: Count
-    difference: float
-
-
-class ABComparison(Document, frozen=True, kw_only=True):
+class ABComparison(ABResult, frozen=True, kw_only=True):
     """`agenteval stats --ab`."""
 
     execution: str
     version: Literal[1] = 1
-    a: Arm
-    b: Arm
-    cases: Annotated[Count, Meta(description="tests and rows that were decided under both")]
-    unpaired: Count
-    difference: Annotated[float | None, Meta(description="B minus A, of pass rates, over cases")]
-    interval: Annotated[tuple[float, float] | None, Meta(description="95 %; null for fewer than five cases")]
-    test: Annotated[
-        str,
-        one_of("mcnemar", "sign-flip", "fisher"),
-        Meta(description="fisher: the repetitions of a single case"),
-    ]
-    one_case: Annotated[bool, Meta(description="the repetitions of one case are compared; others may differ")]
-    p_value: float | None
-    pairs: PairedCounts
-    detectable: float | None
-    recommended: Annotated[str, one_of("", "A", "B"), Meta(description="only where the interval excludes 0")]
-    conclusion: str
-    tokens: ArmDelta | None
-    cost: ArmDelta | None
-    latency_ms: ArmDelta | None
-    tests: tuple[TestDifference, ...]
 
 
 def stats_document(
@@ -313,69 +207,45 @@ def stats_document(
         tests=tuple(TestFigures(**_figures(test)) for test in stats["tests"]),
         overall=OverallFigures(**_figures(stats["overall"])),
         classification=None if labelling is None else _classification(labelling),
-        umbraco=tuple(
-            UmbracoTest(
-                test=one.test,
-                variation=one.variation,
-                aggregate=one.aggregate,
-                runs=one.total,
-                passed=one.passed,
-                pass_at_k=one.pass_at_k,
-                pass_hat_k=one.pass_hat_k,
-            )
-            for one in umbraco
-        )
-        or UNSET,
+        umbraco=tuple(extended(UmbracoTest, test, runs=test.total) for test in umbraco) or UNSET,
     )
 
 
 def costs_document(execution: str, found: costs.Costs) -> ExecutionCosts:
     """What an execution used."""
-    return ExecutionCosts(
+    return extended(
+        ExecutionCosts,
+        found,
         execution=execution,
-        cost=found.cost,
-        tokens=found.tokens,
-        agents=Spent(**_spent(found.agents)),
-        judges=Spent(**_spent(found.judges)),
-        users=Spent(**_spent(found.users)),
-        cached=found.cached,
-        failed_attempts=found.failed_attempts,
+        agents=_spent(found.agents),
+        judges=_spent(found.judges),
+        users=_spent(found.users),
         by_test=tuple(
-            TestSpent(
-                suite=test.suite,
-                test=test.test,
-                name=test.name,
-                agents=Spent(**_spent(test.agents)),
-                judges=Spent(**_spent(test.judges)),
-                users=Spent(**_spent(test.users)),
-            )
+            extended(TestSpent, test, agents=_spent(test.agents), judges=_spent(test.judges), users=_spent(test.users))
             for test in found.by_test
         ),
-        by_agent=tuple(AgentSpent(agent=agent.name, **_spent(agent.spent)) for agent in found.by_agent),
+        by_agent=_by_agent(found.by_agent),
         by_criterion=tuple(
-            CriterionSpent(
-                criterion=criterion.name, hash=criterion.key, models=criterion.models, **_spent(criterion.spent)
+            extended(
+                CriterionSpent,
+                criterion.spent,
+                criterion=criterion.name,
+                hash=criterion.key,
+                models=criterion.models,
             )
             for criterion in found.by_criterion
         ),
-        by_user=tuple(AgentSpent(agent=user.name, **_spent(user.spent)) for user in found.by_user),
+        by_user=_by_agent(found.by_user),
     )
 
 
-def ab_document(execution: str, found: sides.ABResult) -> ABComparison:
+def _by_agent(found: Sequence[costs.NamedCost]) -> tuple[AgentSpent, ...]:
+    return tuple(extended(AgentSpent, agent.spent, agent=agent.name) for agent in found)
+
+
+def ab_document(execution: str, found: ABResult) -> ABComparison:
     """How the two sides of an execution differ."""
-    return ABComparison(
-        **{
-            **asdict(found),
-            "execution": execution,
-            "a": Arm(**asdict(found.a)),
-            "b": Arm(**asdict(found.b)),
-            "tokens": _delta(found.tokens),
-            "cost": _delta(found.cost),
-            "latency_ms": _delta(found.latency_ms),
-            "tests": tuple(TestDifference(**asdict(test)) for test in found.tests),
-        }
-    )
+    return extended(ABComparison, found, execution=execution)
 
 
 def _figures(stats: Mapping[str, Any]) -> dict[str, Any]:
@@ -383,32 +253,13 @@ def _figures(stats: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _classification(report: classification_report.Report) -> Classification:
-    return Classification(
-        labels=tuple(report.labels),
-        matrix=tuple(map(tuple, report.matrix)),
+    return extended(
+        Classification,
+        report,
         n=report.total,
-        errors=report.errors,
-        accuracy=report.accuracy,
-        macro_f1=report.macro_f1,
-        weighted_f1=report.weighted_f1,
-        per_label=tuple(
-            LabelFigures(
-                label=label.label,
-                support=label.support,
-                given=label.given,
-                hits=label.hits,
-                precision=label.precision,
-                recall=label.recall,
-                f1=label.f1,
-            )
-            for label in report.per_label
-        ),
+        per_label=tuple(extended(LabelFigures, label) for label in report.per_label),
     )
 
 
-def _spent(spent: costs.CostTotals) -> dict[str, Any]:
-    return {name: getattr(spent, name) for name in Spent.__struct_fields__}
-
-
-def _delta(delta: sides.MetricDelta | None) -> ArmDelta | None:
-    return None if delta is None else ArmDelta(**asdict(delta))
+def _spent(spent: costs.CostTotals) -> Spent:
+    return extended(Spent, spent)
