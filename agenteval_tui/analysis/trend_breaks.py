@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from agenteval_tui.analysis.time_buckets import Bin
 from agenteval_tui.analysis.trends import Series, Trend
-from agenteval_tui.history.trends import AgentUse, TestName, VersionUse
+from agenteval_tui.history.trends import TestName, VersionUse
 
 Kind = Literal["changed", "added", "removed", "agent"]
 
@@ -49,7 +49,7 @@ def breaks_of(uses: Iterable[VersionUse], tests: Mapping[int, TestName]) -> tupl
             at_ms = min(one.first_ms for one in listed)
             now: dict[str, str] = {}
             for one in sorted(listed, key=lambda one: one.first_ms):
-                now[one.criterion] = one.version  # of several in one execution the last
+                now[one.name] = one.version  # of several in one execution the last
             if before is not None:
                 test = tests[number]
                 place = (at_ms, execution, test.suite_key, test.suite, test.test_id)
@@ -58,15 +58,15 @@ def breaks_of(uses: Iterable[VersionUse], tests: Mapping[int, TestName]) -> tupl
     return tuple(sorted(found, key=lambda one: (one.at_ms, one.suite_key, one.test_id, one.criterion)))
 
 
-def agent_breaks_of(uses: Iterable[AgentUse], tests: Mapping[int, TestName]) -> tuple[Break, ...]:
+def agent_breaks_of(uses: Iterable[VersionUse], tests: Mapping[int, TestName]) -> tuple[Break, ...]:
     """Where an agent answered a test by none of the configurations that it had in the execution before, in the order of
     time. (Variations give an agent several in one execution.)"""
     found: list[Break] = []
-    by_agent: dict[tuple[int, str], dict[int, list[AgentUse]]] = {}
+    by_agent: dict[tuple[int, str], dict[int, list[VersionUse]]] = {}
     for use in uses:
-        by_agent.setdefault((use.test, use.agent), {}).setdefault(use.execution, []).append(use)
+        by_agent.setdefault((use.test, use.name), {}).setdefault(use.execution, []).append(use)
     for (number, agent), executions in by_agent.items():
-        before: list[AgentUse] = []
+        before: list[VersionUse] = []
         for execution, listed in sorted(executions.items(), key=lambda pair: (min(u.first_ms for u in pair[1]), pair)):
             now = sorted(listed, key=lambda one: one.first_ms)
             if before and {one.version for one in before}.isdisjoint(one.version for one in now):

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.statistics import (
-    Interval,
     interval_of,
     interval_over,
     mean,
@@ -19,6 +18,7 @@ from agenteval_tui.analysis.statistics import (
     percentile_of_sorted,
 )
 from agenteval_tui.analysis.time_buckets import Bin, By, bins_between, bucket_size
+from agenteval_tui.core.document import Count, Document, Share
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history import trends as rows
 from agenteval_tui.history.connections import Connection
@@ -58,19 +58,25 @@ class TrendQuery(Struct, frozen=True):
     """Only runs of these projects (`suites.projects`); (): runs of all projects."""
 
 
-class OutcomeRates(Struct, frozen=True):
-    """Runs by outcome. `rate` is the mean of the tests' pass rates, as in `agenteval stats`, and `interval` its 95 %
-    interval, clustered by test; None: there are too few. Each variation and each row of a test counts as a separate
-    test."""
+class OutcomeRates(Document, frozen=True):
+    """Runs by outcome. `rate` is the mean of the tests' pass rates, as in `agenteval stats`."""
 
-    tests: int
-    n: int
-    passed: int
-    failed: int
-    errors: int
-    review: int
-    rate: float | None
-    interval: Interval | None
+    tests: Annotated[Count, Meta(description="each variation and each row of a test counts as a separate test")]
+    n: Annotated[Count, Meta(description="runs with a verdict: passed or failed, and errors with --count-errors")]
+    passed: Count
+    failed: Count
+    errors: Count
+    review: Count = field(name="undecided")
+    rate: Annotated[Share | None, Meta(description="the mean of the tests' rates; null without a verdict")] = field(
+        name="pass_rate"
+    )
+    interval: Annotated[
+        tuple[Share, Share] | None,
+        Meta(
+            description="of the rate, 95 %, clustered by test; null: fewer than five tests, or repetitions of a single "
+            "one"
+        ),
+    ]
 
     @property
     def runs(self) -> int:
@@ -78,10 +84,10 @@ class OutcomeRates(Struct, frozen=True):
         return self.passed + self.failed + self.errors + self.review
 
 
-class MeasureStats(Struct, frozen=True):
-    """The median, 95th percentile, mean and sum of a measure over `n` runs."""
+class MeasureStats(Document, frozen=True):
+    """What runs took, by one measure."""
 
-    n: int
+    n: Count
     p50: float
     p95: float
     mean: float

@@ -27,15 +27,15 @@ from agenteval_tui.cli.suites_given import paths_given, suites_given
 from agenteval_tui.cli.trust_prompt import plan_with_permission, text_with_permission, trust_answer
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.document import extended
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.documents.plan import plan_document
 from agenteval_tui.history.baselines import lost_baselines
 from agenteval_tui.history.execution_names import meta_of
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.live_registry import ExecutionRequest
 from agenteval_tui.runs.plan.model import Plan, PlanOptions
-from agenteval_tui.runs.plan.preview import preview_plan
+from agenteval_tui.runs.plan.preview import PlanPreview, preview_plan
 from agenteval_tui.runs.program_code import agents_without_cache
 from agenteval_tui.runs.resume import ResumePlan, resume_plan
 from agenteval_tui.suites.load import LoadedSuite
@@ -163,7 +163,7 @@ def _check_baselines(store: Store, options: BaselineOptions, plan: Plan) -> None
 def _show_plan(invocation: Invocation, store: Store, plan: Plan, *, as_json: bool) -> int:
     previewed = preview_plan(plan, store)
     if as_json:
-        invocation.out.json(plan_document(previewed))
+        invocation.out.json(extended(PlanPreview, previewed))
     else:
         invocation.out.view(plan_view(previewed))
     return 0

@@ -40,7 +40,7 @@ class Document(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
 
-_D = TypeVar("_D", bound=Document)
+_D = TypeVar("_D", bound=Struct)
 
 
 def extended(kind: type[_D], record: Struct, **fields: Any) -> _D:

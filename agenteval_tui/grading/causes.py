@@ -22,10 +22,11 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from msgspec import Struct
+from msgspec import Meta
 
+from agenteval_tui.core.document import Document
 from agenteval_tui.core.fingerprint import LONGEST, fingerprint
 from agenteval_tui.core.phrasing import cut, quoted
 from agenteval_tui.grading.codes import Code
@@ -197,7 +198,7 @@ _AGENT_WAYS: dict[tuple[str, str], str] = {
 }
 
 
-class Cause(Struct, frozen=True):
+class Cause(Document, frozen=True):
     """What is wrong, and in which way. Of an agent's error `condition` is the kind, and
     `about` the code with what it is about in `way`; for foreign text, `way` is its fingerprint alone."""
 
@@ -205,9 +206,9 @@ class Cause(Struct, frozen=True):
     criterion: str = ""
     prototype: str = ""
     metric: str = ""
-    condition: str = ""
-    about: str = ""
-    way: str = ""
+    condition: Annotated[str, Meta(description="the condition that was missed; of an agent's error its kind")] = ""
+    about: Annotated[str, Meta(description="the tool, its arguments, the key or the label")] = ""
+    way: Annotated[str, Meta(description="how it was missed; of an error its message without what varies")] = ""
 
     @property
     def signature(self) -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from agenteval_tui.core.document import Count, Document, Share
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.blobs import clean
@@ -38,14 +39,14 @@ class Feedback(Struct, frozen=True):
     id: int = 0
 
 
-class FeedbackMean(Struct, frozen=True):
-    """The mean score of a key over runs: of each person's last score of each run, `n` of them, of `runs` runs."""
+class FeedbackMean(Document, frozen=True):
+    """The scores under a key that runs were given: of each person the last one of each run."""
 
     key: str
-    mean: float
-    n: int
-    runs: int
-    lowest: float
+    mean: Share
+    n: Annotated[Count, Meta(description="how many scores")]
+    runs: Annotated[Count, Meta(description="how many runs have one")]
+    lowest: Share
 
 
 def check_key(key: str) -> str:

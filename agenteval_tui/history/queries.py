@@ -287,8 +287,20 @@ def counts(connection: sqlite3.Connection) -> Counts:
     numbers[1] -= sum(older.values())
     for place, status in enumerate(("passed", "failed", "error", "skipped", "cancelled", "needs_review"), 2):
         numbers[place] -= older.get(status, 0)
-    values = [*numbers[:8], tests, *numbers[8:], found[10]]
-    return Counts(*values)
+    return Counts(
+        executions=numbers[0],
+        runs=numbers[1],
+        passed=numbers[2],
+        failed=numbers[3],
+        errors=numbers[4],
+        skipped=numbers[5],
+        cancelled=numbers[6],
+        needs_review=numbers[7],
+        tests=tests,
+        input_tokens=numbers[8],
+        output_tokens=numbers[9],
+        cost=found[10],
+    )
 
 
 def _by_ids(connection: sqlite3.Connection, statement: str, rowids: Sequence[int]) -> Iterable[tuple[Any, ...]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from agenteval_tui.core.document import Count, Document
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.suites.commits import Commit
 from agenteval_tui.suites.row_keys import row_label
@@ -364,21 +365,26 @@ class RunFilter(Struct, frozen=True):
     """Without forks."""
 
 
-class Counts(Struct, frozen=True):
+class ExecutionSummary(Document, frozen=True, kw_only=True):
+    """How many tests and runs there are, and how they ended."""
+
+    tests: Count
+    runs: Count
+    passed: Count
+    failed: Count
+    errors: Count = field(name="error")
+    skipped: Count
+    cancelled: Count
+    needs_review: Count
+    input_tokens: Count
+    output_tokens: Count
+    cost: float | None
+
+
+class Counts(ExecutionSummary, frozen=True, kw_only=True):
     """Totals over the whole history, from maintained figures."""
 
-    executions: int
-    runs: int
-    passed: int
-    failed: int
-    errors: int
-    skipped: int
-    cancelled: int
-    needs_review: int
-    tests: int
-    input_tokens: int
-    output_tokens: int
-    cost: float | None
+    executions: Count
 
 
 def checks_not_made(runs: Iterable[RunRow]) -> int:

@@ -178,20 +178,11 @@ _NO_SCORES: list[Any] = [0] * 14 + [0.0] + [0] * 10
 
 
 class VersionUse(NamedTuple):
-    """A version (a hash) of a criterion judged runs of a test in an execution, the first one at `first_ms`."""
+    """A `version` (a hash) of a criterion judged runs of a test in an execution, or a configuration of an agent
+    answered them; the first one at `first_ms`. `name`: the criterion's, or the agent's."""
 
     test: int
-    criterion: str
-    version: str
-    execution: int
-    first_ms: int
-
-
-class AgentUse(NamedTuple):
-    """A configuration of an agent (`version`) answered runs of a test in an execution, the first at `first_ms`."""
-
-    test: int
-    agent: str
+    name: str
     version: str
     execution: int
     first_ms: int
@@ -596,7 +587,7 @@ def versions_used(connection: sqlite3.Connection, picked: SelectedRuns) -> list[
     ]
 
 
-def agents_used(connection: sqlite3.Connection, picked: SelectedRuns) -> list[AgentUse]:
+def agents_used(connection: sqlite3.Connection, picked: SelectedRuns) -> list[VersionUse]:
     """Which configurations of agents answered the picked runs, by test and execution; of tests that an agent answered
     in more than one. Those that are not known are left out."""
     versions: dict[tuple[int, str], set[str]] = {}
@@ -609,14 +600,14 @@ def agents_used(connection: sqlite3.Connection, picked: SelectedRuns) -> list[Ag
     if not several:
         return []
     picked = replace(picked, tests=tuple(sorted(several)))
-    found: list[AgentUse] = []
+    found: list[VersionUse] = []
     for source, at, values in _arms(connection, picked):
         rows = connection.execute(
             f"SELECT r.test, r.agent, r.agent_version, r.execution, min({at}) FROM {source}"
             " AND r.agent_version != '' GROUP BY r.test, r.agent, r.agent_version, r.execution",
             values,
         )
-        found += map(AgentUse._make, rows.fetchall())
+        found += map(VersionUse._make, rows.fetchall())
     return found
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
+from agenteval_tui.core.document import Count, Document
 from agenteval_tui.history.estimates import RunUsage
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.plan.model import Plan, RunPlan
@@ -26,18 +28,18 @@ _FEW = 3  # runs below which their own spread says nothing
 _SPREAD = 0.5  # of the mean, where nothing better is known
 
 
-class Range(Struct, frozen=True):
-    """A sum over `runs` planned runs: most likely `expected`, nine times in ten `low`..`high`; two digits each.
-
-    It rests on `basis` earlier runs. Of `unknown` more planned runs nothing is known: they come on top.
-    """
+class Range(Document, frozen=True):
+    """A sum over planned runs: most likely `expected`, nine times in ten `low`..`high`; two digits each."""
 
     low: float
     expected: float
     high: float
-    runs: int
-    unknown: int
-    basis: int
+    runs: Annotated[Count, Meta(description="planned runs that it is a sum over")]
+    unknown: Annotated[Count, Meta(description="planned runs of which nothing is known: they come on top")]
+    basis: Annotated[Count, Meta(description="earlier runs that it rests on")]
+
+
+_Range = Annotated[Range | None, Meta(description="Nine times in ten between low and high. Null: nothing is known.")]
 
 
 class Total(Struct, frozen=True):
@@ -48,36 +50,43 @@ class Total(Struct, frozen=True):
     whole: bool
 
 
-class ReplyEstimate(Struct, frozen=True):
+class ReplyEstimate(Document, frozen=True):
     """What judges (and embedders on servers), or simulated users, will take, apart from the agents: how many questions,
     tokens, US dollars.
 
     `asked`: the planned runs that ask them. None: unknown, or nothing to know where `asked` is 0.
     """
 
-    asked: int
-    questions: Range | None
-    tokens: Range | None
-    cost: Range | None
+    asked: Count
+    questions: _Range
+    tokens: _Range
+    cost: _Range
 
 
-class Estimate(Struct, frozen=True):
+class UserEstimate(ReplyEstimate, frozen=True):
+    """What simulated users will take."""
+
+    asked: Annotated[Count, Meta(description="planned runs with a simulated user")]
+    questions: _Range = field(name="messages")
+
+
+class Estimate(Document, frozen=True):
     """What a plan will take. `agents`: planned runs by agent. None where nothing is known, and never 0 for that.
 
     `seconds` is for the plan's concurrency, and of the agents only: the time of judges is not measured. `tokens` and
-    `cost` (US dollars) are the agents'; `judges` and simulated `users` are apart. `may_stop`: runs that early stopping
-    may save; the estimate is of all. Failed attempts and cached answers are left out of account.
+    `cost` (US dollars) are the agents'; `judges` and simulated `users` are apart. The estimate is of all runs. Failed
+    attempts and cached answers are left out of account.
     """
 
-    runs: int
-    tests: int
-    agents: Mapping[str, int]
-    seconds: Range | None
-    tokens: Range | None
-    cost: Range | None
+    runs: Count
+    tests: Count
+    agents: Mapping[str, Count]
+    seconds: _Range
+    tokens: _Range
+    cost: _Range
     judges: ReplyEstimate
-    may_stop: int = 0
-    users: ReplyEstimate = ReplyEstimate(0, None, None, None)
+    users: UserEstimate = UserEstimate(0, None, None, None)
+    may_stop: Annotated[Count, Meta(description="runs that early stopping may save")] = 0
 
     @property
     def total_cost(self) -> Total | None:
@@ -117,8 +126,8 @@ def estimate(plan: Plan, store: Store | None) -> Estimate:
         seconds=_seconds(plan, groups, durations),
         tokens=_range(_total(groups, lambda one: one.tokens)),
         cost=_range(_total(groups, lambda one: one.cost)),
-        judges=_replies(groups, lambda group: group.asks, _of_judges),
-        users=_replies(groups, lambda group: group.simulated, _of_users),
+        judges=_replies(ReplyEstimate, groups, lambda group: group.asks, _of_judges),
+        users=_replies(UserEstimate, groups, lambda group: group.simulated, _of_users),
         may_stop=sum(group.may_stop for group in groups),
     )
 
@@ -246,11 +255,15 @@ def _of_users(one: RunUsage) -> tuple[int, int, float | None]:
     return one.user_replies, one.user_tokens, one.user_cost
 
 
+_Replies = TypeVar("_Replies", bound=ReplyEstimate)
+
+
 def _replies(
+    kind: type[_Replies],
     groups: Sequence[_Group],
     asks: Callable[[_Group], bool],
     used: Callable[[RunUsage], tuple[int, int, float | None]],
-) -> ReplyEstimate:
+) -> _Replies:
     """What is asked beside the agents. `used`: of an earlier run, how many replies, their tokens, their cost."""
     answered = [group for group in groups if asks(group) or any(used(one)[0] for one in group.known)]
     sums: list[_Sum] = []
@@ -263,7 +276,7 @@ def _replies(
             measured = [(float(number), one) for number, one in figures if number is not None]
             made.add(group.runs, [number for number, _ in measured], [one for _, one in measured], own=group.own)
         sums.append(made)
-    return ReplyEstimate(sum(group.runs for group in groups if asks(group)), *map(_range, sums))
+    return kind(sum(group.runs for group in groups if asks(group)), *map(_range, sums))
 
 
 def _range(total: _Sum, middle: float | None = None) -> Range | None:

@@ -199,7 +199,7 @@ def _around(plan: Preview) -> Iterator[Text]:
 def _needs(plan: Preview) -> Iterator[Text]:
     for need in plan.needs:
         state = " (trusted)" if need.trusted else f" ({one_line(need.reason, 200)})"
-        yield text(f"needs trust, from {one_line(str(need.folder))}", (state, "dim" if need.trusted else "warn"))
+        yield text(f"needs trust, from {one_line(need.folder)}", (state, "dim" if need.trusted else "warn"))
         yield from (text(f"  {one_line(what, 300)}") for what in need.what[:_MOST_PROGRAMS])
         if len(need.what) > _MOST_PROGRAMS:
             yield text(f"  and {len(need.what) - _MOST_PROGRAMS} more")

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from agenteval_tui.core import directories, numbers
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.documents.plan import plan_document
 from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.replies import StoredReply
@@ -233,7 +232,7 @@ def test_runs_that_early_stopping_may_save(suite: Callable[[str], LoadedSuite]) 
 
 def test_the_estimate_as_json(loaded: LoadedSuite, history: History) -> None:
     history.add("a", 3)
-    data = to_builtins(plan_document(preview_plan(planned(loaded), history.store)).estimate)
+    data = to_builtins(preview_plan(planned(loaded), history.store).estimate)
     assert data["judges"] == {"asked": 10, "questions": None, "tokens": None, "cost": None}
     assert data["tokens"]["runs"] == 20
     assert set(data["cost"]) == {"low", "expected", "high", "runs", "unknown", "basis"}
@@ -252,7 +251,7 @@ def test_a_preview_says_what_would_start(loaded: LoadedSuite, history: History) 
     ]  # fmt: skip
     assert found.over == ("cost",)
     assert (found.concurrency, found.trusted, found.needs) == (4, True, ())
-    data = to_builtins(plan_document(found))
+    data = to_builtins(found)
     assert data["limits"] == {"cost": 0.05, "tokens": 10_000, "seconds": None}
     assert data["parts"][1] == {"agent": "bot", "variation": "v", "tests": 1, "cases": 1, "runs": 1}
 
@@ -268,7 +267,7 @@ def test_a_preview_asks_nobody_and_writes_nothing(tmp_path: Path) -> None:
     assert sorted(tmp_path.rglob("*")) == before
     assert not found.trusted
     (need,) = found.needs
-    assert (need.folder, need.what) == (folder, ("command: ./bot",))
+    assert (need.folder, need.what) == (str(folder), ("command: ./bot",))
     assert "not trusted yet" in need.reason
     assert preview([path], PlanOptions(tests=("a",), trust=True), None, directories.config_dir()).trusted
     for options in (PlanOptions(tests=("nope",)), PlanOptions(failed_from="last")):

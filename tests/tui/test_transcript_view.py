@@ -258,7 +258,17 @@ async def test_selected_text() -> None:
 
 async def test_a_strip_beside_it_marks_steps_and_moves_no_text() -> None:
     free = Blame(
-        "run", "always", 3, 0, 0.0, 0.5, "unknown", "agent", Suspect(1, "agent", ()), (Suspect(2, "tool", ()),), steps=6
+        run="run",
+        reproduces="always",
+        runs=3,
+        passed=0,
+        low=0.0,
+        high=0.5,
+        possible="unknown",
+        fault="agent",
+        decisive=Suspect(1, "agent", ()),
+        others=(Suspect(2, "tool", ()),),
+        steps=6,
     )
     app = ViewApp(session(2))
     async with app.run_test(size=(60, 16)) as pilot:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from msgspec.structs import replace
 
-from agenteval_tui.runs.estimate import Estimate, Range, ReplyEstimate
+from agenteval_tui.runs.estimate import Estimate, Range, ReplyEstimate, UserEstimate
 from agenteval_tui.runs.plan.model import Limits
 from agenteval_tui.runs.plan.preview import NeedsTrust, PlannedPart, PlannedUser, Preview
 from agenteval_tui.tui.presenters.view_lines import view_lines
@@ -34,9 +32,10 @@ PLAN = Preview(
     limits=Limits(cost=0.03, tokens=100_000, seconds=60),
     over=("cost",),
     cache="first",
+    trusted=False,
     needs=(
-        NeedsTrust(Path("/shop"), ("command: sh judge.sh", "python: tool.py"), "this folder is not trusted yet"),
-        NeedsTrust(Path("/desk"), ("command: ls",), ""),
+        NeedsTrust("/shop", ("command: sh judge.sh", "python: tool.py"), False, "this folder is not trusted yet"),
+        NeedsTrust("/desk", ("command: ls",), True, ""),
     ),
 )
 
@@ -103,7 +102,7 @@ def test_in_one_line() -> None:
 
 
 def test_long_lists_say_how_much_more_there_is() -> None:
-    needs = (NeedsTrust(Path("/shop"), tuple(map(str, range(20))), "new"),)
+    needs = (NeedsTrust("/shop", tuple(map(str, range(20))), False, "new"),)
     plan = replace(PLAN, parts=tuple(PlannedPart(str(n), "", 1, 1, 1) for n in range(30)), needs=needs)
     lines = printed(plan_view(plan))
     assert "  and 10 more" in lines
@@ -111,7 +110,7 @@ def test_long_lists_say_how_much_more_there_is() -> None:
 
 
 def test_a_simulated_user_speaks_at_most_so_often() -> None:
-    takes = replace(TAKES, users=ReplyEstimate(8, None, None, COST))
+    takes = replace(TAKES, users=UserEstimate(8, None, None, COST))
     plan = replace(PLAN, estimate=takes, users=(PlannedUser("customer", 8, 10), PlannedUser("rude", 4, 1)))
     whole = printed(plan_view(plan))
     assert whole[3:5] == [

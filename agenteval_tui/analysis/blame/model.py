@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from agenteval_tui.analysis.lost_from_sight import LostFromSight
+from agenteval_tui.core.document import Count, Document, Share
 
 Fault = Literal["agent", "user", "tool", "environment", "criterion", "unknown"]
 """Whose fault a step, or a run, is. `user`: whoever answers for the user, a simulated one as a rule."""
@@ -22,6 +23,9 @@ Reproduces = Literal["always", "mostly", "luck", "once"]
 
 Possible = Literal["yes", "never", "unknown"]
 """yes: a run that started in the same way passed. never: none of many did. unknown: too few runs to say."""
+
+
+Step = Annotated[int, Meta(ge=0, description="a message of the transcript, by its index from 0")]
 
 
 class ClueCode(StrEnum):
@@ -123,12 +127,12 @@ class Clue(Struct, frozen=True):
         return _RANK[self.code], self.step
 
 
-class PrefixCount(Struct, frozen=True):
-    """How many stored runs did the same up to and with a step, and how many passed."""
+class PrefixCount(Document, frozen=True):
+    """The number of stored runs that did the same up to and including a step, and how many of these runs passed."""
 
-    step: int
-    runs: int
-    passed: int
+    step: Step
+    runs: Count
+    passed: Count
 
 
 class Suspect(Struct, frozen=True):
@@ -139,55 +143,61 @@ class Suspect(Struct, frozen=True):
     clues: tuple[Clue, ...]
 
 
-class StepRate(Struct, frozen=True):
-    """How often continuing passed where the agent did step `step` anew; all before it was kept. `low` and `high`: the
-    confidence sequence at 95 %."""
+class StepRate(Document, frozen=True):
+    """How often the run passed after the agent repeated a step. The earlier steps stay the same."""
 
-    step: int
-    passed: int
-    n: int
-    low: float
-    high: float
+    step: Step
+    passed: Count
+    n: Count
+    low: Annotated[Share, Meta(description="the lower end of the 95 % confidence sequence")]
+    high: Share
 
 
-class SampledAnswer(Struct, frozen=True):
-    """What sampling says of a run. `answer`: step, none or undecided; `step` is the decisive message. `rates` by step.
-    `asked`: answers in all, of which `known` were stored before. `stopped`: why it ended early; "": it did not."""
+class SampledAnswer(Document, frozen=True):
+    """What sampling says of a run. `step` is the decisive message."""
 
     answer: Literal["step", "none", "undecided"]
-    step: int | None
+    step: Step | None
     rates: tuple[StepRate, ...]
-    samples: int
-    asked: int = 0
-    known: int = 0
-    cost: float | None = None
-    execution: str = ""
-    stopped: str = ""
+    samples: Annotated[Count, Meta(description="the most continuations of one step")]
+    asked: Annotated[Count, Meta(description="continuations in all")] = 0
+    known: Annotated[Count, Meta(description="how many of these were stored before, and cost nothing")] = 0
+    cost: Annotated[float | None, Meta(description="US dollars of the agents; null if it was not measured")] = None
+    execution: Annotated[str, Meta(description="the execution that holds them; empty if nothing was asked")] = ""
+    stopped: Annotated[str, Meta(description="why it ended early; empty if it did not")] = ""
 
 
-class Blame(Struct, frozen=True):
-    """The free answer. `runs` and `passed` count the stored repetitions, this run included; `low` and `high` are the
-    interval of their pass rate. `decisive` is None where no question leads to a step: the run passed, is luck, or the
-    criterion is at fault. `others`: up to two further steps. `prefixes`: from the first step to the last that another
-    run shared."""
+class BlameFigures(Document, frozen=True, kw_only=True):
+    """What is published of a blame beside its suspects. `prefixes`: from the first step to the last that another run
+    shared. `sampled`: what sampling found, now or before."""
 
     run: str
-    reproduces: Reproduces
-    runs: int
-    passed: int
-    low: float
-    high: float
-    possible: Possible
+    steps: Annotated[Count, Meta(description="how many messages the transcript has")] = 0
+    reproduces: Annotated[
+        Reproduces,
+        Meta(description="luck: more than half of the stored repetitions passed; once: it is the only run"),
+    ]
+    runs: Annotated[Count, Meta(description="stored repetitions of the same agent, this run included")]
+    passed: Count
+    low: Annotated[Share, Meta(description="the lower end of the 95 % interval of the pass rate")]
+    high: Share
+    possible: Annotated[Possible, Meta(description="whether any stored run of the test passed")] = field(
+        name="could_pass"
+    )
     fault: Fault
+    free_fault: Annotated[
+        Fault,
+        Meta(description="by the transcript and stored runs alone: less sure than `fault` if the run was sampled"),
+    ] = "unknown"
+    prefixes: tuple[PrefixCount, ...] = ()
+    sampled: Annotated[SampledAnswer | None, Meta(description="null if the run was not sampled")] = None
+
+
+class Blame(BlameFigures, frozen=True, kw_only=True):
+    """The free answer, and what sampling found. `decisive` is sampling's answer where it could decide; None where no
+    question leads to a step: the run passed, is luck, or the criterion is at fault. `others`: up to two further steps.
+    `lost`: what left the model's sight, what failed criteria need first."""
+
     decisive: Suspect | None = None
     others: tuple[Suspect, ...] = ()
-    prefixes: tuple[PrefixCount, ...] = ()
-    steps: int = 0
-    """How many messages the transcript has."""
-    free_fault: Fault = "unknown"
-    """Whose fault it is by the transcript and the stored runs alone: less sure than `fault`, where sampling found that
-    no step decides."""
-    sampled: SampledAnswer | None = None
-    """What sampling found, now or before: `decisive` is then its answer, unless it could not decide."""
     lost: tuple[LostFromSight, ...] = ()
-    """What left the model's sight, what failed criteria need first."""

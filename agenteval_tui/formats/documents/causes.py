@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from agenteval_tui.analysis.causes import CauseGroup, Causes
 from agenteval_tui.analysis.triage import TriageStatus
-from agenteval_tui.core.document import Count, Document, Share, Time, one_of
+from agenteval_tui.core.document import Count, Document, Share, Time, extended, one_of
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.grading.causes import Cause, cause_from
 from agenteval_tui.history.triage import DECISIONS, Decision
@@ -20,18 +20,11 @@ _Until = Annotated[Time | None, Meta(description="it is open again from then on"
 _OpenAgain = Annotated[str, Meta(description="why it no longer holds")]
 
 
-class CauseSignature(Document, frozen=True, kw_only=True):
-    """A cause by itself: its short name, its signature and the parts of that."""
+class CauseSignature(Cause, frozen=True, kw_only=True):
+    """A cause by itself, with its names."""
 
     id: Annotated[str, Meta(description="the short name; `agenteval triage` takes it, or its first digits")]
     signature: Annotated[str, Meta(description="the same wherever the same thing is wrong in the same way")]
-    kind: Annotated[str, one_of("failed", "error", "agent", "threshold", "ending")]
-    criterion: str
-    prototype: str
-    metric: str
-    condition: Annotated[str, Meta(description="the condition that was missed; of an agent's error its kind")]
-    about: Annotated[str, Meta(description="the tool, its arguments, the key or the label")]
-    way: Annotated[str, Meta(description="how it was missed; of an error its message without what varies")]
 
 
 class TriageDecision(Document, frozen=True, kw_only=True):
@@ -120,8 +113,9 @@ def causes_document(causes: Causes, decided: Mapping[str, TriageStatus]) -> Fail
 
 def failure_cause(group: CauseGroup, status: TriageStatus | None) -> FailureCause:
     """One cause with its runs; `status` is what was decided about it."""
-    return FailureCause(
-        **_signature(group.cause),
+    return extended(
+        FailureCause,
+        group.cause,
         title=group.title,
         runs=group.count,
         share=group.share,
@@ -139,13 +133,8 @@ def failure_cause(group: CauseGroup, status: TriageStatus | None) -> FailureCaus
 
 def decided_cause(decision: Decision, title: str, open_again: str = "", done: str | UnsetType = UNSET) -> DecidedCause:
     """A decision with its cause. `open_again`: why it no longer holds; `done`: what deciding did."""
-    return DecidedCause(
-        **_signature(cause_from(decision.signature)), title=title, **_decision(decision, open_again), done=done
-    )
-
-
-def _signature(cause: Cause) -> dict[str, Any]:
-    return {name: getattr(cause, name) for name in CauseSignature.__struct_fields__}
+    cause = cause_from(decision.signature)
+    return extended(DecidedCause, cause, title=title, **_decision(decision, open_again), done=done)
 
 
 def _decision(decision: Decision, open_again: str) -> dict[str, Any]:

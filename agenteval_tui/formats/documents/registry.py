@@ -48,7 +48,6 @@ from agenteval_tui.formats.documents.listings import (
 from agenteval_tui.formats.documents.made_test import MadeTestDocument
 from agenteval_tui.formats.documents.model_request import RunRequests
 from agenteval_tui.formats.documents.notification import ExecutionEnded
-from agenteval_tui.formats.documents.plan import PlanPreview
 from agenteval_tui.formats.documents.programs import PROGRAM_EVENT
 from agenteval_tui.formats.documents.recording import RecordedProgram
 from agenteval_tui.formats.documents.results import ExecutionResults, ShownRun
@@ -60,6 +59,7 @@ from agenteval_tui.formats.documents.suite_schema import criteria_schema, suite_
 from agenteval_tui.formats.documents.trends import Trends
 from agenteval_tui.formats.documents.why import Why
 from agenteval_tui.grading.codec import CriterionDocument
+from agenteval_tui.runs.plan.preview import PlanPreview
 from agenteval_tui.transcripts.codec import StoredTranscript
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

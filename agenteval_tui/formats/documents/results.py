@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType
-from msgspec.structs import asdict
 
 from agenteval_tui.analysis.quarantine_gate import QuarantineEffect, gating_now
 from agenteval_tui.analysis.regression_gate import compare_to_baseline
 from agenteval_tui.analysis.test_gates import GateVerdict, gates_now
 from agenteval_tui.analysis.triage import causes_of_execution
-from agenteval_tui.core.document import Count, Document, ExecutionStatus, RowKey, Share, Status, Time, one_of
+from agenteval_tui.core.document import Count, Document, ExecutionStatus, RowKey, Share, Status, Time, extended, one_of
 from agenteval_tui.formats.documents.causes import FailureCause, failure_cause
 from agenteval_tui.formats.documents.comparison import AgainstBaseline, against_document
 from agenteval_tui.formats.documents.fork import ForkedFrom, forked_from
@@ -29,9 +28,9 @@ from agenteval_tui.grading.codec import CriterionDocument, result_document
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.feedback import Feedback
 from agenteval_tui.history.labels import Label
-from agenteval_tui.history.records import ExecutionRow, RunRow
+from agenteval_tui.history.records import ExecutionRow, ExecutionSummary, RunRow
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.around.record import decoded
+from agenteval_tui.runs.around.record import ServiceState, decoded
 from agenteval_tui.runs.plan.gates import OPTION, SUITE, TEST
 from agenteval_tui.suites.commits import Commit
 from agenteval_tui.transcripts.codec import (
@@ -53,22 +52,6 @@ from agenteval_tui.transcripts.model import Transcript, Usage
 _UserUsage = Annotated[
     StoredUsage | UnsetType, Meta(description="what the simulated user used; `usage` is the agent's alone")
 ]
-
-
-class ExecutionSummary(Document, frozen=True, kw_only=True):
-    """How many tests and runs an execution has, and how they ended."""
-
-    tests: Count
-    runs: Count
-    passed: Count
-    failed: Count
-    error: Count
-    skipped: Count
-    cancelled: Count
-    needs_review: Count
-    input_tokens: Count
-    output_tokens: Count
-    cost: float | None
 
 
 class NotGating(Document, frozen=True, kw_only=True):
@@ -143,58 +126,15 @@ class RunDocument(Document, frozen=True, kw_only=True):
     fork_of: Annotated[ForkedFrom | UnsetType, Meta(description="of a fork: the run that it continues")] = UNSET
 
 
-class ShownRun(Document, frozen=True, kw_only=True):
+class ShownRun(RunDocument, frozen=True, kw_only=True):
     """`agenteval show RUN`: a run with its transcript."""
 
     version: Literal[1] = 1
-    run: str
-    suite: str
-    test: str
-    test_name: str
-    variation: str
-    row: Count
-    row_key: RowKey
-    repetition: Count
-    agent: str
-    tags: tuple[str, ...]
-    outcome: Status
-    score: Share | None
-    why: str
-    warnings: Count
-    checks_not_made: Count
-    started: Time | None
-    duration_ms: float | None
-    attempts: Count
-    criteria: tuple[CriterionDocument, ...]
-    labels: Annotated[
-        tuple[LabelDocument, ...], Meta(description="what people said of the run and its criteria, oldest first")
-    ]
-    feedback: Annotated[tuple[FeedbackDocument, ...], Meta(description="scores by key that it was given, oldest first")]
-    final_output: str
-    tool_calls: tuple[StoredToolCall, ...]
-    usage: StoredUsage
-    user_usage: _UserUsage = UNSET
-    timing: StoredTiming
-    finish_reason: str
-    error: StoredError | None
-    fork_of: Annotated[ForkedFrom | UnsetType, Meta(description="of a fork: the run that it continues")] = UNSET
     transcript: StoredTranscript
 
 
-class ServiceDocument(Document, frozen=True, kw_only=True):
-    """A service of an execution."""
-
-    name: str
-    command: str
-    status: Annotated[
-        str,
-        one_of("starting", "ready", "reused", "failed", "died", "ended"),
-        Meta(description="reused: it ran already; failed: it never was ready; died: it ended while it was needed"),
-    ]
-    ready_ms: Annotated[float | None, Meta(description="how long it took to be ready")]
-    output: Annotated[str, Meta(description="the end of what it printed: the last 64 KB")]
-    error: str
-    mend: str
+class ServiceDocument(ServiceState, frozen=True, forbid_unknown_fields=True, omit_defaults=False):
+    """A service of an execution, with all its fields."""
 
 
 class ExecutionResults(Document, frozen=True, kw_only=True):
@@ -269,18 +209,16 @@ def execution_document(store: Store, execution: ExecutionRow) -> ExecutionResult
         summary=_summary(execution, rows),
         baseline=UNSET if against is None else against_document(against),
         quarantine=tuple(map(_not_gating, held.left_out)) or UNSET,
-        services=tuple(ServiceDocument(**asdict(one)) for one in record.services) or UNSET,
+        services=tuple(extended(ServiceDocument, service) for service in record.services) or UNSET,
         hooks=tuple(map(stored_hook, record.hooks)) or UNSET,
         gates=tuple(map(gate_document, gates.verdicts)) or UNSET,
         runs=tuple(
-            RunDocument(
-                **_run(
-                    row,
-                    store.results(row.id),
-                    store.transcript(row.id),
-                    labels.get(row.id, ()),
-                    feedback.get(row.id, ()),
-                )
+            _run(
+                row,
+                store.results(row.id),
+                store.transcript(row.id),
+                labels.get(row.id, ()),
+                feedback.get(row.id, ()),
             )
             for row in rows
         ),
@@ -296,7 +234,8 @@ def run_document(
     feedback: Sequence[Feedback],
 ) -> ShownRun:
     """A run with its transcript."""
-    return ShownRun(**_run(row, results, transcript, labels, feedback), transcript=stored_transcript(transcript))
+    run = _run(row, results, transcript, labels, feedback)
+    return extended(ShownRun, run, transcript=stored_transcript(transcript))
 
 
 def _not_gating(one: QuarantineEffect) -> NotGating:
@@ -335,19 +274,7 @@ def gate_document(one: GateVerdict) -> GateDocument:
 def _summary(execution: ExecutionRow, rows: Sequence[RunRow]) -> ExecutionSummary:
     """How many tests and runs there are, and how they ended."""
     tests = len({(row.suite_key, row.test_id) for row in rows})
-    return ExecutionSummary(
-        tests=tests,
-        runs=execution.runs,
-        passed=execution.passed,
-        failed=execution.failed,
-        error=execution.errors,
-        skipped=execution.skipped,
-        cancelled=execution.cancelled,
-        needs_review=execution.needs_review,
-        input_tokens=execution.input_tokens,
-        output_tokens=execution.output_tokens,
-        cost=execution.cost,
-    )
+    return extended(ExecutionSummary, execution, tests=tests)
 
 
 def _run(
@@ -356,35 +283,35 @@ def _run(
     transcript: Transcript,
     labels: Sequence[Label],
     feedback: Sequence[Feedback],
-) -> dict[str, Any]:
-    return {
-        "run": row.id,
-        "suite": row.suite_name,
-        "test": row.test_id,
-        "test_name": row.test_name,
-        "variation": row.variation,
-        "row": row.row,
-        "row_key": row.row_key,
-        "repetition": row.repetition,
-        "agent": row.agent,
-        "tags": tuple(row.tags),
-        "outcome": row.status,
-        "score": row.score,
-        "why": row.why,
-        "warnings": row.warnings,
-        "checks_not_made": row.checks_not_made,
-        "started": iso(row.started_ms),
-        "duration_ms": row.duration_ms,
-        "attempts": row.attempts,
-        "criteria": tuple(map(result_document, results)),
-        "labels": tuple(map(label_document, labels)),
-        "feedback": tuple(map(feedback_document, feedback)),
-        "final_output": transcript.final_output,
-        "tool_calls": stored_calls(transcript),
-        "usage": stored_usage(transcript.usage),
-        "user_usage": UNSET if transcript.user_usage == Usage() else stored_usage(transcript.user_usage),
-        "timing": stored_timing(transcript.timing),
-        "finish_reason": transcript.finish_reason,
-        "error": stored_error(transcript.error),
-        "fork_of": forked_from(row),
-    }
+) -> RunDocument:
+    return RunDocument(
+        run=row.id,
+        suite=row.suite_name,
+        test=row.test_id,
+        test_name=row.test_name,
+        variation=row.variation,
+        row=row.row,
+        row_key=row.row_key,
+        repetition=row.repetition,
+        agent=row.agent,
+        tags=tuple(row.tags),
+        outcome=row.status,
+        score=row.score,
+        why=row.why,
+        warnings=row.warnings,
+        checks_not_made=row.checks_not_made,
+        started=iso(row.started_ms),
+        duration_ms=row.duration_ms,
+        attempts=row.attempts,
+        criteria=tuple(map(result_document, results)),
+        labels=tuple(map(label_document, labels)),
+        feedback=tuple(map(feedback_document, feedback)),
+        final_output=transcript.final_output,
+        tool_calls=stored_calls(transcript),
+        usage=stored_usage(transcript.usage),
+        user_usage=UNSET if transcript.user_usage == Usage() else stored_usage(transcript.user_usage),
+        timing=stored_timing(transcript.timing),
+        finish_reason=transcript.finish_reason,
+        error=stored_error(transcript.error),
+        fork_of=forked_from(row),
+    )

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta
 
@@ -15,8 +15,9 @@ from agenteval_tui.analysis.time_buckets import By
 from agenteval_tui.analysis.trend_alerts import AlertCheck, State
 from agenteval_tui.analysis.trend_breaks import Break, Kind, bin_of
 from agenteval_tui.analysis.trend_scores import Extras, Scores
-from agenteval_tui.analysis.trends import MEASURES, OutcomeRates, Series
-from agenteval_tui.core.document import Count, Document, Share, Time
+from agenteval_tui.analysis.trends import MEASURES, MeasureStats, OutcomeRates, Series
+from agenteval_tui.core.document import Count, Document, Share, Time, extended
+from agenteval_tui.history.feedback import FeedbackMean
 from agenteval_tui.history.trends import Measure
 
 if TYPE_CHECKING:
@@ -30,62 +31,23 @@ _COLUMNS = (
 )
 
 
-class Spent(Document, frozen=True, kw_only=True):
-    """What runs took, by one measure."""
-
-    n: Count
-    p50: float
-    p95: float
-    mean: float
-    total: float
+_Spent = Annotated[MeasureStats | None, Meta(description="null: not measured")]
 
 
-_Tests = Annotated[Count, Meta(description="each variation and each row of a test counts as a separate test")]
-_Decided = Annotated[Count, Meta(description="runs with a verdict: passed or failed, and errors with --count-errors")]
-_Rate = Annotated[Share | None, Meta(description="the mean of the tests' rates; null without a verdict")]
-_Interval = Annotated[
-    tuple[Share, Share] | None,
-    Meta(
-        description="of the rate, 95 %, clustered by test; null: fewer than five tests, or repetitions of a single one"
-    ),
-]
-_Spent = Annotated[Spent | None, Meta(description="null: not measured")]
-
-
-class TrendPoint(Document, frozen=True, kw_only=True):
+class TrendPoint(OutcomeRates, frozen=True, kw_only=True):
     """The runs of one group in one piece of time."""
 
-    tests: _Tests
-    n: _Decided
-    passed: Count
-    failed: Count
-    errors: Count
-    undecided: Count
-    pass_rate: _Rate
-    interval: _Interval
     latency_ms: _Spent
     tokens: _Spent
     cost: _Spent
     steps: _Spent
 
 
-class TrendSeries(Document, frozen=True, kw_only=True):
+class TrendSeries(TrendPoint, frozen=True, kw_only=True):
     """One group over time; its own figures are of the whole time."""
 
     name: str
     key: str
-    tests: _Tests
-    n: _Decided
-    passed: Count
-    failed: Count
-    errors: Count
-    undecided: Count
-    pass_rate: _Rate
-    interval: _Interval
-    latency_ms: _Spent
-    tokens: _Spent
-    cost: _Spent
-    steps: _Spent
     bins: Annotated[tuple[TrendPoint | None, ...], Meta(description="as many as `bins`; null: nothing ran")]
 
 
@@ -148,7 +110,7 @@ class Regraded(Document, frozen=True, kw_only=True):
     cut: Annotated[bool, Meta(description="older runs of the window were not graded")]
 
 
-class TrendAlert(Document, frozen=True, kw_only=True):
+class TrendAlert(OutcomeRates, frozen=True, kw_only=True):
     """What the window says of one group."""
 
     name: str
@@ -156,14 +118,6 @@ class TrendAlert(Document, frozen=True, kw_only=True):
     below: Share
     state: State
     by_chance: Annotated[bool, Meta(description="the threshold lies in the interval, or there is none")]
-    tests: _Tests
-    n: _Decided
-    passed: Count
-    failed: Count
-    errors: Count
-    undecided: Count
-    pass_rate: _Rate
-    interval: _Interval
 
 
 class LeftOut(Document, frozen=True, kw_only=True):
@@ -173,16 +127,6 @@ class LeftOut(Document, frozen=True, kw_only=True):
     test: str
     criterion: str | None
     until: Count
-
-
-class TrendFeedback(Document, frozen=True, kw_only=True):
-    """The scores under a key that the window's runs were given: of each person the last one of each run."""
-
-    key: str
-    mean: Share
-    n: Annotated[Count, Meta(description="how many scores")]
-    runs: Annotated[Count, Meta(description="how many runs have one")]
-    lowest: Share
 
 
 class TrendFeedbackAlert(Document, frozen=True, kw_only=True):
@@ -221,7 +165,7 @@ class Trends(Document, frozen=True, kw_only=True):
         Meta(description="worst first; of the newest runs, from `criteria_since` on"),
     ]
     causes: Annotated[tuple[FrequentCause, ...], Meta(description="most frequent first")]
-    feedback: Annotated[tuple[TrendFeedback, ...], Meta(description="by key")]
+    feedback: Annotated[tuple[FeedbackMean, ...], Meta(description="by key")]
     breaks: Annotated[
         tuple[TrendBreak, ...],
         Meta(
@@ -256,64 +200,34 @@ def trends_document(
             FrequentCause(id=cause.id, cause=cause.title, runs=cause.runs, tests=cause.tests, run=cause.last)
             for cause in more.causes
         ),
-        feedback=tuple(
-            TrendFeedback(key=mean.key, mean=mean.mean, n=mean.n, runs=mean.runs, lowest=mean.lowest)
-            for mean in more.feedback
-        ),
+        feedback=more.feedback,
         breaks=tuple(_break(trend, shift) for shift in more.breaks),
-        regraded=None
-        if regraded is None
-        else Regraded(
-            runs=len(regraded.statuses),
-            changed=regraded.changed,
-            errors=regraded.errors,
-            left_out=regraded.left_out,
-            cut=regraded.cut,
-        ),
+        regraded=None if regraded is None else extended(Regraded, regraded, runs=len(regraded.statuses)),
         criteria_since=_moment(more.since_ms or trend.since_ms),
         alerts=None if watched is None else _alerts(watched),
     )
 
 
 def _series(series: Series) -> TrendSeries:
-    return TrendSeries(
+    return extended(
+        TrendSeries,
+        series.overall,
         name=series.name,
         key=series.key,
-        **_figures(series.overall),
         **_all_spent(series.spent_overall),
         bins=tuple(
-            None if point is None else TrendPoint(**_figures(point), **_all_spent(_spent_at(series, number)))
+            None if point is None else extended(TrendPoint, point, **_all_spent(_spent_at(series, number)))
             for number, point in enumerate(series.points)
         ),
     )
 
 
-def _spent_at(series: Series, number: int) -> dict[Measure, trends.MeasureStats | None]:
+def _spent_at(series: Series, number: int) -> dict[Measure, MeasureStats | None]:
     return {measure: points[number] for measure, points in series.spent.items()}
 
 
-def _all_spent(spent: Mapping[Measure, trends.MeasureStats | None]) -> dict[str, Any]:
-    return {_NAMES[measure]: _spent(spent.get(measure)) for measure in MEASURES}
-
-
-def _spent(spent: trends.MeasureStats | None) -> Spent | None:
-    if spent is None:
-        return None
-    return Spent(n=spent.n, p50=spent.p50, p95=spent.p95, mean=spent.mean, total=spent.total)
-
-
-def _figures(figures: OutcomeRates) -> dict[str, Any]:
-    """The figures in the words of `agenteval stats`."""
-    return {
-        "tests": figures.tests,
-        "n": figures.n,
-        "passed": figures.passed,
-        "failed": figures.failed,
-        "errors": figures.errors,
-        "undecided": figures.review,
-        "pass_rate": figures.rate,
-        "interval": figures.interval,
-    }
+def _all_spent(spent: Mapping[Measure, MeasureStats | None]) -> dict[str, MeasureStats | None]:
+    return {_NAMES[measure]: spent.get(measure) for measure in MEASURES}
 
 
 def _scores(score: Scores) -> CriterionScores:
@@ -361,13 +275,14 @@ def _alerts(watched: AlertCheck) -> TrendAlerts:
             for alert in watched.feedback
         ),
         groups=tuple(
-            TrendAlert(
+            extended(
+                TrendAlert,
+                alert.figures,
                 name=alert.name,
                 key=alert.key,
                 below=alert.below,
                 state=alert.state,
                 by_chance=alert.by_chance,
-                **_figures(alert.figures),
             )
             for alert in watched.alerts
         ),

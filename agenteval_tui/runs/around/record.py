@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-import msgspec
-from msgspec import Struct
+from typing import Annotated
 
+import msgspec
+from msgspec import Meta, Struct
+
+from agenteval_tui.core.document import one_of
 from agenteval_tui.transcripts.model import HookRun
 
 STARTING, READY, REUSED, FAILED, DIED, ENDED = "starting", "ready", "reused", "failed", "died", "ended"
 
 
 class ServiceState(Struct, frozen=True, omit_defaults=True):
-    """A service of an execution. `status` is starting, ready, reused (it was there already), failed (it never got
-    ready), died, or ended. `ready_ms`: how long it took. `output`: the end of what it printed, at most 64 KB."""
+    """A service of an execution."""
 
     name: str
     command: str
-    status: str = STARTING
-    ready_ms: float | None = None
-    output: str = ""
+    status: Annotated[
+        str,
+        one_of(STARTING, READY, REUSED, FAILED, DIED, ENDED),
+        Meta(description="reused: it ran already; failed: it never was ready; died: it ended while it was needed"),
+    ] = STARTING
+    ready_ms: Annotated[float | None, Meta(description="how long it took to be ready")] = None
+    output: Annotated[str, Meta(description="the end of what it printed: the last 64 KB")] = ""
     error: str = ""
     mend: str = ""
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 
 from agenteval_tui.agents.permission import NOTHING, Permission
+from agenteval_tui.core.document import Count, Document
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.limits import require_limit
 from agenteval_tui.runs.around.plan import Surroundings
@@ -143,12 +144,12 @@ class RunPlan(Struct, frozen=True):
         return self.messages[-1].content if self.messages else ""
 
 
-class Limits(Struct, frozen=True):
+class Limits(Document, frozen=True):
     """What an execution may use: US dollars and tokens (of agents, judges and simulated users), seconds. None: as much
     as it takes."""
 
     cost: float | None = None
-    tokens: int | None = None
+    tokens: Count | None = None
     seconds: float | None = None
 
     def __post_init__(self) -> None:

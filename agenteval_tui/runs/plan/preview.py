@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta
 
 from agenteval_tui.agents.permission import TrustRequirement, untrusted_needs
+from agenteval_tui.core.document import Count, Document, one_of
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.around.execution import services_of
@@ -23,67 +25,68 @@ from agenteval_tui.suites.load import LoadedSuite, load_suites
 from agenteval_tui.suites.model import AgentConfig
 
 
-class PlannedPart(Struct, frozen=True):
+class PlannedPart(Document, frozen=True):
     """The runs of one agent in one variation ("": the default configuration). `cases` are tests and rows of datasets,
     each of which may run several times."""
 
     agent: str
     variation: str
-    tests: int
-    cases: int
-    runs: int
+    tests: Count
+    cases: Count
+    runs: Count
 
 
-class PlannedUser(Struct, frozen=True):
-    """The runs in which an agent plays the user; it speaks at most `max_turns` times per run."""
+class PlannedUser(Document, frozen=True):
+    """The runs in which an agent plays the user."""
 
     agent: str
-    runs: int
-    max_turns: int
+    runs: Count
+    max_turns: Annotated[Count, Meta(description="the most that it speaks in one run")]
 
 
-class NeedsTrust(Struct, frozen=True):
+class NeedsTrust(Document, frozen=True):
     """A folder whose programs or files would be used, in words; `reason` says why it is not trusted, "" if it is."""
 
-    folder: Path
+    folder: str
     what: tuple[str, ...]
+    trusted: bool
     reason: str
 
-    @property
-    def trusted(self) -> bool:
-        """Whether it may go ahead without a question."""
-        return not self.reason
 
+class PlanPreview(Document, frozen=True, kw_only=True):
+    """What an execution would be: what `agenteval run --plan --json -` prints. `parts` are in the order of the plan."""
 
-class Preview(Struct, frozen=True):
-    """What an execution would be. `parts` are in the order of the plan; `cases` counts tests and rows.
-
-    `over` names the limits that the estimate is likely to reach: cost, tokens, seconds. `needs`: what would be
-    executed on this machine or read outside of the suites' folders; `trusted`: it may start without a question.
-    """
-
+    version: Literal[1] = 1
     title: str
-    suites: int
-    tests: int
-    cases: int
-    runs: int
+    suites: Count
+    tests: Count
+    cases: Annotated[Count, Meta(description="tests, and rows of datasets")]
+    runs: Count
     parts: tuple[PlannedPart, ...]
-    concurrency: int
+    users: tuple[PlannedUser, ...] = ()
+    concurrency: Count
     estimate: Estimate
     limits: Limits
-    over: tuple[str, ...]
-    cache: str
-    needs: tuple[NeedsTrust, ...]
-    users: tuple[PlannedUser, ...] = ()
-    around: tuple[str, ...] = ()
-    """Its services and hooks, and what runs work in, in a line each."""
+    over: Annotated[
+        tuple[Annotated[str, one_of("cost", "tokens", "seconds")], ...],
+        Meta(description="limits that the estimate is likely to reach"),
+    ]
+    cache: Annotated[str, one_of("", "first", "all")]
+    around: Annotated[
+        tuple[str, ...], Meta(description="services, hooks, and what runs work in and share, in the order of their use")
+    ] = ()
+    trusted: bool
+    needs: Annotated[
+        tuple[NeedsTrust, ...],
+        Meta(description="what would be executed on this machine, or read outside the suites' folders"),
+    ]
+
+
+class Preview(PlanPreview, frozen=True, kw_only=True):
+    """The same with what only people are told."""
+
     without_cache: Mapping[str, str] = {}
     """With `cache`, the agents that are asked all the same, with the reason (`program_code.ProgramCode.unknown`)."""
-
-    @property
-    def trusted(self) -> bool:
-        """Whether every folder that programs are started from is trusted."""
-        return all(need.trusted for need in self.needs)
 
 
 def preview(paths: Sequence[Path | str], options: PlanOptions, db: Path | str | None, config_dir: Path) -> Preview:
@@ -122,6 +125,7 @@ def preview_plan(plan: Plan, store: Store | None) -> Preview:
         cases.add(case)
         count[0] += 1
     expected = estimate(plan, store)
+    needs = _needs(plan)
     return Preview(
         title=plan.title,
         suites=len(plan.suite_keys),
@@ -137,7 +141,8 @@ def preview_plan(plan: Plan, store: Store | None) -> Preview:
         limits=plan.limits,
         over=tuple(_over(plan.limits, expected)),
         cache=plan.cache,
-        needs=_needs(plan),
+        trusted=all(need.trusted for need in needs),
+        needs=needs,
         users=tuple(_users(plan)),
         around=tuple(dict.fromkeys(line for run in plan.runs for line in _around(run))),
         without_cache=agents_without_cache(plan, os.environ) if plan.cache else {},
@@ -165,7 +170,10 @@ def _users(plan: Plan) -> Iterator[PlannedUser]:
 def _needs(plan: Plan) -> tuple[NeedsTrust, ...]:
     needs: tuple[TrustRequirement, ...] = needs_of(plan)
     reasons = {} if plan.trust else {need.folder: reason for need, reason in untrusted_needs(needs)}
-    return tuple(NeedsTrust(need.folder, need.what, reasons.get(need.folder, "")) for need in needs)
+    return tuple(
+        NeedsTrust(str(need.folder), need.what, not reasons.get(need.folder), reasons.get(need.folder, ""))
+        for need in needs
+    )
 
 
 def _over(limits: Limits, expected: Estimate) -> list[str]:
