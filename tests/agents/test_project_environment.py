@@ -500,6 +500,27 @@ async def test_an_installed_package_wins_over_a_folder_of_its_name_beside_the_so
     assert answer(await run(project / "evals", callable="shop:f")) == str(project / ".venv")
 
 
+@pytest.mark.parametrize("target", ["mine:f", "mine.py:f", "evals.mine:f"])
+async def test_a_suite_in_a_package_hides_no_library(project: Path, target: str) -> None:
+    environment(project / ".venv", "tools")
+    folder = project / "evals"
+    (folder / "__init__.py").touch()
+    (folder / "tools.py").write_text("WHERE = 'hides the library'\n")
+    (folder / "beside.py").write_text("NAME = 'beside'\n")
+    (folder / "mine.py").write_text(
+        "import tools\nfrom . import beside as own\nimport beside\n"
+        "def f(prompt): return f'{tools.WHERE} {own.NAME} {beside.NAME} {__name__}'\n"
+    )
+    assert answer(await run(folder, callable=target)) == f"{project / '.venv'} beside beside evals.mine"
+
+
+async def test_what_lies_beside_a_suite_in_a_package_wins_over_a_library_of_its_name(project: Path) -> None:
+    environment(project / ".venv", "tools")
+    (project / "evals" / "__init__.py").touch()
+    (project / "evals" / "tools.py").write_text("def f(prompt): return __name__\n")
+    assert answer(await run(project / "evals", callable="tools:f")) == "evals.tools"
+
+
 def test_nothing_outside_of_the_repository_is_taken(project: Path) -> None:
     (project.parent / "secret").mkdir()
     (project.parent / "secret" / "stolen.py").touch()

@@ -80,7 +80,8 @@ def project_environment(
         chosen = find_interpreter(folders, os.environ)
     sources = [place for one in folders for place in _sources(one)]
     roots = [one for one in folders if any((one / name).is_file() for name in PROJECT_FILES)]
-    first = _unique([*path, *([holder] if holder is not None else ()), *sources, *chosen.packages])
+    around_package = [import_root(folder / "__init__.py")] if (folder / "__init__.py").is_file() else []
+    first = _unique([*path, *([holder] if holder is not None else ()), *around_package, *sources, *chosen.packages])
     last = [
         one
         for one in _unique([*roots, *_members(folders, around[-1]), *packages])

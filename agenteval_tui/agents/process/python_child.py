@@ -77,7 +77,7 @@ def main() -> Any:
     global _requests, _folder
     _folder = os.getcwd()  # noqa: PTH109
     end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
-    places, last = [_folder, *sys.argv[1:end]], sys.argv[end + 1 :]
+    first, last = _sibling("python_target").places(_folder, sys.argv[1:end], sys.argv[end + 1 :])
     requests = socket.socket(fileno=os.dup(0))
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)  # a function must not read our requests
@@ -86,7 +86,7 @@ def main() -> Any:
     faulthandler.enable(2, all_threads=False)  # where a library of C crashed
     faulthandler.register(signal.SIGQUIT, 2, all_threads=False)  # where one hangs
     _sibling("python_output").replace_streams()
-    sys.path[:0] = places
+    sys.path[:0] = first
     sys.path += last
     _requests = _sibling("python_fork").Requests(requests)
     _requests.send('{"id": 0}')  # this is a Python that can serve
@@ -327,7 +327,8 @@ def _do_import(asked: Any) -> Any:
 
 
 def _do_import_own(asked: Any) -> Any:
-    _sibling("python_project").module_of(asked["target"], _sibling("python_effects").is_installed)
+    target = _sibling("python_target").within(asked["target"], _folder)
+    _sibling("python_project").module_of(target, _sibling("python_effects").is_installed)
 
 
 def _do_find(asked: Any) -> Any:
@@ -399,7 +400,8 @@ def _call() -> Any:
 
 
 def _do_metric(asked: Any) -> Any:
-    found = _sibling("python_project").function_of(asked["target"], _sibling("python_effects").is_installed)
+    target = _sibling("python_target").within(asked["target"], _folder)
+    found = _sibling("python_project").function_of(target, _sibling("python_effects").is_installed)
     _sibling("python_run_data")
     output = _sibling("python_output")
     output.flush()

@@ -28,8 +28,9 @@ def main() -> Any:
     sys.argv[:] = [job["target"]]
     own = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [place for place in sys.path if os.path.abspath(place or ".") != own]
-    sys.path[:0] = [job["folder"], *job["path"]]
-    sys.path += job["last"]
+    first, last = child._sibling("python_target").places(job["folder"], job["path"], job["last"])
+    sys.path[:0] = first
+    sys.path += last
     if job["listen"] is not None:
         _wait_for_editor(job["listen"])
     try:

@@ -2,11 +2,12 @@
 standard library, of Python 3.8 or later.
 
 A file is imported as the module that it is: in a package, under the package's name, so that its relative imports work;
-else under its own name, with its folder as the first place for modules, as `python file.py` does it.
+else under its own name, with its folder as the first place for modules, as `python file.py` does it. So is a module
+beside a suite that lies in a package: with its folder as the first place, its modules would hide libraries.
 """
 
 # pathlib takes longer to load than all else.
-# ruff: noqa: PTH100, PTH113, PTH118, PTH119
+# ruff: noqa: PTH100, PTH112, PTH113, PTH118, PTH119
 from __future__ import annotations
 
 import importlib
@@ -29,10 +30,30 @@ def split(target: Any) -> Any:
     return module, name
 
 
+def places(folder: Any, first: Any, last: Any) -> Any:
+    """The places for modules of a process that works in `folder`: those before installed packages, and those after."""
+    return ([*first], [*last, folder]) if _is_package(folder) else ([folder, *first], [*last])
+
+
+def within(target: Any, folder: Any) -> Any:
+    """A target whose module lies beside a suite in a package, as a module of that package; any other as it is."""
+    first = split(target)[0].partition(".")[0]
+    beside = os.path.join(folder, first)
+    if target.endswith(".py") or ".py:" in target or not _is_package(folder):
+        return target
+    if not os.path.isfile(beside + ".py") and not os.path.isdir(beside):
+        return target
+    return _parts(os.path.join(folder, "__init__.py"))[1] + "." + target
+
+
+def _is_package(folder: Any) -> Any:
+    return os.path.isfile(os.path.join(folder, "__init__.py"))
+
+
 def module_name(target: Any, folder: Any) -> Any:
     """Under which name the module is imported. The place of a file becomes the first place for modules. `folder` is
     where relative paths begin."""
-    place = split(target)[0]
+    place = split(within(target, folder))[0]
     if not place.endswith(".py"):
         return place
     root, name = _parts(os.path.join(folder, place))
@@ -43,7 +64,7 @@ def module_name(target: Any, folder: Any) -> Any:
 
 def load(target: Any, folder: Any) -> Any:
     """Import the module. Raises what the import raises, and `WrongTarget` if there is no such file."""
-    place = split(target)[0]
+    place = split(within(target, folder))[0]
     if not place.endswith(".py"):
         return importlib.import_module(place)
     path = os.path.join(folder, place)
