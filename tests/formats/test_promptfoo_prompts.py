@@ -17,7 +17,7 @@ from agenteval_tui.suites.templates import render
 def imported(folder: Path, config: dict[str, Any], **files: str) -> FoundTests:
     for name, text in files.items():
         (folder / name.replace("__", ".")).write_text(text)
-    return read_tests({"providers": ["echo"], **config}, folder)
+    return read_tests({"providers": ["echo"], **config}, folder / "promptfooconfig.yaml")
 
 
 def prompts(found: FoundTests) -> list[str]:
@@ -63,27 +63,6 @@ def test_a_test_whose_variable_can_not_be_had_is_left_out_by_name(tmp_path: Path
     found = imported(tmp_path, {"prompts": ["{{x}}"], "tests": tests}, make__py="1")
     assert [test["variables"] for test in found.tests] == [{"x": "1"}]
     assert found.skipped[0].startswith(f"First: variable x, {file}: ")
-
-
-@pytest.mark.parametrize(
-    ("value", "function"),
-    [
-        ("file://checks.py", "checks:get_assert"),
-        ("file://asserts/quality.py:polite", "asserts.quality:polite"),
-        ("file://./checks.py:fn", "checks:fn"),
-        ("file://../checks.py", None),
-        ("file://my-checks.py", None),
-        ("len(output) > 5", None),
-    ],
-)
-def test_an_assertion_in_a_python_file_is_called(tmp_path: Path, value: str, function: str | None) -> None:
-    config = {"prompts": ["q"], "tests": [{"assert": [{"type": "python", "value": value, "threshold": 0.5}]}]}
-    (criterion,) = imported(tmp_path, config).tests[0]["criteria"]
-    (metric,) = criterion["config_uxon"]["metrics"]
-    assert metric.get("function") == function
-    assert metric["type"] == ("Human" if function is None else "Python")
-    if function is not None:
-        assert metric["pass_threshold"] == 0.5
 
 
 PROMPTS = """

@@ -94,15 +94,16 @@ def test_promptfoos_configuration(suite: Read) -> None:
     types = [[one["type"] for one in metrics(criterion)] for criterion in first.criteria]
     assert types == [
         ["TextMatch"], ["TextMatch"], ["Json"], ["Regex"], ["Json"], ["Judge"], ["Similarity"], ["Regex"],
-        ["ToolCheck"], ["Trajectory"], ["Human"], ["TextMatch"], ["TextMatch"], ["Latency"],
+        ["ToolCheck"], ["Trajectory"], ["Python"], ["TextMatch"], ["TextMatch"], ["Latency"],
     ]  # fmt: skip
     named, negated, *_ = first.criteria
     assert (named.name, named.weight, metrics(named)[0]["contains_ignore_case"]) == ("names it", 2, "oslo")
     assert (negated.negate, metrics(negated)[0]["contains_any"]) == (True, ["a", "b"])
-    assert "output.length > 3" in first.criteria[10].description
+    assert metrics(first.criteria[10])[0]["function"] == "promptfooconfig_assertions:assertion_1"
+    assert "javascript('output.length > 3', output, context)" in found.module_text
     assert first.criteria[11].severity == "info"
     assert metrics(first.criteria[8])[0]["tools"] == [{"name": "search", "min_calls": 2}]
-    assert any("providers" in note for note in found.notes)
+    assert made.agents["gpt-4o"].as_dict() == {"kind": "openai", "model": "gpt-4o"}
 
 
 def test_every_criterion_of_promptfoos_configuration_can_be_compiled(suite: Read) -> None:
@@ -114,7 +115,7 @@ def test_every_criterion_of_promptfoos_configuration_can_be_compiled(suite: Read
     transcript = from_openai_messages([{"role": "user", "content": "q"}, {"role": "assistant", "content": "Oslo"}])
     specs = [spec_of(one) for one in made.tests[0].criteria]
     verdict = grade(transcript, specs, made.tests[0].variables)
-    asks = {"Judge", "Similarity", "Human", "Latency"}  # these need somebody's answer, or a time
+    asks = {"Judge", "Similarity", "Python", "Latency"}  # these need somebody's answer, or a time
     for criterion, result in zip(made.tests[0].criteria, verdict.results, strict=True):
         if not asks & {one["type"] for one in metrics(criterion)}:
             assert result.outcome in ("passed", "failed"), (criterion.name, criterion_sentence(result))
@@ -392,8 +393,9 @@ def test_what_a_configuration_has_too_much_of_is_said(promptfoo: Any, tmp_path: 
     many = {"vars": {"q": [str(one) for one in range(50)], "p": [str(one) for one in range(50)]}}
     made, found = promptfoo(tests=[many, {"vars": {"q": "Z?"}, "assert": [CONTAINS] * 501}])
     assert (len(made.tests), len(made.tests[-1].criteria)) == (1_001, 500)
-    assert found.notes[:2] == [
+    assert found.notes[:3] == [
         "only the first 1,000 of 2,500 combinations of variables became tests",
+        "tests without assertions pass with any answer, as in promptfoo",
         "only the first 500 of 501 assertions of a test became criteria",
     ]
     _, found = promptfoo(tests="file://many/*.json")
@@ -436,13 +438,12 @@ def test_expected_columns_of_a_csv_file(promptfoo: Any) -> None:
     assert metrics(first.criteria[1])[0]["pattern"] == r"(?:a,\ b|c)"
     assert metrics(first.criteria[2])[0]["min"] == 0.7
     assert {one.severity for one in first.criteria} == {"warning"}  # only their mean counts
-    assert types_of(second) == ["TextMatch", "Human", "Judge", "TextMatch"]
+    assert types_of(second) == ["TextMatch", "Python", "Judge", "TextMatch"]
     assert metrics(second.criteria[0])[0]["equals"] == "plain text"
-    assert "output.length > 3" in second.criteria[1].description
+    assert "javascript('output.length > 3', output, context)" in found.module_text
     assert types_of(third) == ["TextMatch"]
     assert any("__metadata:a" in note for note in found.notes)
-    assert any("javascript" in note for note in found.notes)
-    assert not any("asserts nothing" in one.description for test in made.tests for one in test.criteria)
+    assert not any("assertions" in note for note in found.notes)
 
 
 def test_a_csv_file_of_variables_alone_is_a_dataset(promptfoo: Any) -> None:
@@ -459,7 +460,7 @@ def test_scenarios_are_multiplied(promptfoo: Any) -> None:
     made, _ = promptfoo(scenarios=[scenario])
     assert [(one.variables["place"], one.variables["q"], types_of(one)) for one in made.tests] == [
         ("Oslo", "One?", ["TextMatch", "Json"]), ("Oslo", "Two?", ["TextMatch"]),
-        ("Rome", "One?", ["Json"]), ("Rome", "Two?", ["Human"]),
+        ("Rome", "One?", ["Json"]), ("Rome", "Two?", ["Regex"]),
     ]  # fmt: skip
 
 
@@ -478,7 +479,7 @@ def test_templates_schemas_transforms_and_scoring_functions(promptfoo: Any) -> N
         ],
     )  # fmt: skip
     assert [types_of(one) for one in made.tests] == [
-        ["TextMatch", "Human"], ["Json", "TextMatch", "Human"], ["Human"], ["TextMatch", "Human"], ["TextMatch"],
+        ["TextMatch", "Human"], ["Json", "TextMatch", "Human"], ["Python"], ["TextMatch", "Human"], ["TextMatch"],
         ["TextMatch", "Human"],
     ]  # fmt: skip
     assert metrics(made.tests[1].criteria[0])[0]["schema"]["required"] == ["a"]

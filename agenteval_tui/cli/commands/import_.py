@@ -196,6 +196,10 @@ def _tests(invocation: Invocation, path: Path, format_name: str | None, to: Path
             with contextlib.suppress(NotTrustedError):
                 fill_prompts(content, path.parent.resolve(), trusted=trust)
         refuse_prompts(content)
+        if str(to) == "-" and content.module_text:
+            content.note(f"{content.module}.py, with the assertions that are code, is written with --to FILE")
+        elif content.names_files and to.parent.resolve() != path.parent.resolve():
+            content.note(f"criteria call code that is found from the suite's folder: write it into {path.parent}")
         if str(to) != "-" or path.name != NAME:
             _point_to_datasets(content, path.parent, Path() if str(to) == "-" else to.parent)
         text = suite_text(content, source=path.name)
@@ -206,14 +210,30 @@ def _tests(invocation: Invocation, path: Path, format_name: str | None, to: Path
         for line in text.rstrip("\n").split("\n"):
             invocation.out.line(line)
     else:
-        write_pieces(to, [text])
+        module = to.parent / f"{content.module}.py"
+        _write_suite(to, text, module, content.module_text)
         out.line(f"{_name(path)}: {known.name}, {count(len(content.tests), 'test')} written to {to}")
+        if content.module_text:
+            out.line(f"  the assertions that are code are functions in {module}; they run with --trust")
     for reason in content.skipped:
         out.line(("  skipped ", "warn"), reason)
     for note in content.notes:
         out.line(("  note ", "warn"), note)
     _name_page(out, known.page)
     return 0
+
+
+def _write_suite(to: Path, text: str, module: Path, module_text: str) -> None:
+    """Both files or none. A module of an earlier import that says the same stays."""
+    if not module_text or (module.is_file() and module.read_bytes() == module_text.encode("utf-8")):
+        write_pieces(to, [text])
+        return
+    write_pieces(module, [module_text])
+    try:
+        write_pieces(to, [text])
+    except AgentevalError:
+        module.unlink()
+        raise
 
 
 def _name_page(out: Output, page: str) -> None:

@@ -11,7 +11,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from agenteval_tui.formats.importers.message_formats import plain_text
+from agenteval_tui.formats.importers.promptfoo_code import AssertionCode
 from agenteval_tui.formats.importers.suite_import import checked, needs_manual_work
 from agenteval_tui.formats.importers.usage_import import number
 from agenteval_tui.formats.stream.small_document import javascript_yaml
@@ -37,19 +40,31 @@ ReadFile = Callable[[str], Any]
 """What a file beside the configuration holds: JSON's or YAML's value, else a text. None: it can't be read."""
 
 
+NameJudge = Callable[[Any, str], str]
+"""The name of the agent for an assertion's provider, with the kind of assertion; "" for none."""
+
+
+class _Sources(Struct, frozen=True):
+    read: ReadFile
+    code: AssertionCode | None
+    judge: NameJudge
+
+
 def criteria_of(
     assertions: Any,
     *,
     read: ReadFile = lambda name: None,
+    code: AssertionCode | None = None,
+    judge: NameJudge = lambda provider, kind: "",
     threshold: float | None = None,
     note: Callable[[str], None] = lambda said: None,
 ) -> list[dict[str, Any]]:
     """A criterion for each assertion; of a set without a threshold for each of its own.
 
     `threshold`: of their test. promptfoo then looks at nothing but the weighted mean, so that no criterion fails it by
-    itself. `note` is told what is left out.
+    itself. `code` takes the assertions that are code; without it a person is asked. `note` is told what is left out.
     """
-    every = list(_criteria(assertions, read, 1.0))
+    every = list(_criteria(assertions, _Sources(read, code, judge), 1.0))
     made = every[:_MOST]
     if len(every) > len(made):
         note(f"only the first {_MOST} of {len(every):,} assertions of a test became criteria")
@@ -60,35 +75,37 @@ def criteria_of(
     return made
 
 
-def _criteria(assertions: Any, read: ReadFile, share: float) -> Iterator[dict[str, Any]]:
+def _criteria(assertions: Any, sources: _Sources, share: float) -> Iterator[dict[str, Any]]:
     for one in assertions if isinstance(assertions, list) else ():
         if not isinstance(one, Mapping):
             yield needs_manual_work(f"Assertion {plain_text(one)[:60]}", plain_text(one)[:300])
         elif one.get("type") == "assert-set":
-            yield from _set(one, read, share)
+            yield from _set(one, sources, share)
         else:
-            yield _criterion(one, read, share)
+            yield _criterion(one, sources, share)
 
 
-def _set(one: Mapping[str, Any], read: ReadFile, share: float) -> Iterator[dict[str, Any]]:
+def _set(one: Mapping[str, Any], sources: _Sources, share: float) -> Iterator[dict[str, Any]]:
     """The criteria of a set: all must pass; with a threshold one criterion, whose score is their mean."""
     inner = one["assert"] if isinstance(one.get("assert"), list) else []
     own = _weight(one)
     threshold = number(one.get("threshold"))
     if threshold is not None:
-        yield _weighed(_mean(one, inner, threshold, read) or _asked(one, _name(one), "assert-set"), own * share)
+        yield _weighed(_mean(one, inner, threshold, sources) or _asked(one, _name(one), "assert-set"), own * share)
         return
     weights = sum(_weight(each) for each in inner if isinstance(each, Mapping))
     # The set counts once in the test's mean, with the mean of its own.
-    yield from _criteria(inner, read, share * own / weights if weights else share)
+    yield from _criteria(inner, sources, share * own / weights if weights else share)
 
 
-def _mean(one: Mapping[str, Any], inner: list[Any], threshold: float, read: ReadFile) -> dict[str, Any] | None:
+def _mean(one: Mapping[str, Any], inner: list[Any], threshold: float, sources: _Sources) -> dict[str, Any] | None:
     if not 0 <= threshold <= 1 or not inner or one.get("config"):
         return None
     metrics: list[dict[str, Any]] = []
     for each in inner:
-        made = _criterion(each, read, 1.0) if isinstance(each, Mapping) and each.get("type") != "assert-set" else None
+        made = (
+            _criterion(each, sources, 1.0) if isinstance(each, Mapping) and each.get("type") != "assert-set" else None
+        )
         found = made["config_uxon"]["metrics"] if made is not None else []
         plain = made is not None and made["prototype_class"] == "TextResponse" and not made.get("negate")
         if not plain or len(found) != 1 or found[0]["type"] not in _ALL_OR_NOTHING or not _weight(each):
@@ -113,48 +130,39 @@ def _weighed(made: dict[str, Any], weight: float) -> dict[str, Any]:
     return made if weight == 1 else {**made, "weight": weight}
 
 
-def _criterion(one: Mapping[str, Any], read: ReadFile, share: float) -> dict[str, Any]:
+def _criterion(one: Mapping[str, Any], sources: _Sources, share: float) -> dict[str, Any]:
     kind = plain_text(one.get("type"))
     negate = kind.startswith("not-")
     base = kind.removeprefix("not-")
     value, threshold = one.get("value"), number(one.get("threshold"))
     name = _name(one)
-    made = _own_function(one, name, value, threshold) if base == "python" else None
-    if made is not None:
-        return _weighed({**made, **({"negate": True} if negate else {})}, _weight(one) * share)
+    made: dict[str, Any] | None = None
+    if base in ("javascript", "python") and sources.code is not None:
+        made = sources.code.criterion(one, name, base, value=value, threshold=threshold, inverse=negate)
+        if made is not None:
+            return _weighed(made, _weight(one) * share)
     if isinstance(value, str) and value.startswith("file://"):
-        value = read(value.removeprefix("file://"))
-    if not (one.get("transform") or one.get("contextTransform") or one.get("normalizeUnicode")) and not (
-        value is None and one.get("value") is not None
-    ):
+        value = sources.read(value.removeprefix("file://"))
+    changed = base not in ("latency", "cost") and (
+        one.get("transform") or one.get("contextTransform") or one.get("normalizeUnicode")
+    )
+    if not changed and not (value is None and one.get("value") is not None):
         made = _translated(base, name, value, threshold, negate)
+    elif changed and sources.code is not None:
+        listed = comma_separated(value) if base in _LISTS and isinstance(value, str) else value
+        made = sources.code.criterion(one, name, base, value=listed, threshold=None, inverse=negate)
+        negate = negate and made is None
     if made is None:
         made, negate = _asked(one, name, kind), False
     elif made.pop("negated", False):
         negate = False
     if negate:
         made["negate"] = True
+    if one.get("provider") and (name := sources.judge(one["provider"], base)):
+        for metric in made["config_uxon"]["metrics"]:
+            if metric["type"] in ("Judge", "Similarity"):
+                metric["judge" if metric["type"] == "Judge" else "embedder"] = name
     return _weighed(made, _weight(one) * share)
-
-
-def _own_function(one: Mapping[str, Any], name: str, value: Any, threshold: float | None) -> dict[str, Any] | None:
-    """`file://checks.py:fn`: the metric `Python` calls it as promptfoo does. A score passes above 0, or from the
-    threshold on."""
-    found = _PYTHON_FILE.fullmatch(value) if isinstance(value, str) else None
-    if (
-        found is None
-        or one.get("config")
-        or one.get("transform")
-        or (threshold is not None and not 0 <= threshold <= 1)
-    ):
-        return None
-    module = found[1].replace("/", ".")
-    metric = {"type": "Python", "function": f"{module}:{found[2] or 'get_assert'}", "timeout": 60}
-    return checked(name, {**metric, "pass_threshold": _ABOVE_ZERO if threshold is None else threshold})
-
-
-_PYTHON_FILE = re.compile(r"file://(?:\./)?([^\W\d]\w*(?:/[^\W\d]\w*)*)\.py(?::(\w+))?")
-_ABOVE_ZERO = 1e-6
 
 
 def _asked(one: Mapping[str, Any], name: str, kind: str) -> dict[str, Any]:

@@ -25,9 +25,17 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text
 from agenteval_tui.formats.importers.promptfoo_asserts import criteria_of
-from agenteval_tui.formats.importers.suite_import import NOT_TRANSLATED, FoundTests, PromptCall, needs_manual_work
+from agenteval_tui.formats.importers.promptfoo_code import AssertionCode, has_structured_answers, module_name
+from agenteval_tui.formats.importers.promptfoo_providers import Providers
+from agenteval_tui.formats.importers.suite_import import (
+    NOT_TRANSLATED,
+    FoundTests,
+    PromptCall,
+    checked,
+    needs_manual_work,
+)
 from agenteval_tui.formats.importers.usage_import import number
-from agenteval_tui.formats.stream.small_document import read_document
+from agenteval_tui.formats.stream.small_document import javascript_yaml, read_document
 from agenteval_tui.formats.stream.source import Source
 
 _COMBINATIONS = 1000
@@ -83,18 +91,21 @@ def tests(source: Source) -> FoundTests:
     document = read_document(source, "js-yaml")
     if not isinstance(document, Mapping):
         raise AgentevalError("this is not a promptfoo configuration", where=str(source.path), mend=FORMAT.looks_like)
-    return tests_of(document, source.path.parent)
+    return tests_of(document, source.path)
 
 
-def tests_of(config: Mapping[str, Any], folder: Path) -> FoundTests:
-    """The tests of a configuration in `folder`: one for each test and prompt."""
+def tests_of(config: Mapping[str, Any], file: Path) -> FoundTests:
+    """The tests of a configuration, whose paths are from the folder of `file`: one for each test and prompt."""
     found = FoundTests(name=plain_text(config.get("description")))
-    files = Files(folder, found)
+    structured = has_structured_answers(config.get("providers") or config.get("targets"))
+    code = AssertionCode(module_name(file), file.name, structured=structured)
+    files = Files(file.parent, found)
     prompts = list(_prompts(config.get("prompts"), files, found))
     default = config.get("defaultTest")
     if isinstance(default, str):
         default = files.value(default.removeprefix("file://"))
-    adding = _Adding(config, _mapping(default), prompts, files, found)
+    providers = Providers(found.note)
+    adding = _Adding(config, _mapping(default), prompts, files, found, code, providers)
     given = config.get("tests")
     listed = given if isinstance(given, list) else [given] if given else []
     scenarios = config["scenarios"] if isinstance(config.get("scenarios"), list) else []
@@ -111,8 +122,15 @@ def tests_of(config: Mapping[str, Any], folder: Path) -> FoundTests:
     for key in ("nunjucksFilters", "extensions"):
         if config.get(key):
             found.note(f"`{key}` is not translated")
-    if config.get("providers") or config.get("targets"):
-        found.note("the providers are not translated: name the agent as `agent:` or with --agent")
+    given = config.get("providers") or config.get("targets")
+    names = [providers.agent(one) for one in (given if isinstance(given, list) else [given] if given else [])]
+    found.agent = next(filter(None, names), "")
+    found.agents = providers.agents
+    if len(found.agents) > 1 and found.agent:
+        others = ", ".join(name for name in dict.fromkeys(names) if name not in ("", found.agent))
+        if others:
+            found.note(f"the tests run with {found.agent}; run with --agent for the others: {others}")
+    found.module, found.module_text, found.names_files = code.module, code.text(), code.names_files
     if adding.asked:
         kinds = ", ".join(f"{kind} ({count:,})" if count > 1 else kind for kind, count in adding.asked.most_common(20))
         found.note(f"a person decides assertions without a counterpart: {kinds}")
@@ -157,6 +175,8 @@ def _prompts_in(path: Path, files: Files, imported: FoundTests) -> Iterator[str]
         imported.note(f"the prompt in {path.name} can't be read: {error.strerror or error}")
         return
     kind = path.suffix.lower()
+    if kind in (".yaml", ".yml") and isinstance(value := javascript_yaml(text), list | Mapping):
+        text = json.dumps(value, ensure_ascii=False)
     parts = _SEPARATED.split(text) if kind == ".txt" else text.splitlines() if kind == ".jsonl" else [text]
     yield from (part.strip("\n") if kind == ".txt" and len(parts) > 1 else part for part in parts if part.strip())
 
@@ -214,7 +234,11 @@ class _Adding:
         prompts: list[str],
         files: Files,
         found: FoundTests,
+        code: AssertionCode,
+        providers: Providers,
     ) -> None:
+        self._code = code
+        self._providers = providers
         self._config = config
         self._default = default
         self._prompts = prompts
@@ -303,9 +327,22 @@ class _Adding:
         change = options.get("transform") or options.get("postprocess")
         if change:
             # What is looked at is not what the agent said, but what a program makes of it.
-            assertions = [{**each, "transform": change} if isinstance(each, Mapping) else each for each in assertions]
+            assertions = [_changed_before(each, change) for each in assertions]
         threshold = limit if limit is not None and 0 <= limit <= 1 else None
-        made = criteria_of(assertions, read=self._files.value, threshold=threshold, note=self._found.note)
+        judge = options.get("provider")
+        if judge:
+            assertions = [
+                {**each, "provider": each.get("provider") or judge} if isinstance(each, Mapping) else each
+                for each in assertions
+            ]
+        made = criteria_of(
+            assertions,
+            read=self._files.value,
+            code=self._code,
+            judge=self._judge,
+            threshold=threshold,
+            note=self._found.note,
+        )
         scored = one.get("assertScoringFunction") or self._default.get("assertScoringFunction")
         if scored:
             for each in made:
@@ -319,7 +356,15 @@ class _Adding:
             if each.get("description", "").startswith(NOT_TRANSLATED):
                 kind = each["description"].removeprefix(f"{NOT_TRANSLATED} promptfoo's ").removeprefix("assertion ")
                 self.asked[kind.split(" ", 1)[0]] += 1
-        return made or [needs_manual_work("Good", f"{name}: promptfoo asserts nothing of it")]
+        if not made:
+            self._found.note("tests without assertions pass with any answer, as in promptfoo")
+        return made or [checked("Any answer", {"type": "Regex", "pattern": "^"})]
+
+    def _judge(self, given: Any, kind: str) -> str:
+        """The agent that a judging assertion asks. A provider may be named by the type of model."""
+        if isinstance(given, Mapping) and ("text" in given or "embedding" in given):
+            given = given.get("embedding" if kind.startswith("similar") else "text")
+        return self._providers.agent(given)
 
     def _resolved(self, given: Any) -> Any:
         """An assertion, also where it is a template of the configuration: `$ref: "#/assertionTemplates/name"`."""
@@ -336,12 +381,25 @@ class _Adding:
         return there if isinstance(there, Mapping) and "$ref" not in there else {"type": f"$ref {ref}"}
 
 
+def _changed_before(one: Any, change: Any) -> Any:
+    """The assertion, which looks at what `change` makes of the answer, and then at what its own makes of that."""
+    if not isinstance(one, Mapping):
+        return one
+    if isinstance(one.get("assert"), list):
+        return {**one, "assert": [_changed_before(each, change) for each in one["assert"]]}
+    own = one.get("transform")
+    return {**one, "transform": [change, *([own] if own else [])]}
+
+
 def _asked(prompt: str) -> dict[str, Any]:
-    """`messages` where the prompt is JSON of a conversation, else `prompt`."""
+    """`messages` where the prompt is JSON or YAML of a conversation, else `prompt`."""
+    start = prompt.lstrip()
     try:
-        given = json.loads(prompt) if prompt.lstrip().startswith("[") else None
+        given = json.loads(prompt) if start.startswith("[") else None
     except (ValueError, RecursionError):
         given = None
+    if start.startswith("- role:"):
+        given = javascript_yaml(prompt)
     roles = ("system", "developer", "user", "assistant", "tool")
     if isinstance(given, list) and given and all(isinstance(m, Mapping) and m.get("role") in roles for m in given):
         messages = [{"role": m["role"], "content": plain_text(m.get("content"))} for m in given]

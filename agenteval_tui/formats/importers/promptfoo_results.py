@@ -141,7 +141,7 @@ def tests(source: Source) -> FoundTests:
         found = None
     if not isinstance(found, Mapping):
         raise AgentevalError("these results hold no configuration to take tests from", where=str(source.path))
-    return promptfoo_config.tests_of(found, source.path.parent)
+    return promptfoo_config.tests_of(found, source.path)
 
 
 class _Names:

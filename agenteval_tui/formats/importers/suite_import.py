@@ -13,7 +13,7 @@ from agenteval_tui.formats.json_sanitize import replace_non_finite
 from agenteval_tui.suites.load import load_bytes
 from agenteval_tui.suites.slugs import ID, slug
 from agenteval_tui.suites.templates import is_template
-from agenteval_tui.suites.yaml.write import block_item, double_quoted, plain
+from agenteval_tui.suites.yaml.write import block_item, block_pair, double_quoted, plain
 
 LARGEST = 20_000
 """Tests that are written into one file. More belong into a dataset."""
@@ -35,8 +35,11 @@ class PromptCall(Struct, frozen=True):
 
 class FoundTests(Struct):
     """The tests of a foreign file: `tests` with the keys of a suite, what was left out, and notes on the rest.
-    `templates`: other criteria to choose from, which become a comment. `metrics`: the suite's key of that name.
+    `templates`: other criteria to choose from, which become a comment. `metrics`, `agent`, `agents`: the
+    suite's keys of these names.
     `calls`: tests that need a function of the user's to run, which an import does only with permission.
+    `module_text`: the Python module `module`, which criteria of the tests call; it belongs beside the suite.
+    `names_files`: criteria call code in files beside the imported one.
     """
 
     name: str = ""
@@ -46,6 +49,11 @@ class FoundTests(Struct):
     templates: list[dict[str, Any]] = field(default_factory=list)
     calls: list[PromptCall] = field(default_factory=list)
     metrics: str = ""
+    agent: str = ""
+    agents: dict[str, dict[str, Any]] = field(default_factory=dict)
+    module: str = ""
+    module_text: str = ""
+    names_files: bool = False
 
     def note(self, text: str) -> None:
         """Say `text`, once."""
@@ -93,6 +101,8 @@ def suite_text(imported: FoundTests, *, source: str) -> str:
         f"name: {_scalar(imported.name or Path(source).stem)}",
         f"description: {_scalar(f'Imported from {source}.')}",
         *([f"metrics: {imported.metrics}"] if imported.metrics else []),
+        *([f"agent: {_scalar(imported.agent)}"] if imported.agent else []),
+        *([block_pair("agents", imported.agents, 0, "\n")] if imported.agents else []),
     ]
     taken: set[str] = set()
     items = []

@@ -1,0 +1,349 @@
+"""promptfoo's assertions that are code, as functions of a Python module that stands beside the suite.
+
+JavaScript runs in Node.js as promptfoo runs it: an expression, or the body of a function with `output` and `context`.
+Source: promptfoo, src/assertions/javascript.ts, src/assertions/python.ts, src/util/transform.ts.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from agenteval_tui.formats.importers.message_formats import plain_text
+from agenteval_tui.formats.importers.suite_import import checked
+from agenteval_tui.suites.templates import is_template
+
+_MOST = 500  # functions of a module
+_TIMEOUT = 60
+_JAVASCRIPT_FILE = re.compile(r"file://((?!/)[^\s:]+\.[cm]?[jt]s)(?::([\w$]+))?")
+_PYTHON_FILE = re.compile(r"file://((?!/)[^\s:]+\.py)(?::(\w+))?")
+_VARIABLE = re.compile(r"\{\{\s*[A-Za-z_]\w*(?:\.\w+)*\s*\}\}")
+"""The templates that the module fills in; others need promptfoo's."""
+_STRUCTURED = "try { return JSON.parse(output) }\ncatch { return output }"
+_ON_TEXT = {
+    "equals": "(typeof value === 'object' ? util.isDeepStrictEqual(value, JSON.parse(text)) : String(value) === text)",
+    "contains": "text.includes(String(value))",
+    "icontains": "text.toLowerCase().includes(String(value).toLowerCase())",
+    "starts-with": "text.startsWith(String(value))",
+    "ends-with": "text.endsWith(String(value))",
+    "contains-all": "value.every(part => text.includes(part))",
+    "contains-any": "value.some(part => text.includes(part))",
+    "icontains-all": "value.every(part => text.toLowerCase().includes(part.toLowerCase()))",
+    "icontains-any": "value.some(part => text.toLowerCase().includes(part.toLowerCase()))",
+    "regex": "new RegExp(value).test(text)",
+}
+"""Assertions on a text, for an output that a program changes before they look at it."""
+
+
+class AssertionCode:
+    """Collects the functions. `module`: their module's name; `source`: the configuration's file; `structured`: the
+    provider makes an object of an answer that is JSON."""
+
+    def __init__(self, module: str, source: str, *, structured: bool = False) -> None:
+        self.module = module
+        self._source = source
+        self._structured = structured
+        self._functions: dict[tuple[str, ...], str] = {}
+        self.names_files = False
+        """Whether a criterion calls code in a file."""
+
+    def criterion(
+        self,
+        one: Mapping[str, Any],
+        name: str,
+        kind: str,
+        *,
+        value: Any,
+        threshold: float | None,
+        inverse: bool,
+    ) -> dict[str, Any] | None:
+        """The criterion that calls an assertion of this kind; None where it is no code, or can't be called."""
+        transforms = _transforms(one)
+        if transforms is None or (kind not in ("javascript", "python") and not transforms):
+            return None
+        body: list[str] = []
+        if self._structured and kind in ("javascript", "python"):
+            body.append(f"output = changed_by_javascript({_STRUCTURED!r}, output, context)")
+        for each in transforms:
+            line = _transform(each)
+            if line is None:
+                return None
+            body.append(line)
+        if isinstance(config := one.get("config"), Mapping):
+            body.append(f'context = {{**context, "config": {dict(config)!r}}}')
+        rest = f", threshold={threshold!r}" if threshold is not None else ""
+        rest += ", inverse=True" if inverse else ""
+        lines = (
+            _javascript(value, rest)
+            if kind == "javascript"
+            else _python(value, rest)
+            if kind == "python"
+            else _text_check(kind, value, rest)
+        )
+        if lines is None:
+            return None
+        key = (*body, *lines)
+        self.names_files = self.names_files or any("_file(" in line for line in key)
+        if key not in self._functions:
+            if len(self._functions) >= _MOST:
+                return None
+            self._functions[key] = f"assertion_{len(self._functions) + 1}"
+        function = f"{self.module}:{self._functions[key]}"
+        return checked(name, {"type": "Python", "function": function, "timeout": _TIMEOUT})
+
+    def text(self) -> str:
+        """The module; "" without functions."""
+        if not self._functions:
+            return ""
+        functions = (
+            f"def {name}(output, context):\n{textwrap.indent(chr(10).join(lines), '    ', lambda line: True)}\n"
+            for lines, name in self._functions.items()
+        )
+        head = _HEAD.replace("SOURCE", self._source.replace("\\", " ").replace('"', "'"))
+        return (
+            "\n\n\n".join([head.rstrip("\n"), *(one.rstrip("\n") for one in functions)]).replace("    \n", "\n") + "\n"
+        )
+
+
+def has_structured_answers(providers: Any) -> bool:
+    """Whether a provider of OpenAI is asked for a schema: promptfoo then reads its answer as JSON."""
+    for one in providers if isinstance(providers, list) else [providers]:
+        config = one.get("config") if isinstance(one, Mapping) else None
+        form = config.get("response_format") if isinstance(config, Mapping) else None
+        if isinstance(form, Mapping) and form.get("type") == "json_schema":
+            return True
+    return False
+
+
+def _transforms(one: Mapping[str, Any]) -> Sequence[str] | None:
+    given = one.get("transform")
+    listed = given if isinstance(given, list) else [given] if given else []
+    if one.get("contextTransform") or one.get("normalizeUnicode") or not all(isinstance(each, str) for each in listed):
+        return None
+    return listed
+
+
+def _transform(code: str) -> str | None:
+    """A line that changes `output`. A transform is no template."""
+    if found := _PYTHON_FILE.fullmatch(code):
+        return f"output = python_file({found[1]!r}, {found[2] or 'get_transform'!r})(output, context)"
+    if found := _JAVASCRIPT_FILE.fullmatch(code):
+        return f"output = changed_by_javascript_file({found[1]!r}, {found[2] or ''!r}, output, context)"
+    return None if code.startswith("file://") else f"output = changed_by_javascript({code!r}, output, context)"
+
+
+def _javascript(value: Any, rest: str) -> list[str] | None:
+    if not isinstance(value, str) or not value.strip() or value.startswith("package:"):
+        return None
+    if found := _JAVASCRIPT_FILE.fullmatch(value):
+        return [f"return javascript_file({found[1]!r}, {found[2] or ''!r}, output, context{rest})"]
+    if value.startswith("file://") or not _is_plain(value):
+        return None
+    code = value.rstrip()
+    if "\n" not in code:
+        return [f"return javascript({code!r}, output, context{rest})"]
+    if "'''" in code or "\\" in code:
+        written = "\n".join(f"    {line + chr(10)!r}" for line in code.split("\n"))
+        return ["code = (", *written.split("\n"), ")", f"return javascript(code, output, context{rest})"]
+    return [f"return javascript('''\n{code}\n''', output, context{rest})"]
+
+
+def _python(value: Any, rest: str) -> list[str] | None:
+    if not isinstance(value, str):
+        return None
+    if found := _PYTHON_FILE.fullmatch(value):
+        return [f"return python(python_file({found[1]!r}, {found[2] or 'get_assert'!r}), output, context{rest})"]
+    if is_template(value) or value.startswith("file://"):
+        return None
+    code = textwrap.dedent(value.rstrip()).strip("\n")
+    body = code if "\n" in code else f"return {code.strip()}"
+    lines = ["def check(output, context):", *textwrap.indent(body, "    ").split("\n")]
+    try:
+        ast.parse("\n".join(lines))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return [*lines, "", f"return python(check, output, context{rest})"]
+
+
+def _text_check(kind: str, value: Any, rest: str) -> list[str] | None:
+    code = _ON_TEXT.get(kind)
+    if code is None or not _is_plain(json.dumps(value, default=str)):
+        return None
+    if isinstance(value, bool | int | float) or value is None or (value == "" and kind != "equals"):
+        return None if value is None or value == "" else [_check(code, value, rest)]
+    if kind.endswith(("-all", "-any")):
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+            return None
+    elif not isinstance(value, str) and kind != "equals":
+        return None
+    return [_check(code, value, rest)]
+
+
+def _check(code: str, value: Any, rest: str) -> str:
+    return f"return on_text({code!r}, {value!r}, output, context{rest})"
+
+
+def _is_plain(text: str) -> bool:
+    """Whether the module can fill in its templates."""
+    return not is_template(_VARIABLE.sub("", text))
+
+
+def module_name(source: Path) -> str:
+    """The module's name, from that of the configuration's file."""
+    stem = re.sub(r"\W", "_", plain_text(source.name.partition(".")[0]), flags=re.ASCII).strip("_").lower()
+    return f"{stem or 'promptfoo'}_assertions"
+
+
+_HEAD = '''"""Assertions of SOURCE that are code, called as promptfoo calls them.
+
+`agenteval import` wrote this file; it is yours to change. JavaScript needs Node.js.
+"""
+
+import functools
+import json
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+NODE = """
+const {pathToFileURL} = require("node:url");
+console.log = console.info = console.error;
+process.mainModule = process.mainModule || {require};
+const asked = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
+(async () => {
+  let call;
+  if (asked.file) {
+    const module = await import(pathToFileURL(asked.file));
+    const whole = module.default ?? module;
+    call = asked.name ? module[asked.name] ?? whole[asked.name] : whole.default ?? whole;
+    if (typeof call !== "function") throw new Error(`${asked.file} exports no function ${asked.name}`);
+  } else {
+    call = new Function("output", "context", "process", "value", "util", asked.code);
+  }
+  const value = await call(asked.output, asked.context, process, asked.value, require("node:util"));
+  process.stdout.write(JSON.stringify({value}));
+})().catch(error => { console.error(String(error)); process.exit(1); });
+"""
+
+
+class JavaScriptError(Exception):
+    """The code raised an error."""
+
+
+class NoNodeError(Exception):
+    """JavaScript can't run here."""
+
+
+def run_node(**asked):
+    try:
+        done = subprocess.run(
+            ["node", "-e", NODE], input=json.dumps(asked, default=str), capture_output=True, text=True, cwd=HERE
+        )
+    except FileNotFoundError:
+        raise NoNodeError("node was not found: install Node.js, or put it on the PATH") from None
+    if done.returncode:
+        raise JavaScriptError((done.stderr.strip().splitlines() or ["node failed"])[-1])
+    return json.loads(done.stdout).get("value")
+
+
+def body_of(code):
+    """A line is an expression, perhaps after declarations; several lines are the body of a function."""
+    code = code.strip()
+    if "\\n" in code:
+        return code
+    code = code.rstrip("; ")
+    if re.match(r"(const|let|var)\\s", code):
+        declared, _, last = code.rpartition(";")
+        return f"{declared}; return {last}" if declared else code
+    return f"return {code}"
+
+
+def filled(value, context):
+    """With the test's variables in place of {{name}}."""
+    if isinstance(value, list):
+        return [filled(each, context) for each in value]
+    if not isinstance(value, str):
+        return value
+
+    def of(match):
+        found = context["vars"]
+        for part in match[1].split("."):
+            found = found.get(part, "") if isinstance(found, dict) else ""
+        return found if isinstance(found, str) else json.dumps(found)
+
+    return re.sub(r"\\{\\{\\s*([A-Za-z_]\\w*(?:\\.\\w+)*)\\s*\\}\\}", of, value)
+
+
+def javascript(code, output, context, **how):
+    code = body_of(filled(code, context))
+    return judged(lambda: run_node(code=code, output=output, context=context), **how)
+
+
+def javascript_file(file, name, output, context, **how):
+    path = str((HERE / file).resolve(strict=True))
+    return judged(lambda: run_node(file=path, name=name, output=output, context=context), **how)
+
+
+def on_text(check, value, output, context, **how):
+    text = output if isinstance(output, str) else json.dumps(output, separators=(",", ":"), ensure_ascii=False)
+    code = f"const text = output; return {check}"
+    return judged(lambda: run_node(code=code, output=text, context={}, value=filled(value, context)), **how)
+
+
+def changed_by_javascript(code, output, context):
+    code = code if "\\n" in code else f"return {code}"
+    return changed(run_node(code=code, output=output, context=context))
+
+
+def changed_by_javascript_file(file, name, output, context):
+    return changed(run_node(file=str(HERE / file), name=name, output=output, context=context))
+
+
+def changed(output):
+    if output is None:
+        raise ValueError("the transform returned nothing")
+    return output
+
+
+@functools.lru_cache(None)
+def python_file(file, name):
+    folder = str((HERE / file).parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    return runpy.run_path(str(HERE / file))[name]
+
+
+def python(check, output, context, **how):
+    return judged(lambda: check(output, context), strict=True, **how)
+
+
+def judged(call, threshold=None, inverse=False, strict=False):
+    """The verdict: code that raises an error fails. A number passes above 0, or from the threshold on; so does the
+    score of an object, if it is `strict`."""
+    try:
+        result = call()
+        if isinstance(result, str):
+            result = json.loads(result.lower() if result.lower() in ("true", "false") else result)
+        if isinstance(result, bool):
+            return {"pass": result != inverse, "score": float(result != inverse), "reason": f"returned {result}"}
+        if isinstance(result, (int, float)):
+            passed = (result > 0 if threshold is None else result >= threshold) != inverse
+            return {"pass": passed, "score": min(max(float(result), 0.0), 1.0), "reason": f"returned {result}"}
+        passed = result["pass_"] if "pass_" in result else result["pass"]
+        if strict and threshold is not None:
+            passed = passed and result["score"] >= threshold
+        score = min(max(float(result.get("score", passed)), 0.0), 1.0)
+        return {**result, "pass": bool(passed) != inverse, "score": score}
+    except (ImportError, NoNodeError):
+        raise  # it never ran
+    except Exception as error:
+        return {"pass": False, "score": 0.0, "reason": f"{type(error).__name__}: {error}"}
+'''
