@@ -33,6 +33,7 @@ agents:
   bot: {{kind: scripted}}
   program: {{kind: command, command: [{python}, agent.py]}}
   function: {{kind: python, callable: "mine:answer"}}
+  maker: {{kind: python, callable: "mine:make", settings: {{file: conf/said.txt, name: said.txt}}}}
 {suite}
 tests:
   - id: cancel
@@ -377,6 +378,19 @@ MINE = (
     "    open('left', 'w').write('x')\n"
     "    return f\"{sorted(os.listdir('.'))} {os.getcwd() == os.environ['AGENTEVAL_WORKDIR']}\"\n"
 )
+
+
+async def test_a_factory_finds_the_files_of_its_settings_from_a_folder_of_the_run(tmp_path: Path, orders: Any) -> None:
+    text = "def make(file, name):\n    said = open(file).read() + name\n    return lambda prompt: said\n"
+    made = orders(
+        "agent: maker\n    workdir: fresh",
+        expected="from the file said.txt",
+        hooks={"mine.py": text},
+    )
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "said.txt").write_text("from the file ")
+    await made.run()
+    assert made.statuses() == {"cancel#1": "passed"}, transcript_of(made).error
 
 
 @pytest.mark.parametrize("agent", ["program", "function"])

@@ -3,10 +3,13 @@
 An object is known by the module of its type. Its framework is imported already, or there would be no such object.
 """
 
+# pathlib takes longer to load than all else.
+# ruff: noqa: PTH110, PTH113, PTH118, PTH122
 from __future__ import annotations
 
 import contextlib
 import inspect
+import os
 import sys
 import uuid
 from importlib import import_module
@@ -135,12 +138,21 @@ def is_factory(found: Any, settings: Any = ()) -> Any:
 
 def make(factory: Any, request: Any) -> Any:
     """What the factory makes, or an awaitable of it. Its settings are its parameters by name, too."""
-    settings = dict(request.get("config") or {})
+    settings = {name: _placed(value) for name, value in (request.get("config") or {}).items()}
     parameters = answers.parameters_of(factory) or ()
     wanted = {one.name: settings for one in parameters if _takes_settings(factory, one)}
     names = [one.name for one in parameters]
     wanted.update({name: value for name, value in settings.items() if name in names and name not in wanted})
     return factory(**wanted)
+
+
+def _placed(value: Any) -> Any:
+    """A setting that is the path of a file beside the suite, where the run works in another folder, as a whole path."""
+    folder = os.environ.get("AGENTEVAL_SUITE_DIR")
+    if not folder or not isinstance(value, str) or not os.path.splitext(value)[1] or os.path.exists(value):
+        return value
+    place = os.path.join(folder, value)
+    return place if os.path.isfile(place) else value
 
 
 def is_agent(given: Any, target: Any, ways: Any = True) -> Any:
