@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Annotated, Any, Protocol, runtime_checkable
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
+from agenteval_tui.core.document import Document
 from agenteval_tui.transcripts.model import Attachment, Message, Note, RunError, ToolCall, Transcript, Usage
 from agenteval_tui.transcripts.traceback import Traceback
 
@@ -305,12 +306,12 @@ AgentEvent = (
 )
 
 
-class CheckStep(Struct, frozen=True):
+class CheckStep(Document, frozen=True):
     """One thing that was tried: `name` is reachable, key, model, streams or tools. `ok` None: it could not be told,
     or makes no sense for this agent. `latency_ms` is how long it took."""
 
     name: str
-    ok: bool | None
+    ok: Annotated[bool | None, Meta(description="null: it could not be told")]
     message: str = ""
     latency_ms: float | None = None
 

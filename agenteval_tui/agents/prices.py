@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
+from agenteval_tui.core.document import Document
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.files import decode_utf8, read_bytes
 from agenteval_tui.suites.yaml.line_index import LineIndex
@@ -53,7 +54,7 @@ class PriceLike(Protocol):
     def cache_write_1h(self) -> float | None: ...
 
 
-class Price(Struct, frozen=True):
+class Price(Document, frozen=True):
     """US dollars per million tokens. `cached` and `cache_write` are None where they cost as `input` does,
     `cache_write_1h` where it costs as `cache_write` does."""
 

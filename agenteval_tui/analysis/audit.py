@@ -14,6 +14,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from agenteval_tui.analysis.statistics import wilson
+from agenteval_tui.core.document import Count, Document
 from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.compile import Checker, compile_criterion
 from agenteval_tui.grading.grade import verdict_of
@@ -42,25 +43,17 @@ _LEAKS = 30  # different texts that must not get out; each makes a few mutations
 _SEVERITIES = ("info", "warning", "error")
 
 
-class AuditFinding(Struct, frozen=True):
-    """Something that a criterion (or the whole test: `criterion` "") does not do. `other` implies it.
-
-    `runs` stored runs and `mutants` mutations were looked at; `evidence` counts what was seen.
-    """
+class AuditFinding(Document, frozen=True, kw_only=True):
+    """Something that a criterion (or the whole test: `criterion` None) does not do. `other` implies it; `evidence`
+    counts what was seen. `few_runs`: the next run may show otherwise."""
 
     kind: FindingKind
-    criterion: str
+    criterion: str | None
+    other: str | None = None
     message: str
-    line: int
-    runs: int
-    mutants: int
-    other: str = ""
-    evidence: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def few(self) -> bool:
-        """Whether it rests on so few runs that the next one may show otherwise."""
-        return self.runs < FEW
+    line: Count
+    few_runs: bool
+    evidence: Mapping[str, Count]
 
 
 class CriterionAudit(Struct):
@@ -89,6 +82,11 @@ class TestAudit(Struct):
     criteria: list[CriterionAudit] = field(default_factory=list)
     findings: list[AuditFinding] = field(default_factory=list)
     note: str = ""
+
+    @property
+    def few_runs(self) -> bool:
+        """Whether a finding rests on so few runs that the next one may show otherwise."""
+        return self.runs < FEW
 
 
 def audit_suite(loaded: LoadedSuite, store: Store, *, runs: int = RUNS) -> list[TestAudit]:
@@ -282,7 +280,9 @@ def _about(audit: TestAudit, one: CriterionAudit) -> AuditFinding | None:
         return None
     if errors := seen[Outcome.ERROR] if kind in ("never-fails", "only-empty") else 0:
         message += f"; {count(errors, 'time')} it could not be checked"
-    return AuditFinding(kind, one.name, message, one.line, audit.runs, audit.mutants, "", dict(seen))
+    return AuditFinding(
+        kind=kind, criterion=one.name, message=message, line=one.line, few_runs=audit.few_runs, evidence=dict(seen)
+    )
 
 
 def _runs_of(audit: TestAudit) -> str:
@@ -320,7 +320,15 @@ def _pairs(
             verb = "says the same as" if same else "is implied by"
             message = f'it {verb} "{other.name}": {what} (of {both.total()} runs and mutations)'
             kind: FindingKind = "same" if same else "implied"
-            yield AuditFinding(kind, one.name, message, one.line, audit.runs, audit.mutants, other.name, counts)
+            yield AuditFinding(
+                kind=kind,
+                criterion=one.name,
+                other=other.name,
+                message=message,
+                line=one.line,
+                few_runs=audit.few_runs,
+                evidence=counts,
+            )
 
 
 def _decided(outcome: Outcome) -> bool:
@@ -342,7 +350,14 @@ def _survives(
     if tried and survived == tried:
         message = f"it passes with an empty answer ({survived} of {tried} runs that passed): no criterion looks at it"
         counts = {"tried": tried, "survived": survived}
-        yield AuditFinding("passes-empty", "", message, audit.line, audit.runs, audit.mutants, "", counts)
+        yield AuditFinding(
+            kind="passes-empty",
+            criterion=None,
+            message=message,
+            line=audit.line,
+            few_runs=audit.few_runs,
+            evidence=counts,
+        )
 
 
 def _passes(

@@ -38,7 +38,7 @@ from agenteval_tui.suites.yaml.edit import own_pairs
 from agenteval_tui.suites.yaml.line_index import LineIndex
 from agenteval_tui.suites.yaml.tree import Alias, MappingNode, Node, ScalarNode, SequenceNode, compose, resolve
 from agenteval_tui.suites.yaml.write import flow, plain
-from agenteval_tui.uxon.complete import Completion, Kind, complete
+from agenteval_tui.uxon.complete import Completion, Offer, complete
 from agenteval_tui.uxon.edit import edits_between
 from agenteval_tui.uxon.format import format_text
 from agenteval_tui.uxon.hover import Hover, hover
@@ -52,15 +52,6 @@ _WORD = re.compile(r"[^\s,\[\]{}:\"'#]*")
 _COLON = re.compile(r"[\"']?[ \t]*:")
 _Reader = Callable[..., tuple[Any, ...]]
 _STYLES_WRITTEN = ("literal", "double", "single")
-
-
-class Offer(Struct, frozen=True):
-    """One thing that can be written at the cursor: `edits` of the file's text, best first by their place in a list."""
-
-    label: str
-    kind: Kind
-    detail: str
-    edits: tuple[TextEdit, ...]
 
 
 class Explained(Struct, frozen=True):

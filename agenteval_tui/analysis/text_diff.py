@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from agenteval_tui.analysis.trajectory_alignment import arguments_json
+from agenteval_tui.core.document import Document
 
 Span = tuple[int, int]
 
@@ -33,13 +34,11 @@ class DiffSegment(Struct, frozen=True):
     right_words: tuple[Span, ...] = ()
 
 
-class ArgumentChange(Struct, frozen=True):
-    """An argument that differs: its path ("items.0.sku"; "" for all of it), and its values.
+class ArgumentChange(Document, frozen=True):
+    """An argument that two calls of a tool do not share. `state`: "changed", or "left" or "right" when only one call
+    has it (the other value is None then)."""
 
-    `state`: "changed", or "left" or "right" when only one call has it (the other value is None then).
-    """
-
-    path: str
+    path: Annotated[str, Meta(description='keys and indexes with dots between them; "" when all of it differs')]
     state: Literal["changed", "left", "right"]
     left: Any = None
     right: Any = None

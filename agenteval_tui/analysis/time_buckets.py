@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import date, datetime, time, timedelta
 from typing import Literal
 
-from msgspec import Struct
-
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.trends import TimeBucket
 
 By = Literal["execution", "hour", "day", "week"]
 
@@ -20,15 +19,9 @@ _MOST = 5_000
 """Pieces of time in one answer: more than any screen or reader takes."""
 
 
-class Bin(Struct, frozen=True):
-    """A period, from `since_ms` to before `until_ms`; or an execution, by when its runs started.
+class Bin(TimeBucket, frozen=True):
+    """A period, numbered from 0; or an execution (`execution`: its id), by when its runs started."""
 
-    `row` is what the history's tallies call it: a number from 0, or the execution's row number.
-    """
-
-    row: int
-    since_ms: int
-    until_ms: int
     execution: str = ""
     title: str = ""
 

@@ -283,17 +283,13 @@ def _trend(
     by = wanted.by or bucket_size(wanted.until_ms - since_ms)
     if by == "execution":
         found = rows.executions_in(connection, picked)
-        bins = [Bin(one.row, one.first_ms, one.last_ms + 1, one.id, one.title) for one in found]
+        bins = [Bin(one.row, one.first_ms, one.last_ms + 1, True, one.id, one.title) for one in found]
     else:
         bins = bins_between(since_ms, wanted.until_ms, by)
-    of_one = by == "execution"
-    places = [
-        TimeBucket(bucket.row, bucket.since_ms, bucket.until_ms, bucket.row if of_one else None) for bucket in bins
-    ]
     if statuses is None:
-        tallies = rows.tallies(connection, picked, places, wanted.group)
+        tallies = rows.tallies(connection, picked, bins, wanted.group)
     else:
-        tallies = rows.tallies_of(connection, picked, places, statuses, wanted.group)
+        tallies = rows.tallies_of(connection, picked, bins, statuses, wanted.group)
     names = groups_of(connection, wanted.group, known, {one.key for one in tallies})
     by_key: dict[Any, list[Tally]] = {}
     for one in tallies:
@@ -305,7 +301,7 @@ def _trend(
             shown[group] = name
             grouped.setdefault(group, []).extend(listed)
     place = {one.row: number for number, one in enumerate(bins)}
-    taken = {measure: _taken(connection, picked, places, measure, wanted.group, by_key, names) for measure in measures}
+    taken = {measure: _taken(connection, picked, bins, measure, wanted.group, by_key, names) for measure in measures}
     series = [
         Series(
             key,

@@ -31,7 +31,7 @@ from agenteval_tui.history.baselines import TestKey, set_baseline
 from agenteval_tui.history.labels import Label, label_of
 from agenteval_tui.history.quarantines import DAY_MS, DEFAULT_DAYS, ActiveQuarantines, Quarantine
 from agenteval_tui.history.store import Store
-from agenteval_tui.history.triage import Context, Decision
+from agenteval_tui.history.triage import Context, Decision, Recurrence
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -88,15 +88,6 @@ def statuses(store: Store, causes: Causes, at_ms: int | None = None) -> dict[str
             later = _later(store, group, causes, decision)
             found[decision.signature] = TriageStatus(decision, open_reason(group, decision, later, held, now))
     return found
-
-
-class Recurrence(Struct, frozen=True):
-    """What the runs that started after a decision show about its cause. `failed` of `runs` are of the decided tests."""
-
-    versions: tuple[str, ...] = ()
-    tests: tuple[tuple[str, str], ...] = ()
-    failed: int = 0
-    runs: int = 0
 
 
 def open_reason(group: CauseGroup, decision: Decision, later: Recurrence, held: ActiveQuarantines, now: int) -> str:

@@ -26,7 +26,6 @@ from agenteval_tui import __version__
 from agenteval_tui.analysis.lint import check_suite, user_agents
 from agenteval_tui.analysis.lint_tool_names import facts_problems
 from agenteval_tui.analysis.suite_language import (
-    Offer,
     agent_names,
     complete_suite,
     config_fixes,
@@ -44,6 +43,7 @@ from agenteval_tui.history.observed_facts import facts_for
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.discover import is_suite_name
 from agenteval_tui.suites.load import LoadedSuite, load_text
+from agenteval_tui.uxon.complete import Offer
 
 DEBOUNCE = 0.25
 """Seconds without a change after which a text is checked."""

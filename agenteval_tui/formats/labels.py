@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from agenteval_tui.core.document import Count, Document, Share, Time
+from agenteval_tui.core.document import Count, Document, Share, Time, extended
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.feedback import Feedback
 from agenteval_tui.history.labels import Label
@@ -29,16 +29,7 @@ class LabelDocument(Document, frozen=True, kw_only=True):
 
 def label_document(label: Label) -> LabelDocument:
     """A label as it is printed and exported."""
-    return LabelDocument(
-        criterion=label.criterion or None,
-        unknown=label.unknown,
-        passed=label.passed,
-        rating=label.rating,
-        good=label.good,
-        comment=label.comment,
-        who=label.who,
-        at=iso(label.at_ms),
-    )
+    return extended(LabelDocument, label, criterion=label.criterion or None, at=iso(label.at_ms))
 
 
 class FeedbackDocument(Document, frozen=True, kw_only=True):
@@ -53,9 +44,7 @@ class FeedbackDocument(Document, frozen=True, kw_only=True):
 
 def feedback_document(feedback: Feedback) -> FeedbackDocument:
     """Feedback as it is printed and exported."""
-    return FeedbackDocument(
-        key=feedback.key, score=feedback.score, comment=feedback.comment, who=feedback.who, at=iso(feedback.at_ms)
-    )
+    return extended(FeedbackDocument, feedback, at=iso(feedback.at_ms))
 
 
 def feedback_by_run(store: Store, runs: Iterable[str]) -> dict[str, Sequence[Feedback]]:

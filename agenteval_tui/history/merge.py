@@ -14,11 +14,12 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
+from agenteval_tui.core.document import Count, Document
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history import import_validation, schema, tombstones
 from agenteval_tui.history.backup import copy_history
@@ -443,20 +444,23 @@ def insert(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) -
 # What people decided in another history comes in: baselines, quarantines, triage; and what they took back there
 
 
-class MergeResult(Struct, frozen=True):
-    """What came in. `completed`: runs that had not ended here. `left_out` says what did not come, and why.
+class MergeCounts(Document, frozen=True):
+    """What came in. `left_out` says what did not come, and why."""
 
-    `taken_back`: labels, decisions and baselines that went here, as they were taken back there. `relabelled`: ids of
-    runs whose stored verdict may rest on other labels than they have now.
-    """
-
-    executions: int = 0
-    runs: int = 0
-    completed: int = 0
-    labels: int = 0
-    already: int = 0
+    executions: Count = 0
+    runs: Count = 0
+    completed: Annotated[Count, Meta(description="runs that had not ended in this history")] = 0
+    labels: Count = 0
+    already: Count = 0
     left_out: tuple[str, ...] = ()
-    taken_back: int = 0
+    taken_back: Annotated[
+        Count, Meta(description="labels, decisions and baselines that were removed, as in the file")
+    ] = 0
+
+
+class MergeResult(MergeCounts, frozen=True):
+    """What came in, and the ids of runs whose stored verdict may rest on other labels than they have now."""
+
     relabelled: tuple[str, ...] = ()
 
     def __add__(self, other: MergeResult) -> MergeResult:

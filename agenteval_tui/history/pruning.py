@@ -10,9 +10,11 @@ import sqlite3
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from agenteval_tui.core.document import Count, Document
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.baselines import KEPT_RUNS
@@ -35,21 +37,22 @@ class Pruning(Struct, frozen=True):
     keep: int | None = None
 
 
-class Prunable(Struct, frozen=True):
-    """What would go: rowids of runs, and of executions that hold no run at all.
+class PrunableCounts(Document, frozen=True, kw_only=True):
+    """How much would go: `executions` of `of_executions`. What is old or many enough to go stays all the same where it
+    is running, baseline, labelled, quarantine, triage."""
 
-    `executions` counts those that would go, `of_runs` and `of_executions` what there is. `kept` counts what is old or
-    many enough to go and stays all the same, by reason: running, baseline, labelled, quarantine, triage.
-    `bytes` is about what it takes in the file.
-    """
+    of_runs: Count
+    executions: Count
+    of_executions: Count
+    bytes: Annotated[Count, Meta(description="approximate size of these runs in the file")]
+    kept: Annotated[Mapping[str, Count], Meta(description="selected runs that stay, by reason")]
+
+
+class Prunable(PrunableCounts, frozen=True, kw_only=True):
+    """What would go: rowids of runs, and of executions that hold no run at all."""
 
     runs: array[int]
     empty: array[int]
-    executions: int
-    of_runs: int
-    of_executions: int
-    kept: Mapping[str, int]
-    bytes: int
 
 
 def prunable(store: Store, wanted: Pruning) -> Prunable:

@@ -14,10 +14,11 @@ from contextlib import closing
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta
 
+from agenteval_tui.core.document import Count, Document
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.connections import connect_to_look
 from agenteval_tui.history.errors import explain, is_busy, result_code
@@ -63,13 +64,18 @@ _FAULTS = (
 _VIEWS_HINT = "`agenteval db query --views` lists the views and their columns"
 
 
-class QueryResult(Struct, frozen=True):
-    """What a query gave. `columns`: their names, each once. `cut`: there are more rows."""
+class QueryHead(Document, frozen=True, kw_only=True):
+    """What is known of a query's rows."""
 
-    columns: tuple[str, ...]
+    views: Annotated[Count, Meta(description="the version of the views that it read")] = VERSION
+    columns: Annotated[tuple[str, ...], Meta(description="their names; of equal ones the second is `NAME_2`")]
+    cut: Annotated[bool, Meta(description="whether there are more rows")]
+
+
+class QueryResult(QueryHead, frozen=True, kw_only=True):
+    """What a query gave."""
+
     rows: tuple[tuple[Any, ...], ...]
-    cut: bool
-    views: int = VERSION
 
 
 class QueryError(AgentevalError):
@@ -138,7 +144,7 @@ class _Query:
             cursor.close()
         except (sqlite3.Error, sqlite3.Warning) as error:
             raise self._error(error, seconds) from error
-        return QueryResult(columns, tuple(read[:rows]), len(read) > rows)
+        return QueryResult(columns=columns, rows=tuple(read[:rows]), cut=len(read) > rows)
 
     def _late(self) -> bool:
         return time.monotonic() > self._until

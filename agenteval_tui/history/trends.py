@@ -100,15 +100,13 @@ def _packed_result(width: int) -> str:
 
 
 class TimeBucket(Struct, frozen=True):
-    """A piece of time, from its first millisecond to before its last; with `execution` (a row number) only its runs.
-
-    `row` is what the answers call it.
-    """
+    """A piece of time, from its first millisecond to before its last. `row` is what the answers call it: a number, or
+    with `of_execution` that of the execution, whose runs alone are in it."""
 
     row: int
     since_ms: int
     until_ms: int
-    execution: int | None = None
+    of_execution: bool = False
 
 
 class SelectedRuns(Struct, frozen=True):
@@ -689,12 +687,12 @@ def _gathered(
     without = _undated(connection)
     for place in places:
         span = [place.since_ms, place.until_ms]
-        if place.execution is None:
+        if not place.of_execution:
             found = connection.execute(dated, [*span, *values]).fetchall()
             others = [one for one, at in without if place.since_ms <= at < place.until_ms]
         else:
-            found = connection.execute(of_one, [*span, place.execution, *values]).fetchall()
-            others = [one for one, _ in without if one == place.execution]
+            found = connection.execute(of_one, [*span, place.row, *values]).fetchall()
+            others = [one for one, _ in without if one == place.row]
         if others:
             found += connection.execute(undated, [json.dumps(others), *values]).fetchall()
         for name, text in found:

@@ -23,18 +23,23 @@ DECISIONS = ("accept", "fix", "quarantine", "label", "ignore")
 the runs are worth. ignore: until something changes."""
 
 
-class Context(Struct, frozen=True):
-    """What held when it was decided.
+class Recurrence(Struct, frozen=True):
+    """What runs show about a cause: those that started after a decision, or those that the person looked at.
 
-    `versions`: hashes of the criterion's versions that had failed with this cause; none for an agent's error. `tests`:
-    (suite key, test id). `failed` of `runs` runs of these tests had the cause, in what the person looked at.
-    `examples`: ids of some, which pruning leaves, so that it can be seen later what was decided about.
+    `versions`: hashes of the criterion's versions that failed with this cause; none for an agent's error. `tests`:
+    (suite key, test id). `failed` of `runs` runs of these tests have the cause.
     """
 
     versions: tuple[str, ...] = ()
     tests: tuple[tuple[str, str], ...] = ()
     failed: int = 0
     runs: int = 0
+
+
+class Context(Recurrence, frozen=True):
+    """What held when it was decided. `examples`: ids of some runs, which pruning leaves, so that it can be seen later
+    what was decided about."""
+
     examples: tuple[str, ...] = ()
 
 

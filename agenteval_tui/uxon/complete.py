@@ -41,18 +41,20 @@ _WORDS = ("string", "key", "number", "literal", "error")
 _DEEPEST = 4  # objects inside each other that are written at once
 
 
-class Completion(Struct, frozen=True):
-    """One thing that can be written at the cursor.
-
-    `label` is what a list shows, `kind` where it comes from, `detail` the first sentence of its documentation or what
-    type it is. `edits` change the text the completion was made for, and `cursor` is the offset in the changed text.
-    `order` is the place in the list, best first.
-    """
+class Offer(Struct, frozen=True):
+    """One thing that can be written at the cursor. `label` is what a list shows, `kind` where it comes from, `detail`
+    the first sentence of its documentation or what type it is. `edits` change the text that it was made for."""
 
     label: str
     kind: Kind
     detail: str
     edits: tuple[TextEdit, ...]
+
+
+class Completion(Offer, frozen=True):
+    """The same in a config text. `cursor` is the offset in the changed text, `order` the place in the list, best
+    first."""
+
     cursor: int
     order: int
 

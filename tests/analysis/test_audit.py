@@ -83,7 +83,7 @@ def test_what_is_found(make_history: Any, answered: Any) -> None:
     implied = found["implied", "implied"]
     assert implied.other == "good"
     assert "each time that one failed too" in implied.message
-    assert not implied.few
+    assert not implied.few_runs
     assert "6 stored runs (5 different)" in found["never-fails", "vacuous"].message
     assert found["never-passes", "hopeless"].evidence["failed"] == 6 + test.mutants
     assert "0 %" not in found["never-passes", "hopeless"].message
@@ -181,8 +181,8 @@ def test_a_negated_criterion_is_tried_with_what_it_looks_for(make_history: Any, 
 def test_a_test_that_looks_at_no_answer(make_history: Any, answered: Any) -> None:
     runs = [("tools-only", answered("It is on its way.", ("get_order", {"id": "W1"})))]
     (finding,) = audited(make_history, runs)["tools-only"].findings
-    assert (finding.kind, finding.criterion) == ("passes-empty", "")
-    assert finding.few
+    assert (finding.kind, finding.criterion) == ("passes-empty", None)
+    assert finding.few_runs
     assert "1 of 1" in finding.message
 
 

@@ -310,7 +310,9 @@ def test_a_line_is_broken_where_a_criterion_changed() -> None:
 def test_no_line_leads_to_the_rate_of_other_tests() -> None:
     point = OutcomeRates(2, 2, 1, 1, 0, 0, 0.5, (0.1, 0.9))
     one = Series("", "all runs", point, (point, point, point), other_tests={1: OtherTests(4, 2, 2)})
-    found = Trend(TrendQuery(0, 3), 0, 3, "execution", tuple(Bin(n, n, n + 1, f"E{n}") for n in range(3)), (one,))
+    found = Trend(
+        TrendQuery(0, 3), 0, 3, "execution", tuple(Bin(n, n, n + 1, execution=f"E{n}") for n in range(3)), (one,)
+    )
     drawn = [plain(line) for line in plot_lines(found, "rate", 60, 13, -1)]
     (between,) = {line.index(BREAK) for line in drawn if BREAK in line}
     assert not any(0x2800 <= ord(char) < 0x2900 for line in drawn for char in line[:between])
@@ -324,7 +326,9 @@ def test_what_runs_took_gives_way_and_is_not_cut() -> None:
         "", "all runs", point, (point, point), other_tests={1: OtherTests(82, 60, 60)},
         spent={"latency": (taken, taken), "tokens": (taken, taken)},
     )  # fmt: skip
-    found = Trend(TrendQuery(0, 2), 0, 2, "execution", tuple(Bin(n, n, n + 1, f"E{n}") for n in range(2)), (one,))
+    found = Trend(
+        TrendQuery(0, 2), 0, 2, "execution", tuple(Bin(n, n, n + 1, execution=f"E{n}") for n in range(2)), (one,)
+    )
     said = [plain(readout(found, "rate", 1, width)[1]) for width in (120, 80, 62)]
     assert all(" not comparable  p50 458 ms" in one and "…" not in one for one in said)
     assert [one.partition("p50 458 ms")[2] for one in said] == [

@@ -14,7 +14,7 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
 from agenteval_tui.cli.trust_prompt import ask_permission
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
-from agenteval_tui.formats.documents.listings import CheckStep, ListedAgent
+from agenteval_tui.formats.documents.listings import ListedAgent
 from agenteval_tui.runs.agent_factory import Configured, check_configured, configured_agents
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.trust_check import check_agents
@@ -113,13 +113,5 @@ def _data(agent: Configured, report: CheckReport | None) -> ListedAgent:
         message="" if report is None else report.message,
         mend="" if report is None else report.mend,
         latency_ms=None if report is None else report.latency_ms,
-        steps=tuple(
-            CheckStep(
-                name=step.name,
-                ok=step.ok,
-                message=step.message,
-                latency_ms=step.latency_ms,
-            )
-            for step in (() if report is None else report.steps)
-        ),
+        steps=() if report is None else report.steps,
     )

@@ -87,7 +87,7 @@ def _print_test(out: Output, path: Path, test: TestAudit) -> None:
     for finding in test.findings:
         title, style = _TITLES[finding.kind]
         subject = f"{test.test_id}/{one_line(finding.criterion, 60)}" if finding.criterion else test.test_id
-        few = f" [only {count(finding.runs, 'run')}: run the test more often to be sure]" if finding.few else ""
+        few = f" [only {count(test.runs, 'run')}: run the test more often to be sure]" if finding.few_runs else ""
         out.line(
             f"{path}:{finding.line}: ",
             (title, style),

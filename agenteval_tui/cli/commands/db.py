@@ -17,6 +17,7 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
 from agenteval_tui.cli.output import Output, Style
 from agenteval_tui.cli.prompts import can_ask, confirm
 from agenteval_tui.core import directories
+from agenteval_tui.core.document import extended
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import count, moment
@@ -280,18 +281,7 @@ def import_command(invocation: Invocation, files: tuple[Path, ...], as_json: boo
             )
             invocation.err.status("")
             resolve_review(store, merged.relabelled)
-            done.append(
-                HistoryMerge(
-                    file=str(file),
-                    executions=merged.executions,
-                    runs=merged.runs,
-                    completed=merged.completed,
-                    labels=merged.labels,
-                    taken_back=merged.taken_back,
-                    already=merged.already,
-                    left_out=tuple(merged.left_out),
-                )
-            )
+            done.append(extended(HistoryMerge, merged, file=str(file)))
             if not as_json:
                 _print_merged(invocation, done[-1])
     if as_json:
@@ -462,15 +452,8 @@ def _say(invocation: Invocation, prunable: Prunable) -> None:
 
 
 def _document(prunable: Prunable, done: DeleteResult | None) -> HistoryPruning:
-    return HistoryPruning(
-        runs=len(prunable.runs),
-        of_runs=prunable.of_runs,
-        executions=prunable.executions,
-        of_executions=prunable.of_executions,
-        bytes=prunable.bytes,
-        kept=dict(prunable.kept),
-        removed=None if done is None else Removed(runs=done.runs, executions=done.executions, unused=done.free_bytes),
-    )
+    removed = None if done is None else Removed(runs=done.runs, executions=done.executions, unused=done.free_bytes)
+    return extended(HistoryPruning, prunable, runs=len(prunable.runs), removed=removed)
 
 
 for _name, _part in (

@@ -13,6 +13,7 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.standard_input import read_standard_input
 from agenteval_tui.core import directories
+from agenteval_tui.core.document import extended
 from agenteval_tui.formats.documents.db import HistoryQueryResult, HistoryView, HistoryViewColumn, HistoryViews
 from agenteval_tui.formats.exporters.results_csv import cell
 from agenteval_tui.history.sql_query import ROWS, SECONDS, QueryResult, query
@@ -73,7 +74,7 @@ def command(
 
 def _document(result: QueryResult) -> HistoryQueryResult:
     rows = tuple(dict(zip(result.columns, map(_plain, row), strict=True)) for row in result.rows)
-    return HistoryQueryResult(views=result.views, columns=result.columns, rows=rows, cut=result.cut)
+    return extended(HistoryQueryResult, result, rows=rows)
 
 
 def _plain(value: Any) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import click
-from msgspec.structs import asdict
 
 from agenteval_tui.agents.price_update import update_prices
 from agenteval_tui.agents.prices import KnownPrice, Price, Prices
@@ -16,7 +15,6 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.documents.listings import (
     ListedPrice,
     ListedPrices,
-    ModelPrice,
     PriceChanged,
     PricesUpdated,
 )
@@ -81,8 +79,7 @@ def update(invocation: Invocation, source: str, dry_run: bool, as_json: bool) ->
                 file=str(done.path),
                 written=not dry_run,
                 changes=tuple(
-                    PriceChanged(model=one.model, before=_document(one.before), after=_shown(one.after))
-                    for one in done.changes
+                    PriceChanged(model=one.model, before=one.before, after=one.after) for one in done.changes
                 ),
                 unchanged=done.unchanged,
                 yours=done.yours,
@@ -123,7 +120,7 @@ def _print(invocation: Invocation, found: Sequence[tuple[str, KnownPrice | None]
                 model=model,
                 name="" if one is None else one.name,
                 source=None if one is None else one.source,
-                price=None if one is None else _shown(one.price),
+                price=None if one is None else one.price,
             )
             for model, one in found
         )
@@ -156,11 +153,3 @@ def _words(price: Price) -> str:
     more = ((price.cached, "cached"), (price.cache_write, "cache write"), (price.cache_write_1h, "cache write 1h"))
     parts = [f"{price.input:g} in", f"{price.output:g} out", *(f"{value:g} {what}" for value, what in more if value)]
     return ", ".join(parts)
-
-
-def _shown(price: Price) -> ModelPrice:
-    return ModelPrice(**asdict(price))
-
-
-def _document(price: Price | None) -> ModelPrice | None:
-    return None if price is None else _shown(price)

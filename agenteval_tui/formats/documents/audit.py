@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from agenteval_tui.analysis.audit import TestAudit
-from agenteval_tui.core.document import Count, Document, Severity, one_of
+from agenteval_tui.analysis.audit import AuditFinding, TestAudit
+from agenteval_tui.core.document import Count, Document, Severity
 
 
 class Noticed(Document, frozen=True, kw_only=True):
@@ -28,20 +28,6 @@ class AuditedCriterion(Document, frozen=True, kw_only=True):
     mutations: dict[str, Count]
     noticed: dict[str, Noticed]
     note: str
-
-
-class AuditFinding(Document, frozen=True, kw_only=True):
-    """Something that is wrong with a criterion."""
-
-    kind: Annotated[
-        str, one_of("never-fails", "only-empty", "never-passes", "always-error", "implied", "same", "passes-empty")
-    ]
-    criterion: str | None
-    other: str | None
-    message: str
-    line: Count
-    few_runs: bool
-    evidence: dict[str, Count]
 
 
 class AuditedTest(Document, frozen=True, kw_only=True):
@@ -106,16 +92,5 @@ def _test(test: TestAudit) -> AuditedTest:
             )
             for audited in test.criteria
         ),
-        findings=tuple(
-            AuditFinding(
-                kind=finding.kind,
-                criterion=finding.criterion or None,
-                other=finding.other or None,
-                message=finding.message,
-                line=finding.line,
-                few_runs=finding.few,
-                evidence=dict(finding.evidence),
-            )
-            for finding in test.findings
-        ),
+        findings=tuple(test.findings),
     )

@@ -7,6 +7,9 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from agenteval_tui.core.document import Count, Document
+from agenteval_tui.history.merge import MergeCounts
+from agenteval_tui.history.pruning import PrunableCounts
+from agenteval_tui.history.sql_query import QueryHead
 
 
 class Space(Document, frozen=True, kw_only=True):
@@ -62,42 +65,27 @@ class Removed(Document, frozen=True, kw_only=True):
     unused: Count
 
 
-class HistoryPruning(Document, frozen=True, kw_only=True):
+class HistoryPruning(PrunableCounts, frozen=True, kw_only=True):
     """`agenteval db prune`."""
 
     version: Literal[1] = 1
     runs: Annotated[Count, Meta(description="runs that were removed, or would be")]
-    of_runs: Count
-    executions: Count
-    of_executions: Count
-    bytes: Annotated[Count, Meta(description="approximate size of these runs in the file")]
-    kept: Annotated[dict[str, Count], Meta(description="selected runs that stay, by reason")]
     removed: Annotated[Removed | None, Meta(description="null: nothing was removed")]
 
 
-class HistoryMerge(Document, frozen=True, kw_only=True):
+class HistoryMerge(MergeCounts, frozen=True, kw_only=True):
     """`agenteval db import`: the result for one file."""
 
     file: str
-    executions: Count
-    runs: Count
-    completed: Annotated[Count, Meta(description="runs that had not ended in this history")]
-    labels: Count
-    taken_back: Annotated[Count, Meta(description="labels, decisions and baselines that were removed, as in the file")]
-    already: Count
-    left_out: tuple[str, ...]
 
 
-class HistoryQueryResult(Document, frozen=True, kw_only=True):
+class HistoryQueryResult(QueryHead, frozen=True, kw_only=True):
     """`agenteval db query --json`: the rows of a person's own query."""
 
     version: Literal[1] = 1
-    views: Annotated[Count, Meta(description="the version of the views that it read")]
-    columns: Annotated[tuple[str, ...], Meta(description="their names; of equal ones the second is `NAME_2`")]
     rows: Annotated[
         tuple[dict[str, Any], ...], Meta(description="by column: text, number, null; of bytes their hexadecimal digits")
     ]
-    cut: Annotated[bool, Meta(description="whether there are more rows")]
 
 
 class HistoryViewColumn(Document, frozen=True, kw_only=True):

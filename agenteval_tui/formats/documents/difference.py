@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
 from agenteval_tui.analysis import trajectory_alignment
-from agenteval_tui.analysis.text_diff import compare_arguments
+from agenteval_tui.analysis.text_diff import ArgumentChange, compare_arguments
 from agenteval_tui.analysis.trajectory_alignment import Alignment
 from agenteval_tui.core.document import Count, Document, Share, Status
 from agenteval_tui.history.records import RunRow
@@ -36,15 +36,6 @@ class Step(Document, frozen=True, kw_only=True):
     ]
 
 
-class Argument(Document, frozen=True, kw_only=True):
-    """An argument that two calls of a tool do not share."""
-
-    path: Annotated[str, Meta(description='keys and indexes with dots between them; "" when all of it differs')]
-    state: Literal["changed", "left", "right"]
-    left: Any
-    right: Any
-
-
 class Pair(Document, frozen=True, kw_only=True):
     """A step of both runs, or of one."""
 
@@ -54,7 +45,7 @@ class Pair(Document, frozen=True, kw_only=True):
     left: Step | None
     right: Step | None
     arguments: Annotated[
-        tuple[Argument, ...] | UnsetType, Meta(description="of a call that differs: the arguments that do")
+        tuple[ArgumentChange, ...] | UnsetType, Meta(description="of a call that differs: the arguments that do")
     ] = UNSET
 
 
@@ -102,12 +93,9 @@ def _pair(pair: trajectory_alignment.Pair) -> Pair:
     )
 
 
-def _arguments(pair: trajectory_alignment.Pair) -> tuple[Argument, ...]:
+def _arguments(pair: trajectory_alignment.Pair) -> tuple[ArgumentChange, ...]:
     calls = [step.call for step in (pair.left, pair.right) if step is not None and step.call is not None]
-    return tuple(
-        Argument(path=one.path, state=one.state, left=one.left, right=one.right)
-        for one in compare_arguments(calls[0].arguments, calls[1].arguments)
-    )
+    return tuple(compare_arguments(calls[0].arguments, calls[1].arguments))
 
 
 def _step(step: trajectory_alignment.Step | None) -> Step | None:

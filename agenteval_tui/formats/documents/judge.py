@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from agenteval_tui.analysis.agreement import JudgeFigures, VersionFigures
 from agenteval_tui.analysis.judge_repeatability import RepeatedResults
-from agenteval_tui.core.document import Count, Document, Outcome, Rating, Share, one_of
+from agenteval_tui.core.document import Count, Document, Outcome, Rating, Share, extended, one_of
 from agenteval_tui.grading.remote_requests import RemoteRequest
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.results import Outcome as GradedOutcome
@@ -144,16 +144,9 @@ class RepeatedJudgment(Document, frozen=True, kw_only=True):
 def judged_criterion(figures: JudgeFigures) -> JudgedCriterion:
     """A criterion of a judge report."""
     agreement = figures.agreement
-    return JudgedCriterion(
-        suite=figures.suite,
-        criterion=figures.criterion,
-        by_judge=figures.by_judge,
-        judges=figures.judges,
-        judged=figures.judged,
-        passed=figures.passed,
-        errors=figures.errors,
-        labelled=figures.labelled,
-        undecided=figures.undecided,
+    return extended(
+        JudgedCriterion,
+        figures,
         n=agreement.n,
         both_yes=agreement.both_yes,
         both_no=agreement.both_no,
@@ -163,7 +156,6 @@ def judged_criterion(figures: JudgeFigures) -> JudgedCriterion:
         interval=agreement.interval,
         kappa=agreement.kappa,
         differ=tuple(figures.differ),
-        silent=figures.silent,
         silent_n=figures.unsaid.n,
         silent_right=figures.unsaid.both_yes + figures.unsaid.both_no,
         versions=tuple(map(_version, figures.versions)),
@@ -172,19 +164,13 @@ def judged_criterion(figures: JudgeFigures) -> JudgedCriterion:
 
 def _version(version: VersionFigures) -> JudgedVersion:
     agreement = version.agreement
-    return JudgedVersion(
-        hash=version.hash,
-        judged=version.judged,
-        labelled=version.labelled,
-        silent=version.silent,
+    return extended(
+        JudgedVersion,
+        version,
         n=agreement.n,
         accuracy=agreement.accuracy,
         interval=agreement.interval,
         kappa=agreement.kappa,
-        both=version.both,
-        better=version.better,
-        worse=version.worse,
-        p_value=version.p_value,
     )
 
 
@@ -197,15 +183,7 @@ def judge_replies(run: str, result: CriterionResult, label: Label | None, replie
         score=result.score,
         label=None if label is None else _label(label),
         replies=tuple(
-            JudgeReply(
-                request=_question(stored.request),
-                raw=stored.reply.raw,
-                error=stored.reply.error,
-                model=stored.reply.model,
-                input_tokens=stored.reply.input_tokens,
-                output_tokens=stored.reply.output_tokens,
-                at=stored.reply.at_ms,
-            )
+            extended(JudgeReply, stored.reply, request=_question(stored.request), at=stored.reply.at_ms)
             for stored in replies
         ),
     )
@@ -238,14 +216,7 @@ def repeated_judgment(run: str, stored: CriterionResult, again: RepeatedResults)
 
 
 def _label(label: Label) -> PersonsLabel:
-    return PersonsLabel(
-        rating=label.rating,
-        passed=label.passed,
-        good=label.good,
-        comment=label.comment,
-        who=label.who,
-        at=label.at_ms,
-    )
+    return extended(PersonsLabel, label, at=label.at_ms)
 
 
 def _question(request: RemoteRequest) -> Question:

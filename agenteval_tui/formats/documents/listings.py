@@ -8,7 +8,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from agenteval_tui.core.document import Count, Document, ExecutionStatus, Share, Status, Time, one_of
+from agenteval_tui.agents.base import CheckStep
+from agenteval_tui.agents.prices import Price
+from agenteval_tui.core.document import Count, Document, ExecutionStatus, Share, Status, Time, extended, one_of
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.quarantines import Quarantine
 from agenteval_tui.history.records import ExecutionRow, RunRow
@@ -47,30 +49,13 @@ class ListedExecution(Document, frozen=True, kw_only=True):
 
 def listed_execution(row: ExecutionRow) -> ListedExecution:
     """What `agenteval history` lists of an execution."""
-    return ListedExecution(
+    return extended(
+        ListedExecution,
+        row,
         execution=row.id,
-        title=row.title,
-        kind=row.kind,
-        status=row.status,
-        message=row.message,
-        notes=tuple(row.notes),
         started=iso(row.started_ms),
         finished=iso(row.finished_ms),
-        suites=row.suites,
-        agents=row.agents,
-        project=row.project,
-        runs=row.runs,
-        passed=row.passed,
-        failed=row.failed,
-        errors=row.errors,
-        skipped=row.skipped,
-        cancelled=row.cancelled,
-        needs_review=row.needs_review,
-        cost=row.cost,
-        name=row.name,
-        note=row.note,
         meta=dict(row.meta),
-        commits=row.commits,
     )
 
 
@@ -95,19 +80,15 @@ class ListedRun(Document, frozen=True, kw_only=True):
 
 def listed_run(row: RunRow) -> ListedRun:
     """What `agenteval history --runs` lists of a run."""
-    return ListedRun(
+    return extended(
+        ListedRun,
+        row,
         run=row.id,
         execution=row.execution_id,
         suite=row.suite_name,
         test=row.test_id,
-        variation=row.variation,
-        repetition=row.repetition,
-        agent=row.agent,
         outcome=row.status,
-        score=row.score,
-        why=row.why,
         started=iso(row.started_ms),
-        duration_ms=row.duration_ms,
         prompt=row.prompt_head,
         output=row.output_head,
     )
@@ -135,15 +116,6 @@ class ImportedFile(Document, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     error: Annotated[str | None, Meta(description="why nothing of this file was imported")] = None
     dry_run: Annotated[bool, Meta(description="nothing was stored")]
-
-
-class CheckStep(Document, frozen=True, kw_only=True):
-    """A step of an agent's check."""
-
-    name: str
-    ok: Annotated[bool | None, Meta(description="null: it could not be told")]
-    message: str
-    latency_ms: float | None
 
 
 class ListedAgent(Document, frozen=True, kw_only=True):
@@ -229,16 +201,6 @@ class TrustedRepositories(Document, frozen=True, kw_only=True):
     repositories: tuple[TrustedRepositoryRow, ...]
 
 
-class ModelPrice(Document, frozen=True, kw_only=True):
-    """US dollars per million tokens; null where they cost as `input` does, `cache_write_1h` where as `cache_write`."""
-
-    input: float
-    output: float
-    cached: float | None
-    cache_write: float | None
-    cache_write_1h: float | None
-
-
 class ListedPrice(Document, frozen=True, kw_only=True):
     """A model in `agenteval prices`."""
 
@@ -247,7 +209,7 @@ class ListedPrice(Document, frozen=True, kw_only=True):
     source: Annotated[
         str | None, one_of("yours", "updated", "bundled", None), Meta(description="the list; null: no price is known")
     ]
-    price: ModelPrice | None
+    price: Price | None
 
 
 class ListedPrices(Document, frozen=True, kw_only=True):
@@ -261,8 +223,8 @@ class PriceChanged(Document, frozen=True, kw_only=True):
     """A model whose price an update changed."""
 
     model: str
-    before: Annotated[ModelPrice | None, Meta(description="the price that counted until now; null: none was known")]
-    after: ModelPrice
+    before: Annotated[Price | None, Meta(description="the price that counted until now; null: none was known")]
+    after: Price
 
 
 class PricesUpdated(Document, frozen=True, kw_only=True):

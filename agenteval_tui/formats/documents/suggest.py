@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from agenteval_tui.analysis.suggest.search import Check, Suggestions
 from agenteval_tui.analysis.suggest.stored_examples import TestExamples
-from agenteval_tui.core.document import Count, Document, Share
+from agenteval_tui.core.document import Count, Document, Share, extended
 
 
 class SuggestedCriterion(Document, frozen=True, kw_only=True):
@@ -67,34 +67,14 @@ class Suggested(Document, frozen=True, kw_only=True):
 
 def suggested_document(found: Suggestions, given: TestExamples, checked: Check | None = None) -> Suggested:
     """The criteria, best first."""
-    return Suggested(
+    return extended(
+        Suggested,
+        found,
         test=given.test_id,
         criterion=given.criterion,
         from_judge=given.judge,
-        runs=found.runs,
-        good=found.good,
-        bad=found.bad,
-        label_next=found.label_next,
-        unseen=found.unseen,
-        check=None
-        if checked is None
-        else SuggestionsCheck(labels=checked.labels, right=checked.right, usual=checked.usual, better=checked.better),
-        contradictions=found.contradictions,
+        check=None if checked is None else extended(SuggestionsCheck, checked),
         suggestions=tuple(
-            SuggestedCriterion(
-                title=one.title,
-                name=one.name,
-                prototype_class=one.prototype_class,
-                config_uxon=one.config,
-                conditions=one.conditions,
-                agrees=one.agrees,
-                left_out=one.left_out,
-                size=one.size,
-                margin=one.margin,
-                wrong=one.wrong,
-                passes=one.passes,
-                teaches=one.teaches,
-            )
-            for one in found.suggestions
+            extended(SuggestedCriterion, suggestion, config_uxon=suggestion.config) for suggestion in found.suggestions
         ),
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from msgspec import Struct
 from pydantic import Field, field_validator
 
 from agenteval_tui.core.errors import line_of
+from agenteval_tui.grading.code_fences import FencedBlock
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import RegexText
 from agenteval_tui.grading.extracted_value import NothingExtracted, Value
@@ -163,23 +163,13 @@ class TextResponse(Prototype):
         return NothingExtracted("", searched, near, candidates, Code.NO_PATTERN_MATCH, fields)
 
 
-class CodeBlock(Struct, frozen=True):
-    """A fenced block: with its fences `start`..`end`; its value `inner_start`..`inner_end`; its language or ""."""
-
-    start: int
-    end: int
-    inner_start: int
-    inner_end: int
-    language: str
-
-
-def code_blocks(text: str, language: str | None) -> list[CodeBlock]:
+def code_blocks(text: str, language: str | None) -> list[FencedBlock]:
     """The code blocks of `text`. With a `language` only those of it, and their value is the code alone."""
     blocks = (_block(text, start, end, language) for start, end in _fenced(text))
     return [block for block in blocks if block is not None]
 
 
-def nth_block(text: str, number: int, language: str | None) -> CodeBlock | None:
+def nth_block(text: str, number: int, language: str | None) -> FencedBlock | None:
     """The block `number` (from 1) of `code_blocks(text, language)`; None when there are fewer."""
     found = 0
     for start, end in _fenced(text):
@@ -206,7 +196,7 @@ def _fenced(text: str) -> Iterator[tuple[int, int]]:
         start = text.find(FENCE, end + 3)
 
 
-def _block(text: str, outer_start: int, outer_end: int, language: str | None) -> CodeBlock | None:
+def _block(text: str, outer_start: int, outer_end: int, language: str | None) -> FencedBlock | None:
     # As Power UI documents it: the info string ("sql") belongs to the value unless `code_language` names it.
     start, end = outer_start + 3, outer_end - 3
     line_end = text.find("\n", start, end)
@@ -220,7 +210,7 @@ def _block(text: str, outer_start: int, outer_end: int, language: str | None) ->
             start += 1
         while end > start and text[end - 1] in "\r\n":
             end -= 1
-    return CodeBlock(outer_start, outer_end, start, end, name)
+    return FencedBlock(outer_start, outer_end, start, end, name)
 
 
 def beginning(pattern: Pattern, text: str) -> NearMatch | None:

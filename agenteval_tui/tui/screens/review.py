@@ -135,12 +135,12 @@ class ReviewScreen(FrameScreen):
         def work() -> ReviewItem:
             row = store.run(item.run_id)
             return ReviewItem(
-                item,
-                row,
-                store.transcript(row.id),
-                store.results(row.id),
-                tuple(store.labels([row.id])),
-                tuple(store.feedback([row.id])),
+                item=item,
+                row=row,
+                transcript=store.transcript(row.id),
+                results=store.results(row.id),
+                labels=tuple(store.labels([row.id])),
+                feedback=tuple(store.feedback([row.id])),
             )
 
         self.ask(work, self._read, group="item")

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.labels import LabelSaved
 from agenteval_tui.analysis.review_queue import QueueItem, ReviewFilter
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
+from agenteval_tui.formats.exporters.exporter import ExportRun
 from agenteval_tui.grading.results import CriterionResult
-from agenteval_tui.history.feedback import Feedback
-from agenteval_tui.history.labels import Label
-from agenteval_tui.history.records import RunRow
-from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.presenters.evidence_pane import result_lines
 from agenteval_tui.tui.presenters.tabs import CAUSE_TABS, tab_cells
 from agenteval_tui.tui.presenters.text_layout import empty_state
@@ -30,15 +26,10 @@ SAMPLE = 20
 PURPOSE = "Results that need a person: read one, give your verdict, and go to the next."
 
 
-class ReviewItem(Struct, frozen=True):
-    """One thing to look at, as it was read."""
+class ReviewItem(ExportRun, frozen=True, kw_only=True):
+    """One thing to look at, with the run as it was read."""
 
     item: QueueItem
-    row: RunRow
-    transcript: Transcript
-    results: tuple[CriterionResult, ...]
-    labels: tuple[Label, ...]
-    feedback: tuple[Feedback, ...] = ()
 
     @property
     def chosen(self) -> tuple[CriterionResult, ...]:
