@@ -25,6 +25,7 @@ from agenteval_tui.core.numbers import duration
 from agenteval_tui.core.private_files import log_error
 from agenteval_tui.core.version import __version__
 from agenteval_tui.history.lock_wait import listen_for_waits
+from agenteval_tui.suites.discover import is_suite_name
 
 INTERRUPTED = 130
 
@@ -107,6 +108,13 @@ def agenteval(context: click.Context, version: bool) -> int:
     if context.invoked_subcommand is not None:
         return 0
     paths = tuple(Path(path) for path in context.meta.get("paths", ()))
+    for path in paths:
+        if path.is_file() and not is_suite_name(path.name):
+            # As in `_name_foreign_files`.
+            from agenteval_tui.formats.foreign_file import foreign_file
+
+            if foreign_file(path) is not None:
+                raise AgentevalError("this is not a suite", where=str(path))
     if not on_a_terminal():
         invocation.out.line(context.get_help())
         raise AgentevalError(
@@ -123,7 +131,10 @@ def main(argv: list[str] | None, *, launch_app: Callable[[AppStart], int]) -> in
     arguments = sys.argv[1:] if argv is None else argv
     try:
         with listen_for_waits(lambda said: _say(invocation.err, said)):
-            return _run(invocation, arguments)
+            code = _run(invocation, arguments)
+            if code == WRONG_USE:
+                _name_foreign_files(invocation.err, arguments)
+            return code
     except KeyboardInterrupt:
         return INTERRUPTED
     finally:
@@ -169,6 +180,23 @@ def _run(invocation: Invocation, arguments: list[str]) -> int:
         path = log_error(error, f"agenteval {' '.join(arguments[:1])}", directories.data_dir())
         _say(invocation.err, program_error(error, path))
         return INFRASTRUCTURE
+
+
+def _name_foreign_files(err: Output, arguments: Sequence[str]) -> None:
+    """Of files that are another tool's: whose, and what reads them."""
+    if "import" in arguments[:1] or "record" in arguments[:1]:
+        return  # it said so itself; its files are another program's words
+    paths = [Path(word) for word in arguments if not word.startswith("-")]
+    with contextlib.suppress(OSError, ValueError):
+        files = [path for path in paths if path.is_file()]
+        if files:
+            # The formats take 60 ms to import, and a right command needs none.
+            from agenteval_tui.formats.foreign_file import foreign_file
+
+            for found in filter(None, map(foreign_file, files)):
+                err.line(f"{found.path} is {found.what}, not a suite:")
+                for remedy in found.remedies:
+                    err.line(f"  {remedy}")
 
 
 def _say(err: Output, text: str) -> None:

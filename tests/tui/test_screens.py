@@ -39,6 +39,17 @@ __all__ = ["fresh", "samples"]  # fixtures
 pytestmark = pytest.mark.xdist_group("screens")
 
 
+async def test_a_folder_with_files_of_another_tool_names_the_command_and_the_page(tmp_path: Path) -> None:
+    (tmp_path / "promptfooconfig.yaml").write_text("prompts: [a]\nproviders: [b]\n")
+    (tmp_path / "test_shop.py").write_text("from deepeval import assert_test\n")
+    app = app_on(tmp_path, tmp_path / "history.db")
+    async with app.run_test(size=(160, 40)) as pilot:
+        await until(pilot, lambda: "is a promptfoo configuration:" in text_of(app))
+        assert "--to promptfooconfig.suite.yaml" in text_of(app)
+        assert "agenteval docs coming-from/promptfoo" in text_of(app)
+        assert "test_shop.py is a program that uses DeepEval:" in text_of(app)
+
+
 async def test_an_empty_folder_says_what_to_do(tmp_path: Path) -> None:
     app = app_on(tmp_path, tmp_path / "history.db")
     async with app.run_test(size=(80, 24)) as pilot:

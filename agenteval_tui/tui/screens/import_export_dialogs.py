@@ -293,13 +293,15 @@ def _what_lies_there(text: str) -> list[tuple[str, str]]:
         with open_source(path) as source:
             known = detect(source)
         words = f"{known.name}: {known.looks_like}"
+        page = [(f"agenteval docs {known.page} has their words beside ours", "dim")] if known.page else []
         if known.recordings is None:
             return [
                 (words, ""),
                 (f"It has tests but no runs. Run: agenteval import {path.name} --to FILE", "failed"),
+                *page,
             ]
         size = path.stat().st_size
-        return [(words, ""), (f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB", "dim")]
+        return [(words, ""), (f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB", "dim"), *page]
     folder, names = _entries(text)
     if not names:
         where = "This folder" if folder == Path() else one_line(str(folder), 200)

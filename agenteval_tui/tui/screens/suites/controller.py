@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from agenteval_tui.tui.styled_text import Cell, Line
 if TYPE_CHECKING:
     from agenteval_tui.agents.finding.model import Findings
     from agenteval_tui.analysis.overview import Overview
+    from agenteval_tui.formats.foreign_file import ForeignFile
     from agenteval_tui.history.store import Store
     from agenteval_tui.suites.editing import WrittenFile
     from agenteval_tui.suites.load import LoadedSuite
@@ -158,6 +159,7 @@ class SuitesController:
         self._began_without_runs = False
         self._running = False  # tests of these suites, whose first run has not ended
         self._findings: Findings | None = None  # the agents of a folder without suites, once they were looked for
+        self._foreign: tuple[ForeignFile, ...] = ()  # the files of other tools in it
         self._before: set[int] = set()  # executions that the samples begin with
         self._undo: list[tuple[str, list[WrittenFile]]] = []  # what was done, in words, and the files of it
 
@@ -531,9 +533,9 @@ class SuitesController:
         was, self.offer = self.offer, None
         return was is not None
 
-    def take_findings(self, findings: Findings) -> None:
-        """The agents of a folder without suites."""
-        self._findings = findings
+    def take_findings(self, findings: Findings, foreign: Sequence[ForeignFile] = ()) -> None:
+        """The agents of a folder without suites, and the files of other tools in it."""
+        self._findings, self._foreign = findings, tuple(foreign)
 
     @property
     def awaits_findings(self) -> bool:
@@ -568,12 +570,20 @@ class SuitesController:
             (("  No suites in ", ""), (places, "bold")),
             *([(), ((f"  {count(count_found, 'agent')} found:", ""),)] if count_found else []),
             *agents,
+            *self._foreign_lines(),
             (),
             (("  A suite is a file named *.suite.yaml.", "dim"),),
             (("  {suites.new}", "bold accent"), (f"                {what}", "dim")),
             (("  agenteval init", "bold"), ("   the same on the command line", "dim")),
             (("  {suites.samples}", "bold accent"), ("            look at the samples: no key, no network", "dim")),
         ]
+
+    def _foreign_lines(self) -> Iterator[Line]:
+        """The files of other tools, and the commands that lead from there."""
+        for file in self._foreign[:FOUND_SHOWN]:
+            yield ()
+            yield (("  ", ""), (one_line(str(file.path.name), 60), "accent"), (f" is {file.what}:", ""))
+            yield from ((("    " + one_line(remedy, 160), "bold"),) for remedy in file.remedies)
 
     def key_names(self, node: Node | None, *, narrow: bool) -> list[str]:
         """What can be done with what is marked, else with the cursor's row: names of actions."""

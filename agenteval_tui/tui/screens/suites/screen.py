@@ -46,6 +46,7 @@ from agenteval_tui.tui.workers import start_worker
 if TYPE_CHECKING:
     from agenteval_tui.agents.finding.model import Findings
     from agenteval_tui.analysis.overview import Overview
+    from agenteval_tui.formats.foreign_file import ForeignFile
     from agenteval_tui.runs.plan.model import PlanOptions
     from agenteval_tui.suites.editing import WrittenFile
     from agenteval_tui.suites.load import LoadedSuite
@@ -290,12 +291,14 @@ class SuitesScreen(FrameScreen):
         if not self.controller.awaits_findings:
             return
 
-        def then(findings: Findings) -> None:
-            self.controller.take_findings(findings)
+        workspace = self.agenteval.session.workspace
+
+        def then(found: tuple[Findings, tuple[ForeignFile, ...]]) -> None:
+            self.controller.take_findings(*found)
             self._list.set_empty(self._empty_lines())
 
         self.ask(
-            self.agenteval.session.workspace.found_agents,
+            lambda: (workspace.found_agents(), workspace.foreign_files()),
             then,
             group="agents found",
             failed=lambda error: None,

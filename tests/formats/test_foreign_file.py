@@ -1,0 +1,92 @@
+"""Files of other tools where a suite is expected name their tool, the command that reads them and their page."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from agenteval_tui.cli.main import main
+from agenteval_tui.formats.foreign_file import foreign_file, foreign_files
+
+FILES = Path(__file__).parents[2] / "docs" / "coming-from" / "files"
+TEXTS = {
+    "test_shop.py": "import pytest\nfrom deepeval.test_case import LLMTestCase\n",
+    "task.py": "from inspect_ai import Task, task\n",
+    "evaluate_me.py": "import os\n\nfrom langsmith import Client, evaluate\n",
+    "shop.php": "<?php\nnamespace App;\n\nuse Vizra\\VizraSdk\\Evaluations\\BaseEvaluation;\n",
+    "goldens.csv": "input,actual_output,expected_output,retrieval_context\na,b,c,d\n",
+    "export.csv": "id,inputs.question,outputs.answer\n1,q,a\n",
+    "support.csv": "prompt,scenario_type,expected_behavior\nHi there!,greeting,friendly_greeting\n",
+}
+PAGES = {
+    "test_shop.py": "deepeval", "task.py": "inspect", "evaluate_me.py": "langsmith-course", "shop.php": "vizra",
+    "goldens.csv": "deepeval", "support.csv": "vizra", "promptfooconfig.yaml": "promptfoo",
+    "promptfoo-results.json": "promptfoo", "deepeval-test-run.json": "deepeval", "inspect-shop.eval": "inspect",
+    "langsmith-runs.jsonl": "langsmith", "power-ui-tests.json": "power-ui", "umbraco-tests.json": "umbraco",
+    "pydantic-evals-dataset.yaml": "pydantic-evals", "deepeval-goldens.csv": "deepeval",
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, text in TEXTS.items():
+        (tmp_path / name).write_text(text)
+    for file in FILES.iterdir():
+        shutil.copy(file, tmp_path / file.name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("name", "page"), PAGES.items())
+def test_a_foreign_file_has_its_page(folder: Path, name: str, page: str) -> None:
+    found = foreign_file(Path(name))
+    assert found is not None
+    assert found.page == f"coming-from/{page}"
+    assert (Path(__file__).parents[2] / "docs" / f"{found.page}.md").is_file()
+    assert found.remedies[-1] == f"agenteval docs {found.page}"
+    assert (found.tests or found.runs) == (name in {file.name for file in FILES.iterdir()} or name.endswith(".csv"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("mine.suite.yaml", "prompts: [a]\nproviders: [b]\n"),
+        ("mine.yaml", "name: a\ntests:\n  - {id: a, prompt: q, criteria: []}\n"),
+        ("broken.yaml", "a: [\n"),
+        ("notes.md", "from deepeval import x\n"),
+        ("plain.py", "# from deepeval import x\nimport os\n"),
+    ],
+)
+def test_what_is_not_known_is_not_named(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    assert foreign_file(tmp_path / name) is None
+    assert foreign_files(tmp_path) == ()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["run", "promptfooconfig.yaml"], ["validate", "promptfooconfig.yaml"], ["show", "promptfooconfig.yaml"],
+     ["compare", "promptfooconfig.yaml", "last"], ["stats", "promptfooconfig.yaml"], ["promptfooconfig.yaml"]],
+)  # fmt: skip
+def test_any_verb_names_the_tool_and_the_command(
+    folder: Path, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened: list[object] = []
+    assert main(words, launch_app=lambda start: opened.append(start) or 0) == 2
+    said = capsys.readouterr().err
+    assert opened == []
+    assert "promptfooconfig.yaml is a promptfoo configuration, not a suite:\n" in said
+    assert "  agenteval import promptfooconfig.yaml --to promptfooconfig.suite.yaml\n" in said
+    assert said.endswith("  agenteval docs coming-from/promptfoo\n")
+
+
+def test_a_right_command_and_an_import_say_nothing_more(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", "task.py"], launch_app=lambda start: 0) == 2
+    assert "not a suite" not in capsys.readouterr().err
+
+
+def test_the_files_of_a_folder_are_named_from_the_working_directory(folder: Path) -> None:
+    assert {str(file.path) for file in foreign_files(folder)} >= {"task.py", "promptfooconfig.yaml", "shop.php"}
+    assert all(file.page for file in foreign_files(folder))
