@@ -62,7 +62,7 @@ def test_the_workflows_that_llama_agents_serves(tmp_path: Path, tool: str) -> No
     workflow = "from workflows import Workflow\nclass Flow(Workflow):\n    'Answers.'\nflow = Flow(timeout=None)\n"
     table = f'[project]\nname = "app"\n[tool.{tool}]\nname = "x"\n[tool.{tool}.workflows]\nask_me = "app.flows:flow"\n'
     agents = agents_of(tmp_path, {"svc/pyproject.toml": table, "svc/src/app/flows.py": workflow})
-    first = agents[0]
+    (first,) = agents  # not its class, and not the object again
     assert (first.sign, first.framework, first.name, first.folder) == (Sign.LLAMA_AGENTS, "LlamaIndex", "ask-me", "svc")
     assert first.config["callable"] == "app.flows:flow"
     assert first.place == "svc/pyproject.toml:6"
@@ -205,12 +205,52 @@ def test_what_its_project_says_of_it(tmp_path: Path) -> None:
     _, suite = write_first_suite(agent, tmp_path)
     assert suite.suite is not None
     first, second = suite.suite.tests
-    assert (first.prompt, second.prompt) == ("Where is my order?", "Cancel an order.")
+    assert (first.prompt, second.prompt) == (
+        "Where is my order?",
+        "Use your tool cancel: Cancel an order. Choose id yourself, and ask nothing back.",
+    )
     assert first.criteria[0].name == "Calls get_order"
+    assert "# The prompt of `uses-cancel` names a tool. Write what" in (tmp_path / "bot.suite.yaml").read_text()
     before = (tmp_path / "bot.suite.yaml").read_bytes()
     with pytest.raises(AgentevalError, match="already exists"):
         write_first_suite(agent, tmp_path)
     assert (tmp_path / "bot.suite.yaml").read_bytes() == before
+
+
+def test_a_tool_is_asked_for_with_what_is_known_of_it(tmp_path: Path) -> None:
+    said = """Upsert a memory in the database.
+
+    Args:
+        content: The main content of the memory. For example:
+            "User expressed interest in learning about French."
+    """
+    text = (
+        "from pydantic_ai import Agent, RunContext\nfrom langchain.tools import InjectedToolArg\n"
+        "bot = Agent('m', system_prompt='You remember.')\n@bot.tool\n"
+        "def upsert(ctx: RunContext, content: str, *, user: Annotated[str, InjectedToolArg], again: int, n: int = 1):\n"
+        f"    {said!r}\n"
+    )
+    (tool,) = (agent := only(tmp_path, {"bot.py": text})).tools
+    assert tool.parameters == ("content", "again")
+    assert tool.example == "User expressed interest in learning about French."
+    _, suite = write_first_suite(agent, tmp_path)
+    assert suite.suite is not None
+    assert suite.suite.tests[0].prompt == (
+        "Use your tool upsert: Upsert a memory in the database. "
+        "For example: User expressed interest in learning about French."
+    )
+
+
+@pytest.mark.parametrize("made", ["flow = Flow(5)", "_x = Flow\nflow = Flow(time=3)"])
+def test_an_object_that_a_module_makes_is_found_and_not_its_class(tmp_path: Path, made: str) -> None:
+    workflow = "from workflows import Workflow\nclass Flow(Workflow):\n    def __init__(self, time): 'x'\n"
+    agent = only(tmp_path, {"flows.py": f"{workflow}{made}\n"})
+    assert (agent.sign, agent.config["callable"]) == (Sign.OBJECT, "flows.py:flow")
+    bot = (
+        "import openai\nclass Bot:\n    def run(self, prompt):\n        return openai.responses.create(input=prompt)\n"
+    )
+    agent = only(tmp_path / "b", {"bots.py": f"{bot}bot = Bot()\n"})
+    assert (agent.sign, agent.config["callable"]) == (Sign.OBJECT, "bots.py:bot")
 
 
 def test_contexts_and_states_are_written(tmp_path: Path) -> None:

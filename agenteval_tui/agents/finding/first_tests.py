@@ -248,9 +248,7 @@ def first_tests(agent: FoundAgent) -> list[dict[str, Any]]:
         tests.append(_test(agent, text, _tool_for(agent.tools, text)))
     described = [tool for tool in agent.tools if _is_usable(tool.description) and not _is_called(tool, tests)]
     if len(tests) < 2 and described and not asks_itself and not agent.variables:
-        tool = described[0]
-        test = _test(agent, tool.description, tool)
-        tests.append({**test, "id": slug(f"uses {tool.name}"), "name": f"Uses {tool.name}"})
+        tests.append(_uses(agent, described[0]))
     if len(tests) < 2:
         tests.append(_about_itself(agent, asks_itself))
     if len(tests) < 2:
@@ -274,6 +272,22 @@ def _test(agent: FoundAgent, prompt: str, tool: FoundTool | None) -> dict[str, A
         criteria.append(_criterion("Speaks of what was asked", "TextResponse", metric))
     criteria.append(_criterion("Answers", "TextResponse", {"type": "Length", "min_words": 1}))
     return {"id": slug(cut(prompt, 40)), "name": cut(prompt, _SHORT), "prompt": prompt, "criteria": criteria}
+
+
+def _uses(agent: FoundAgent, tool: FoundTool) -> dict[str, Any]:
+    """Nothing says what people ask of it: the tool is named, and the model chooses what is not known."""
+    prompt = f"Use your tool {tool.name}: {tool.description}"
+    if tool.example and _is_usable(tool.example):
+        prompt += f" For example: {tool.example}"
+    elif tool.parameters:
+        prompt += f" Choose {' and '.join(tool.parameters)} yourself, and ask nothing back."
+    test = _test(agent, tool.description, tool)
+    return {**test, "id": slug(f"uses {tool.name}"), "name": f"Uses {tool.name}", "prompt": prompt}
+
+
+def prompts_to_edit(agent: FoundAgent, tests: Iterable[dict[str, Any]]) -> list[str]:
+    """The ids of the tests whose prompt names a tool, as no person would."""
+    return [test["id"] for test in tests if any(test["name"] == f"Uses {tool.name}" for tool in agent.tools)]
 
 
 def _about_itself(agent: FoundAgent, asks_itself: bool) -> dict[str, Any]:

@@ -39,10 +39,13 @@ class Sign(StrEnum):
 
 
 class FoundTool(Struct, frozen=True):
-    """A tool of an agent, and the first line of what its description says."""
+    """A tool of an agent, the first line of what its description says, the names of the values that a model gives it,
+    and an example of one, in the words of its description."""
 
     name: str
     description: str = ""
+    parameters: tuple[str, ...] = ()
+    example: str = ""
 
 
 class FoundAgent(Struct, frozen=True, kw_only=True):

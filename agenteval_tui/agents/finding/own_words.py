@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -142,11 +143,27 @@ def _of_function(function: ast.FunctionDef | ast.AsyncFunctionDef, decorator: as
     if isinstance(decorator, ast.Call):
         words = [keyword(decorator, "name_override", "name"), *decorator.args[:1]]
         name = next((w.value for w in words if isinstance(w, ast.Constant) and isinstance(w.value, str)), name)
-    return FoundTool(name if name.replace("_", "").replace("-", "").isalnum() else function.name, _docstring(function))
+    name = name if name.replace("_", "").replace("-", "").isalnum() else function.name
+    said = ast.get_docstring(function) or ""
+    example = _EXAMPLE.search(" ".join(said.split()))
+    return FoundTool(name, first_line(said), tuple(_asked_of_model(function)), example[1].strip() if example else "")
 
 
-def _docstring(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    return first_line(ast.get_docstring(node) or "")
+def _asked_of_model(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
+    """The parameters that have no default, without those that a framework fills."""
+    arguments = function.args
+    needed = [*arguments.posonlyargs, *arguments.args]
+    needed = needed[: len(needed) - len(arguments.defaults)]
+    needed += [one for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default is None]
+    for one in needed:
+        kind = ast.unparse(one.annotation) if one.annotation is not None else ""
+        if one.arg not in _FILLED and not _FILLED_TYPES.search(kind):
+            yield one.arg
+
+
+_EXAMPLE = re.compile(r"(?i:\bfor example|\be\.g\.|\bexample)[:,]?\s+[\"'“`]([^\"”`]{3,120}?)[\"'”`](?!\w)")
+_FILLED = frozenset(("self", "cls", "ctx", "context", "config", "runtime", "state", "store", "tool_context", "wrapper"))
+_FILLED_TYPES = re.compile(r"\bInjected|Context\b|Context\[|\bRunnableConfig\b|\bToolRuntime\b")
 
 
 def first_line(text: str) -> str:

@@ -133,6 +133,7 @@ class PythonAgents:
         framework: str = "",
         is_part: bool = False,
         config: dict[str, Any] | None = None,
+        said: str | None = None,
     ) -> FoundAgent:
         modules, files = self._modules, self._modules.files
         folder = files.project_of(module.path)
@@ -151,6 +152,7 @@ class PythonAgents:
             if framework == "LangGraph":
                 written.update(self._state(construction))
                 tools = tools or own_words.tools_in(modules, construction.module)
+        instructions = instructions or said or ""
         if not instructions and isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             instructions = ast.get_docstring(node) or ""
         return FoundAgent(
@@ -219,7 +221,14 @@ class PythonAgents:
                 yield self._agent(module, name, function, construction, Sign.FACTORY)
 
     def _classes(self, module: Module) -> Iterator[FoundAgent]:
+        # An object that the module makes of a class is the agent, and not the class.
+        made = {
+            value.func.id: (name, value)
+            for name, value in module.values.items()
+            if isinstance(value, ast.Call) and isinstance(value.func, ast.Name)
+        }
         for name, cls in module.classes.items():
+            own, node, sign = (*made[name], Sign.OBJECT) if name in made else (name, cls, Sign.FACTORY)
             if any(each.endswith("Tool") for each in (name, *map(ast.unparse, cls.bases))):
                 continue  # of an agent
             decorators = [
@@ -230,18 +239,24 @@ class PythonAgents:
                 node.startswith("crewai") and node.endswith(".Flow") for node in bases
             ):
                 yield self._crew(module, name, cls)
-            elif _init_needs_nothing(cls) and any(
-                node.startswith(("llama_index", "workflows")) and node.endswith(".Workflow") for node in bases
+            elif (name in made or _init_needs_nothing(cls)) and any(
+                base.startswith(("llama_index", "workflows")) and base.endswith(".Workflow") for base in bases
             ):
-                yield self._agent(module, name, cls, None, Sign.FACTORY, framework="LlamaIndex")
-            elif not name.startswith("_") and (library := self._sdk(module)) and self._is_asked(module, cls):
-                yield self._agent(module, name, cls, None, Sign.FACTORY, framework=library, config={"capture": "model"})
+                yield self._agent(module, own, node, None, sign, framework="LlamaIndex", said=ast.get_docstring(cls))
+            elif (
+                (not name.startswith("_") or name in made)
+                and (library := self._sdk(module))
+                and self._is_asked(module, cls, is_made=name in made)
+            ):
+                config, said = {"capture": "model"}, ast.get_docstring(cls)
+                yield self._agent(module, own, node, None, sign, framework=library, config=config, said=said)
 
-    def _is_asked(self, module: Module, cls: ast.ClassDef) -> bool:
-        """Whether this class wraps a model or an agent: it is made with nothing, and has a method to ask it."""
+    def _is_asked(self, module: Module, cls: ast.ClassDef, *, is_made: bool) -> bool:
+        """Whether this class wraps a model or an agent: it is made with nothing, or by the module, and has a method to
+        ask it."""
         methods = {node.name: node for node in cls.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
         ask = next((methods[name] for name in _WAYS if name in methods), None)
-        if ask is None or not _init_needs_nothing(cls) or len(_needed(ask)) != 2 or not _gives(ask):
+        if ask is None or not (is_made or _init_needs_nothing(cls)) or len(_needed(ask)) != 2 or not _gives(ask):
             return False
         makes = (node for node in ast.walk(cls) if isinstance(node, ast.Call))
         return _asks(cls) or any(self._frameworks.maker_of(module, node.func) is not None for node in makes)

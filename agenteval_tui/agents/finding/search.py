@@ -80,8 +80,16 @@ def _once(agents: list[FoundAgent]) -> list[FoundAgent]:
                 agent.config.get("callable") or agent.config.get("url") or agent.config.get("command") or agent.place
             )
         )
-        kept.setdefault((agent.folder, target.removeprefix("./")), agent)
+        kept.setdefault((agent.folder, _in_module(target)), agent)
     return list(kept.values())
+
+
+def _in_module(target: str) -> str:
+    """A target that names a file, as one that names its module."""
+    file, mark, name = target.removeprefix("./").rpartition(".py:")
+    if not mark:
+        return target.removeprefix("./")
+    return f"{file.removeprefix('src/').removesuffix('/__init__').replace('/', '.')}:{name}"
 
 
 def _rank(agent: FoundAgent) -> tuple[int, int, int, int, str, int]:
