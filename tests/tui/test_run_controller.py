@@ -59,10 +59,17 @@ def test_nothing_is_shown_until_the_plan_of_what_is_watched_is_there() -> None:
     assert (controller.heading(100, 120), controller.bar_lines(80), controller.fact_lines(80)) == (((), ()), [()], [])
     assert controller.key_names(0) == []
     assert controller.why_not == "You are not watching an execution."
+    assert "You are not watching an execution." in "".join(map(plain, controller.empty()))
     watched(controller)
     assert not controller.show_watched()
     assert controller.watches("EXEC")
     assert controller.watch is not None
+    # From the moment in which it was started.
+    assert "The execution is starting." in "".join(map(plain, controller.empty()))
+    assert controller.why_not == "The execution is starting."
+    controller.watch.lost = True
+    assert "You are not watching an execution." in "".join(map(plain, controller.empty()))
+    controller.watch.lost = False
     controller.watch.view.apply(PLANNED)
     assert controller.show_watched()
     assert not controller.show_watched(), "it is shown already"

@@ -124,6 +124,11 @@ class RunController:
         return self.view is not None and self.view.ended is None and not self.lost
 
     @property
+    def starting(self) -> bool:
+        """Is nothing shown yet of an execution that is watched? Its plan has not come."""
+        return self.view is None and self.watch is not None and not self.watch.over
+
+    @property
     def lost(self) -> bool:
         """Did the process go away without an end?"""
         return self.watch is not None and self.watch.view is self.view and self.watch.lost
@@ -302,7 +307,9 @@ class RunController:
         """Why nothing can be changed in how it runs; "" when it can."""
         if self.running:
             return ""
-        return "This execution has ended." if self.view is not None else "You are not watching an execution."
+        if self.view is not None:
+            return "This execution has ended."
+        return "The execution is starting." if self.starting else "You are not watching an execution."
 
     @property
     def why_not_steered(self) -> str:
@@ -340,8 +347,11 @@ class RunController:
         if self.view is not None and self.view.listens:
             purpose = "Each run appears here as it arrives, with its transcript."
             return empty_state(purpose, "Nothing has arrived yet.", "{run.cancel}", "stop listening")
+        purpose = "Watch tests run: a cell for each run, and the transcript of the chosen one as it is written."
+        if self.starting:
+            return empty_state(purpose, "The execution is starting.")
         return empty_state(
-            "Watch tests run: a cell for each run, and the transcript of the chosen one as it is written.",
+            purpose,
             "You are not watching an execution.",
             *SUITES_KEY,
             "Press {run.watch} to watch a running execution, or {go.history} to list finished executions.",

@@ -129,6 +129,7 @@ class RunScreen(FrameScreen):
         """Watch an execution from now on, with everything since its start. `expected`: what its plan said."""
         watch = self.controller.attach(live, self._changed, expected)
         if self._timer is not None:
+            self._cells.set_empty(self.controller.empty())
             start_worker(self, partial(self._watch_on, watch), group="watch", name="watching")
 
     def watches(self, execution: str) -> bool:
@@ -144,6 +145,7 @@ class RunScreen(FrameScreen):
             else:
                 # It was over before we came: its runs are in the history.
                 watch.lost = True
+                self._cells.set_empty(self.controller.empty())
                 if self.is_current:
                     self.agenteval.show_ended(watch.live.execution)
                     self._say_changes(watch.live.execution)
