@@ -75,10 +75,10 @@ def append_whole(descriptor: int, data: bytes) -> None:
     """Append to an open file all of `data`, or nothing: half a line would take the next one with it. Only one process
     may append at a time. Raises OSError."""
     size = os.fstat(descriptor).st_size
-    left = memoryview(data)
+    remaining = memoryview(data)
     try:
-        while left:
-            left = left[os.write(descriptor, left) :]
+        while remaining:
+            remaining = remaining[os.write(descriptor, remaining) :]
     except OSError:
         os.ftruncate(descriptor, size)
         raise

@@ -84,21 +84,21 @@ def _folder() -> Path:
 
 def _files(folder: Path) -> list[tuple[float, int, Path]]:
     """(when last used, bytes, where) of what is kept, the oldest first."""
-    found = []
+    files = []
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if _NAME.fullmatch(entry.name):
                 with contextlib.suppress(OSError):
                     about = entry.stat(follow_symlinks=False)
-                    found.append((about.st_mtime, about.st_size, Path(entry.path)))
-    return sorted(found)
+                    files.append((about.st_mtime, about.st_size, Path(entry.path)))
+    return sorted(files)
 
 
 def _limit(folder: Path) -> None:
     files = _files(folder)
-    size = sum(one for _, one, _ in files)
-    for used, one, path in files:
+    size = sum(length for _, length, _ in files)
+    for used, length, path in files:
         if size <= _MOST or used > time.time() - _YOUNG_S:
             return
         path.unlink(missing_ok=True)
-        size -= one
+        size -= length

@@ -68,10 +68,10 @@ def runtime_dir() -> Path:
     return Path(system) / APP if system else data_dir() / "run"
 
 
-def history_file(given: str | os.PathLike[str] | None = None) -> Path:
+def history_file(path: str | os.PathLike[str] | None = None) -> Path:
     """The history file: `given` (from `--db`), else `AGENTEVAL_DB`, else `history.db` in the data folder."""
-    if given:
-        return Path(given)
+    if path:
+        return Path(path)
     override = os.environ.get("AGENTEVAL_DB")
     return Path(override) if override else data_dir() / "history.db"
 
@@ -107,7 +107,7 @@ def own_environment() -> dict[str, str]:
     """
     environment = dict(os.environ)
     root = str(Path(__file__).resolve().parents[2])
-    entries = [one for one in environment.get("PYTHONPATH", "").split(os.pathsep) if Path(one).is_absolute()]
+    entries = [entry for entry in environment.get("PYTHONPATH", "").split(os.pathsep) if Path(entry).is_absolute()]
     if root not in site.getsitepackages() and root not in entries:
         entries.insert(0, root)
     if entries:

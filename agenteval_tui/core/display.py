@@ -151,21 +151,21 @@ def displayable(text: str) -> str:
         return text
     if _suspect().search(text) is None:
         return text
-    return "".join([shown for _, shown in _pieces(text)])
+    return "".join([piece for _, piece in _pieces(text)])
 
 
 def displayable_map(text: str) -> tuple[str, list[int] | None]:
     """`displayable(text)` and, for each offset 0..len(text), the offset in the result; None when they are equal."""
-    shown = displayable(text)
-    if shown == text:
-        return shown, None
+    displayed = displayable(text)
+    if displayed == text:
+        return displayed, None
     offsets: list[int] = []
     position = 0
-    for given, piece in _pieces(text):
-        offsets.extend(range(position, position + len(given)) if given == piece else [position] * len(given))
+    for original, piece in _pieces(text):
+        offsets.extend(range(position, position + len(original)) if original == piece else [position] * len(original))
         position += len(piece)
     offsets.append(position)
-    return shown, offsets
+    return displayed, offsets
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str]]:
@@ -180,12 +180,12 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
             before, marks, stacked = before + text[max(last, place - _CONTEXT) : place], 0, 0
         last = place + 1
         if char == "\r" and text[last : last + 1] == "\n":
-            shown = ""
+            visible = ""
         elif is_joiner(text, place, before):
-            shown = char  # marks behind it are on the letter before it
+            visible = char  # marks behind it are on the letter before it
         elif not is_mark(char):
-            shown = stand_in(char)
-            if shown:  # what is left out parts no marks
+            visible = stand_in(char)
+            if visible:  # what is left out parts no marks
                 marks = stacked = 0
         else:
             marks += 1
@@ -193,9 +193,9 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
             keep = marks <= _MAX_MARKS and stacked <= _MAX_STACKED
             # Alone, or at the start of a line, it would change its neighbour on the screen.
             alone = marks == 1 and (not before or before[-1].isspace())
-            shown = "" if not keep else f"{_INVISIBLE}{char}" if alone else char
-        yield char, shown
-        before = (before + shown)[-_CONTEXT:]
+            visible = "" if not keep else f"{_INVISIBLE}{char}" if alone else char
+        yield char, visible
+        before = (before + visible)[-_CONTEXT:]
     if last < len(text):
         yield text[last:], text[last:]
 

@@ -91,8 +91,8 @@ def own(group: str) -> dict[str, str]:
 def is_local_agent(kind: object) -> bool:
     """Whether agents of this kind stay in our process: they send nothing, start nothing, and always answer alike."""
     name = str(kind)
-    known = name in own(AGENTS) or name in own(EMBEDDERS)
-    return name in (own if known else _offered)(LOCAL_AGENTS)
+    is_ours = name in own(AGENTS) or name in own(EMBEDDERS)
+    return name in (own if is_ours else _offered)(LOCAL_AGENTS)
 
 
 def is_ready_embedder(name: str) -> bool:
@@ -102,15 +102,15 @@ def is_ready_embedder(name: str) -> bool:
     return name in here(EMBEDDERS) and name not in here(AGENTS)
 
 
-def conflicts(taken: Mapping[str, Collection[str]] | None = None) -> Iterator[str]:
+def conflicts(own_names: Mapping[str, Collection[str]] | None = None) -> Iterator[str]:
     """A sentence for each name of a plug-in that is not used, because agenteval or another plug-in has it, too.
 
     `taken`: by group, agenteval's own names beside those of its entry points.
     """
     for group, offers in sorted(_plugins().items()):
         for name, offered in sorted(offers.items()):
-            if name in own(group) or name in (taken or {}).get(group, ()):
-                packages = " and ".join(one.package for one in offered)
+            if name in own(group) or name in (own_names or {}).get(group, ()):
+                packages = " and ".join(point.package for point in offered)
                 yield f"{name!r} of {packages} is not used: agenteval has its own {name!r} in {group}"
             elif len(offered) > 1:
                 yield _both(offered)
@@ -118,7 +118,9 @@ def conflicts(taken: Mapping[str, Collection[str]] | None = None) -> Iterator[st
 
 def plugin_packages() -> tuple[str, ...]:
     """The packages that offer something, sorted."""
-    return tuple(sorted({one.package for group in _plugins().values() for found in group.values() for one in found}))
+    return tuple(
+        sorted({point.package for group in _plugins().values() for points in group.values() for point in points})
+    )
 
 
 def _offered(group: str) -> Collection[str]:
@@ -127,7 +129,7 @@ def _offered(group: str) -> Collection[str]:
 
 def _both(offered: tuple[EntryPoint, ...]) -> str:
     return f"{offered[0].name!r} is offered by two packages in {offered[0].group}: " + " and ".join(
-        one.package for one in offered
+        point.package for point in offered
     )
 
 
@@ -138,17 +140,17 @@ def _own() -> dict[str, dict[str, str]]:
     folder = Path(__file__).resolve().parents[2]
     for place in (folder / f"agenteval_tui-{__version__}.dist-info" / "entry_points.txt", folder / "pyproject.toml"):
         try:
-            found = read_groups(place.read_text("utf-8"))
+            groups = read_groups(place.read_text("utf-8"))
         except OSError:
             continue
-        if METRICS in found:
-            return found
+        if METRICS in groups:
+            return groups
     from importlib.metadata import distribution  # 21 ms; only where the package was moved into something else
 
-    found = {}
+    groups = {}
     for point in distribution(_PACKAGE).entry_points:
-        found.setdefault(point.group, {})[point.name] = point.value
-    return found
+        groups.setdefault(point.group, {})[point.name] = point.value
+    return groups
 
 
 def read_groups(text: str) -> dict[str, dict[str, str]]:
@@ -156,16 +158,16 @@ def read_groups(text: str) -> dict[str, dict[str, str]]:
 
     tomllib takes 10 ms for the same.
     """
-    found: dict[str, dict[str, str]] = {}
+    groups: dict[str, dict[str, str]] = {}
     here: dict[str, str] | None = None
     for line in text.splitlines():
         if line.startswith("["):
             group = line.strip("[] ").removeprefix("project.entry-points.").strip('"')
-            here = found.setdefault(group, {}) if group.startswith(_PREFIX) else None
+            here = groups.setdefault(group, {}) if group.startswith(_PREFIX) else None
         elif here is not None and "=" in line and not line.startswith("#"):
             name, _, target = line.partition("=")
             here[name.strip().strip('"')] = target.partition("#")[0].strip().strip('"')
-    return found
+    return groups
 
 
 def _some_plugin() -> bool:
@@ -175,8 +177,8 @@ def _some_plugin() -> bool:
         return True
     for place in dict.fromkeys(sys.path):
         try:
-            with os.scandir(place or ".") as found:
-                infos = [Path(one) for one in found if one.name.endswith((".dist-info", ".egg-info"))]
+            with os.scandir(place or ".") as entries:
+                infos = [Path(entry) for entry in entries if entry.name.endswith((".dist-info", ".egg-info"))]
         except FileNotFoundError:
             continue
         except OSError:  # a zip file, say
@@ -196,16 +198,16 @@ def _plugins() -> Mapping[str, Mapping[str, tuple[EntryPoint, ...]]]:
         return {}
     from importlib.metadata import distributions  # the top of the file gives the cost
 
-    seen = {_PACKAGE}
-    found: dict[str, dict[str, tuple[EntryPoint, ...]]] = {}
+    packages = {_PACKAGE}
+    points_by_group: dict[str, dict[str, tuple[EntryPoint, ...]]] = {}
     for installed in distributions():
         offered = [point for point in installed.entry_points if point.group.startswith(_PREFIX)]
-        if not offered or (normal := installed.name.lower().replace("_", "-")) in seen:
+        if not offered or (normal := installed.name.lower().replace("_", "-")) in packages:
             continue  # what comes later on the path is not what is imported
-        seen.add(normal)
+        packages.add(normal)
         package = f"{installed.name} {installed.version}"
         for point in offered:
-            names_here = found.setdefault(point.group, {})
+            names_here = points_by_group.setdefault(point.group, {})
             entry = EntryPoint(point.group, point.name, point.value, package)
             names_here[point.name] = (*names_here.get(point.name, ()), entry)
-    return found
+    return points_by_group

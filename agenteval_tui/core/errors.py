@@ -63,12 +63,12 @@ class InfrastructureError(AgentevalError):
 def program_error(error: BaseException | None, log: object) -> str:
     """What is said of an error in the program: its kind, and the file with its traceback (None: none was written)."""
     kind = f" ({' '.join(f'{type(error).__name__}: {error}'.rstrip(': ').split())[:300]})" if error is not None else ""
-    kept = (
+    advice = (
         f"The traceback is in {log}, and shown with --debug; please report it"
         if log is not None
         else "run with --debug for the traceback"
     )
-    return f"an error in the program{kind}. {kept}"
+    return f"an error in the program{kind}. {advice}"
 
 
 def path_error(error: BaseException) -> AgentevalError | None:
@@ -112,7 +112,7 @@ class TextEdit(Struct, frozen=True):
 
 def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
     """`text` with the edits made; they must not overlap."""
-    for edit in sorted(edits, key=lambda one: (one.start, one.end), reverse=True):
+    for edit in sorted(edits, key=lambda text_edit: (text_edit.start, text_edit.end), reverse=True):
         text = text[: edit.start] + edit.text + text[edit.end :]
     return text
 

@@ -22,15 +22,15 @@ async def end_tasks(loop: asyncio.AbstractEventLoop) -> None:
     ended: set[asyncio.Task[Any]] = set()
     while True:
         await asyncio.sleep(0)  # a generator that was dropped begins to close
-        left = asyncio.all_tasks(loop) - {asyncio.current_task()}
-        if not left:
+        pending = asyncio.all_tasks(loop) - {asyncio.current_task()}
+        if not pending:
             break
-        for task in left - ended:
+        for task in pending - ended:
             task.cancel()
-        ended |= left
+        ended |= pending
         if loop.time() >= before:
             break
-        await asyncio.wait(left, timeout=before - loop.time(), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(pending, timeout=before - loop.time(), return_when=asyncio.FIRST_COMPLETED)
     await loop.shutdown_asyncgens()
     loop.set_exception_handler(_after_the_end)
 

@@ -22,7 +22,7 @@ def fingerprint(message: str) -> str:
     text = " ".join(message.split())[: 8 * LONGEST]
     for pattern, instead in _VARYING:
         text = pattern.sub(instead, text)
-    return cut(_NUMBERS.sub(lambda found: found[0] if found[1] else "N", text), LONGEST)
+    return cut(_NUMBERS.sub(lambda match: match[0] if match[1] else "N", text), LONGEST)
 
 
 _VARYING: tuple[tuple[re.Pattern[str], str], ...] = (

@@ -12,7 +12,7 @@ from typing import Any
 from agenteval_tui.core.quick_json import encoder
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_PAIRS = tuple(one + other for one in _CROCKFORD for other in _CROCKFORD)  # two digits at once: half the work
+_PAIRS = tuple(digit + other for digit in _CROCKFORD for other in _CROCKFORD)  # two digits at once: half the work
 _SHIFTS = tuple(range(120, -1, -10))
 _canonical = encoder(ensure_ascii=False, sort_keys=True)
 _lock = threading.Lock()
@@ -85,18 +85,18 @@ def criterion_names(names: Iterable[str]) -> tuple[str, ...]:
     the first keeps the name, the others are `NAME (2)`, `NAME (3)`. Unique names come back as they are, so names that
     were made unique stay the same when this is called again.
     """
-    given = [name if name.strip() else f"criterion {number}" for number, name in enumerate(names, 1)]
-    if len(set(given)) == len(given):
-        return tuple(given)
-    taken, seen = set(given), dict[str, int]()
-    made: list[str] = []
-    for name in given:
-        seen[name] = seen.get(name, 0) + 1
+    filled = [name if name.strip() else f"criterion {number}" for number, name in enumerate(names, 1)]
+    if len(set(filled)) == len(filled):
+        return tuple(filled)
+    used, counts = set(filled), dict[str, int]()
+    unique_names: list[str] = []
+    for name in filled:
+        counts[name] = counts.get(name, 0) + 1
         unique = name
-        if seen[name] > 1:
-            unique = f"{name} ({seen[name]})"
-            while unique in taken:
+        if counts[name] > 1:
+            unique = f"{name} ({counts[name]})"
+            while unique in used:
                 unique += "'"
-            taken.add(unique)
-        made.append(unique)
-    return tuple(made)
+            used.add(unique)
+        unique_names.append(unique)
+    return tuple(unique_names)

@@ -203,26 +203,26 @@ def _without_tokens(pattern: re.Pattern[str], text: str) -> str:
 def without_keys_in(names: Mapping[str, Any]) -> dict[str, str]:
     """Of an object of JSON data, the members that are keys because of their names or of their neighbours, each as it
     may be shown; members that are keys by themselves are not looked for."""
-    made: dict[str, str] = {}
+    cleaned: dict[str, str] = {}
     has_id = any(isinstance(value, str) and _AWS_ID.fullmatch(value) for value in names.values())
     for name, value in names.items():
         if not isinstance(value, str) or len(value) < _SHORTEST or not isinstance(name, str):
             continue
         if has_id and _AWS_SECRET.fullmatch(value) and _mixed(value):
-            made[name] = STAND_IN
+            cleaned[name] = STAND_IN
             continue
         before = f"{name}: "
         if len(name) <= _LONGEST_NAME and _NAMED.search(name):
             clean = without_keys(before + value)
             if clean.startswith(before) and clean != before + value:
-                made[name] = clean[len(before) :]
-    return made
+                cleaned[name] = clean[len(before) :]
+    return cleaned
 
 
 def open_key(text: str) -> int:
     """How many characters at the end of a text may be the beginning of a key, of which more is to come."""
-    found = _OPEN.search(text, max(0, len(text) - _LONGEST))
-    begin = len(text) if found is None else found.start()
+    match = _OPEN.search(text, max(0, len(text) - _LONGEST))
+    begin = len(text) if match is None else match.start()
     pem = text.rfind("-----BEGIN ", max(0, len(text) - _LONGEST_PEM))
     if pem >= 0 and _OPEN_PEM.match(text, pem):
         begin = min(begin, pem)
@@ -250,8 +250,8 @@ def _without_secret_of_id(text: str) -> str:
         near = any(abs(match.start() - at) <= _NEAR for at in ids)
         return STAND_IN if near and _mixed(match.group()) else match.group()
 
-    made = _AWS_SECRET.sub(stand_in, text) if ids else text
-    return text if made == text else made
+    masked = _AWS_SECRET.sub(stand_in, text) if ids else text
+    return text if masked == text else masked
 
 
 def _beginnings(word: str) -> str:

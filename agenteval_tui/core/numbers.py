@@ -70,9 +70,9 @@ def count(number: int | None, noun: str) -> str:
 
 def plural(noun: str) -> str:
     """`runs` of `run`. Of several words the last one counts."""
-    for one, many in _PLURALS.items():
-        if noun.endswith(one):
-            return noun.removesuffix(one) + many
+    for singular, many in _PLURALS.items():
+        if noun.endswith(singular):
+            return noun.removesuffix(singular) + many
     return noun + "s"
 
 
@@ -196,8 +196,8 @@ def typed_whole(text: str) -> int | None:
 def _enough(shares: tuple[float, ...], least: int) -> list[str]:
     texts: list[str] = []
     for decimals in range(least, _MOST_DECIMALS + 1):
-        texts = [_plain(100 * one, decimals) for one in shares]
-        true = all((text in ("0", "100")) <= (one in (0.0, 1.0)) for text, one in zip(texts, shares, strict=True))
+        texts = [_plain(100 * share, decimals) for share in shares]
+        true = all((text in ("0", "100")) <= (share in (0.0, 1.0)) for text, share in zip(texts, shares, strict=True))
         if true and len(set(texts)) == len(set(shares)):
             break
     return texts
@@ -207,8 +207,8 @@ def _signed(differences: tuple[float, ...], least: int) -> list[str]:
     texts: list[str] = []
     for decimals in range(least, _MOST_DECIMALS + 1):
         texts = [_plain(100 * difference, decimals, "+") for difference in differences]
-        true = all((text in ("0", "+100", "-100")) <= (one in (0.0, 1.0, -1.0))
-                   for text, one in zip(texts, differences, strict=True))  # fmt: skip
+        true = all((text in ("0", "+100", "-100")) <= (difference in (0.0, 1.0, -1.0))
+                   for text, difference in zip(texts, differences, strict=True))  # fmt: skip
         if true and len(set(texts)) == len(set(differences)):
             break
     return texts

@@ -42,8 +42,8 @@ def read_small_bytes(path: Path, what: str, largest: int = LARGEST) -> bytes | N
     except (OSError, ValueError) as error:
         raise UnreadableError(f"{what} can't be read", where=str(path), mend=_reason(error)) from error
     try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise AgentevalError(f"{what} is not a regular file", where=str(path), mend="move it away")
         data = bytearray()
         while len(data) <= largest and (piece := os.read(descriptor, largest + 1 - len(data))):
@@ -68,8 +68,8 @@ def make_private(folder: Path) -> None:
     whatever the umask is. An existing folder that is open to others is closed to them. Raises OSError.
     """
     make_missing(folder)
-    found = folder.stat()
-    if found.st_uid == os.getuid() and found.st_mode & 0o077:
+    status = folder.stat()
+    if status.st_uid == os.getuid() and status.st_mode & 0o077:
         folder.chmod(0o700)
 
 
@@ -81,14 +81,14 @@ def make_missing(folder: Path) -> None:
         if folder == folder.parent:
             break
         folder = folder.parent
-    for one in reversed(missing):
+    for path in reversed(missing):
         try:
-            one.mkdir(mode=0o700)
+            path.mkdir(mode=0o700)
         except FileExistsError:
-            if not one.is_dir():
+            if not path.is_dir():
                 raise
         else:
-            one.chmod(0o700)  # a umask may have taken more than it should
+            path.chmod(0o700)  # a umask may have taken more than it should
 
 
 def open_to_others(path: Path) -> str:
@@ -96,12 +96,12 @@ def open_to_others(path: Path) -> str:
     who owns it and its folder, and who may write there."""
     for place in (path.parent, path):
         try:
-            found = place.stat()
+            status = place.stat()
         except OSError:
             continue  # whoever reads it says so
-        if found.st_uid not in (0, os.getuid()):
+        if status.st_uid not in (0, os.getuid()):
             return f"{place} belongs to another user"
-        if found.st_mode & 0o022:
+        if status.st_mode & 0o022:
             return f"other users may write to {place}"
     return ""
 
@@ -122,10 +122,10 @@ def log_text(text: str, doing: str, folder: Path) -> Path | None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
         descriptor = os.open(path, flags, 0o600)
         try:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode):
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
                 return None
-            if found.st_size > LARGEST_LOG:
+            if status.st_size > LARGEST_LOG:
                 os.ftruncate(descriptor, 0)
             os.write(descriptor, f"while: {doing}\n{text}\n".encode("utf-8", "backslashreplace"))
         finally:

@@ -36,7 +36,7 @@ class Redactor:
             if len(value) >= SHORTEST:
                 forms |= _forms_of(value)
         # Where one contains another, the longer must be found first; one found by its part needs no more looking.
-        self._forms = tuple(sorted(forms, key=lambda one: (-len(one), one)))
+        self._forms = tuple(sorted(forms, key=lambda value: (-len(value), value)))
         self._longest = len(self._forms[0]) if self._forms else 0
         self._starts: dict[str, list[str]] = {}
         for form in self._forms:
@@ -57,9 +57,9 @@ class Redactor:
         end that may be the beginning of a secret, to be put before the next piece. Of the last one `ending` is
         shown."""
         text = self._without_known(text)
-        kept = self.open_end(text)
-        shown, rest = (text[:-kept], text[-kept:]) if kept else (text, "")
-        return without_keys(shown), rest
+        held = self.open_end(text)
+        ready, rest = (text[:-held], text[-held:]) if held else (text, "")
+        return without_keys(ready), rest
 
     def ending(self, rest: str) -> str:
         """What may be shown of an end that was kept back, when no more comes."""
@@ -100,17 +100,17 @@ class Redactor:
         """Whether a secret is in a text or a key of JSON data."""
         waiting = [value]
         while waiting:
-            one = waiting.pop()
-            if isinstance(one, str):
-                if self.text(one) is not one:
+            current = waiting.pop()
+            if isinstance(current, str):
+                if self.text(current) is not current:
                     return True
-            elif isinstance(one, Mapping):
-                if without_keys_in(one):
+            elif isinstance(current, Mapping):
+                if without_keys_in(current):
                     return True
-                waiting.extend(one)
-                waiting.extend(one.values())
-            elif isinstance(one, list | tuple):
-                waiting.extend(one)
+                waiting.extend(current)
+                waiting.extend(current.values())
+            elif isinstance(current, list | tuple):
+                waiting.extend(current)
         return False
 
     def _copied(self, value: Any) -> Any:

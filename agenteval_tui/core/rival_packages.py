@@ -42,12 +42,12 @@ class CommandState(Struct, frozen=True):
 def command_states() -> list[CommandState]:
     """Our commands that this environment has."""
     folder = sysconfig.get_path("scripts")
-    found = []
+    states = []
     for name in COMMANDS:
         path = os.path.join(folder, name)  # noqa: PTH118 - compared with what PATH gives, as it is written
         if os.path.isfile(path):  # noqa: PTH113
-            found.append(CommandState(name, path, shutil.which(name) or "", _starts_ours(Path(path))))
-    return found
+            states.append(CommandState(name, path, shutil.which(name) or "", _starts_ours(Path(path))))
+    return states
 
 
 def _starts_ours(script: Path) -> bool:
@@ -60,22 +60,22 @@ def _starts_ours(script: Path) -> bool:
 
 def other_owners() -> Iterator[tuple[str, str]]:
     """(package, command) of the other packages in this environment that install a command of one of our names."""
-    for one in metadata.distributions():
-        name = one.metadata["Name"] or ""
+    for distribution in metadata.distributions():
+        name = distribution.metadata["Name"] or ""
         if name.lower().replace("_", "-") == PACKAGE:
             continue
-        for point in one.entry_points:
+        for point in distribution.entry_points:
             if point.group in ("console_scripts", "gui_scripts") and point.name in COMMANDS:
-                yield f"{name} {one.version}", point.name
+                yield f"{name} {distribution.version}", point.name
 
 
 def their_module() -> str:
     """Where a module `agenteval` lies, which is not ours; "" if there is none."""
     try:
-        found = util.find_spec(THEIR_MODULE)
+        spec = util.find_spec(THEIR_MODULE)
     except (ImportError, ValueError):
         return ""
-    if found is None:
+    if spec is None:
         return ""
-    places = [*(found.submodule_search_locations or ())]
-    return found.origin or (places[0] if places else THEIR_MODULE)
+    places = [*(spec.submodule_search_locations or ())]
+    return spec.origin or (places[0] if places else THEIR_MODULE)

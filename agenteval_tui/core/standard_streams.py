@@ -41,5 +41,5 @@ def _is_open(number: int) -> bool:
 
 
 def _is_null(number: int) -> bool:
-    found, null = os.fstat(number), os.stat(os.devnull)  # noqa: PTH116 - nothing else is imported for it
-    return (found.st_dev, found.st_ino, found.st_rdev) == (null.st_dev, null.st_ino, null.st_rdev)
+    status, null = os.fstat(number), os.stat(os.devnull)  # noqa: PTH116 - nothing else is imported for it
+    return (status.st_dev, status.st_ino, status.st_rdev) == (null.st_dev, null.st_ino, null.st_rdev)

@@ -56,15 +56,15 @@ def notification_sequence(text: str, sequence: Sequence, environment: Mapping[st
         return ""
     if sequence == "bell":
         return "\a"
-    said = one_line(text, LONGEST)
+    line = one_line(text, LONGEST)
     if sequence == "osc9":
         # Behind OSC 9, ConEmu and others take a number for a command of theirs: the text never begins with one.
-        return _through(f"\x1b]9;{TITLE}: {said}\x1b\\", environment)
+        return _through(f"\x1b]9;{TITLE}: {line}\x1b\\", environment)
     if sequence == "osc777":
-        return _through(f"\x1b]777;notify;{TITLE};{said.replace(';', ',')}\x1b\\", environment)
+        return _through(f"\x1b]777;notify;{TITLE};{line.replace(';', ',')}\x1b\\", environment)
     # `o=unfocused`: kitty shows nothing to a person who looks at it. Two parts, in base64 (`e=1`).
     head = f"\x1b]99;i={TITLE}:o=unfocused:e=1:d=0;{_coded(TITLE)}\x1b\\"
-    return _through(head, environment) + _through(f"\x1b]99;i={TITLE}:e=1:d=1:p=body;{_coded(said)}\x1b\\", environment)
+    return _through(head, environment) + _through(f"\x1b]99;i={TITLE}:e=1:d=1:p=body;{_coded(line)}\x1b\\", environment)
 
 
 def _through(sequence: str, environment: Mapping[str, str]) -> str:

@@ -194,7 +194,7 @@ _AGENT_WAYS: dict[tuple[str, str], str] = {
     (ErrorCode.CERTIFICATE, "self_signed"): "the server's certificate is self-signed",
     (ErrorCode.CERTIFICATE, "unknown_authority"): "the server's certificate was signed by an unknown authority",
     (ErrorCode.USER_SILENT, "opening"): "it ended the conversation before its first message",
-    **{(ErrorCode.ENDING, code): said for code, said in ENDINGS.items()},
+    **{(ErrorCode.ENDING, code): phrase for code, phrase in ENDINGS.items()},
 }
 
 
@@ -234,10 +234,10 @@ class Cause(Document, frozen=True):
         """One line: `Looks it up: get_order was never called`."""
         return self.title_with("")
 
-    def title_with(self, wanted: str) -> str:
+    def title_with(self, expected: str) -> str:
         """The title with what was expected, as people read it ("": not known): `Window: "14 days" is not in the
         text`."""
-        words = words_of(self, wanted)
+        words = words_of(self, expected)
         return f"{self.criterion}: {words}" if self.criterion else words
 
 
@@ -249,7 +249,7 @@ def cause_from(signature: str) -> Cause:
     """The cause that a signature was made of. Raises ValueError for anything else."""
     try:
         parts = json.loads(signature)
-        if not isinstance(parts, list) or not all(isinstance(one, str) for one in parts) or parts[0] not in _KINDS:
+        if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts) or parts[0] not in _KINDS:
             raise ValueError
         return Cause(*parts)
     except (ValueError, TypeError, IndexError):
@@ -266,7 +266,7 @@ def cause_of(result: CriterionResult) -> Cause | None:
     """The cause of a result that failed or is an error; None for any other."""
     name, prototype = cut(result.criterion, LONGEST), result.prototype_class
     if result.outcome is Outcome.ERROR:
-        broken = next((one for one in result.metrics if one.outcome is Outcome.ERROR), None)
+        broken = next((metric for metric in result.metrics if metric.outcome is Outcome.ERROR), None)
         of = result if broken is None else broken
         condition, about, way = error_way(of.code, of.fields, of.message)
         return Cause("error", name, prototype, "" if broken is None else broken.type, condition, about, way)
@@ -275,7 +275,7 @@ def cause_of(result: CriterionResult) -> Cause | None:
     if result.source:
         return Cause("failed", name, condition="verdict of " + cut(result.source, LONGEST))
     if result.negate:
-        types = ", ".join(dict.fromkeys(one.type for one in result.metrics if not one.neutral))
+        types = ", ".join(dict.fromkeys(metric.type for metric in result.metrics if not metric.neutral))
         return Cause("failed", name, prototype, cut(types, LONGEST), "negate")
     for metric in result.metrics:
         if metric.outcome is Outcome.FAILED:
@@ -348,40 +348,44 @@ def signatures(
     if status == "cancelled":
         return [None] * len(results)
     if error is not None:
-        made: list[str | None] = [None] * len(results)
-        if made:
-            made[0] = agent_cause(error).signature
-        return made
-    if status == "passed" and all(one.outcome is Outcome.PASSED for one in results):
+        signatures: list[str | None] = [None] * len(results)
+        if signatures:
+            signatures[0] = agent_cause(error).signature
+        return signatures
+    if status == "passed" and all(result.outcome is Outcome.PASSED for result in results):
         return [None] * len(results)
-    made = [_signature(one) for one in results]
-    _derived(status, results, made)
-    if status == "failed" and not any(made):
-        scored = [number for number, one in enumerate(results) if one.score is not None]
+    signatures = [_signature(result) for result in results]
+    _derived(status, results, signatures)
+    if status == "failed" and not any(signatures):
+        scored = [number for number, criterion_result in enumerate(results) if criterion_result.score is not None]
         if scored:
             lowest = min(scored, key=lambda number: results[number].score or 0.0)
-            made[lowest] = Cause("threshold", cut(results[lowest].criterion, LONGEST)).signature
+            signatures[lowest] = Cause("threshold", cut(results[lowest].criterion, LONGEST)).signature
     if status == "failed" and ending in _OWN_ENDINGS:
-        failed = [number for number, one in enumerate(results) if made[number] and one.outcome is not Outcome.ERROR]
+        failed = [
+            number
+            for number, criterion_result in enumerate(results)
+            if signatures[number] and criterion_result.outcome is not Outcome.ERROR
+        ]
         for number in failed:
-            made[number] = Cause("ending", condition=ending).signature if number == failed[0] else ""
-    return made
+            signatures[number] = Cause("ending", condition=ending).signature if number == failed[0] else ""
+    return signatures
 
 
-def _derived(status: str, results: Sequence[CriterionResult], made: list[str | None]) -> None:
+def _derived(status: str, results: Sequence[CriterionResult], signatures: list[str | None]) -> None:
     """Where nothing but another tool's verdicts says that a run failed, the cause is what the first criterion misses
     that was derived from its file: the verdict alone is the same for every failure."""
-    if status != "failed" or not any(one.derived for one in results):
+    if status != "failed" or not any(result.derived for result in results):
         return
-    decided = [number for number, one in enumerate(results) if made[number]]
+    decided = [number for number, criterion_result in enumerate(results) if signatures[number]]
     if not decided or any(not results[number].source for number in decided):
         return
-    for number, one in enumerate(results):
-        cause = cause_of(one) if one.derived and one.outcome is Outcome.FAILED else None
+    for number, result in enumerate(results):
+        cause = cause_of(result) if result.derived and result.outcome is Outcome.FAILED else None
         if cause is not None:
             for other in decided:
-                made[other] = ""
-            made[number] = cause.signature
+                signatures[other] = ""
+            signatures[number] = cause.signature
             return
 
 
@@ -407,9 +411,9 @@ class FailureMode(NamedTuple):
 
 def way_of(metric: str, line: Evidence) -> FailureMode:
     """What a missed line of evidence of a metric type comes down to."""
-    known = _WAYS.get(metric)
+    mode_of = _WAYS.get(metric)
     try:
-        condition, about, way = known(line) if known is not None else FailureMode(line.condition)
+        condition, about, way = mode_of(line) if mode_of is not None else FailureMode(line.condition)
     except (LookupError, TypeError, ValueError, AttributeError):
         condition, about, way = FailureMode(line.condition)  # fields that are not ours: of a file, or a newer program
     return FailureMode(cut(condition, LONGEST), cut(about, LONGEST), cut(way, LONGEST))
@@ -417,11 +421,11 @@ def way_of(metric: str, line: Evidence) -> FailureMode:
 
 def extraction_way(line: Evidence) -> str:
     """Why nothing was extracted, as a class."""
-    known = _EXTRACTION_WAYS.get(line.code)
-    if known is not None:
-        return known
-    given = line.message or str(line.fields.get("message") or "")
-    return fingerprint(given) if given or line.code in _NO_CLASS else str(line.code)
+    phrase = _EXTRACTION_WAYS.get(line.code)
+    if phrase is not None:
+        return phrase
+    message = line.message or str(line.fields.get("message") or "")
+    return fingerprint(message) if message or line.code in _NO_CLASS else str(line.code)
 
 
 def error_way(code: str, fields: Mapping[str, Any], message: str) -> FailureMode:
@@ -476,9 +480,9 @@ def _part(condition: str) -> str:
 def _arguments(differing: Sequence[Mapping[str, Any]]) -> tuple[list[str], str]:
     """Which arguments are wrong, and whether they are other ones, missing or too many."""
     by_kind: dict[str, list[str]] = {"differs": [], "missing": [], "extra": []}
-    for one in differing:
-        by_kind.get(one["is"], []).append(one["path"])
-    ways = [said for kind, said in _ARGUMENT_WAYS.items() if by_kind[kind]]
+    for difference in differing:
+        by_kind.get(difference["is"], []).append(difference["path"])
+    ways = [phrase for kind, phrase in _ARGUMENT_WAYS.items() if by_kind[kind]]
     names = sorted({_LISTED.sub("[]", path) for paths in by_kind.values() for path in paths})
     return names, ", ".join(ways) or "other value"
 
@@ -492,7 +496,9 @@ def _trajectory(line: Evidence) -> FailureMode:
     tool = str(fields.get("tool") or "")
     near = fields.get("near_call") or {}
     if line.code == Code.DIFFERS:
-        wrong = [one["argument"] for one in near.get("arguments") or () if one["is"] in ("differs", "extra")]
+        wrong = [
+            argument["argument"] for argument in near.get("arguments") or () if argument["is"] in ("differs", "extra")
+        ]
         names = sorted({_LISTED.sub("[]", name) for name in wrong})
         return FailureMode("calls", f"{tool}({', '.join(names)})" if names else tool, "other arguments")
     return FailureMode("calls", tool, _CALL_WAYS.get(line.code, "never called"))
@@ -514,10 +520,10 @@ def _json(line: Evidence) -> FailureMode:
 
 def _label(line: Evidence) -> FailureMode:
     """A pair of labels is a cause: this one is taken for that one."""
-    given = str(line.fields.get("taken") or ("" if line.found is None else line.found)).strip()
-    if not given:
+    label = str(line.fields.get("taken") or ("" if line.found is None else line.found)).strip()
+    if not label:
         return FailureMode(line.condition, str(line.expected), "no label")
-    way = f"taken for {given}" if len(given) <= 40 and "\n" not in given else "no label but a text"
+    way = f"taken for {label}" if len(label) <= 40 and "\n" not in label else "no label but a text"
     return FailureMode(line.condition, str(line.expected), way)
 
 
@@ -548,11 +554,11 @@ _TOOL_CONDITIONS = ("usage", "arguments", "forbidden_tools", "tool_call_forbidde
 # A cause in words: one line that says what is wrong, as far as it is the same in every run
 
 
-def words_of(cause: Cause, wanted: str = "") -> str:
+def words_of(cause: Cause, expected: str = "") -> str:
     """What is wrong, without the criterion's name. `wanted`: what was expected, where that is the same in every run."""
-    if wanted and cause.kind == "failed" and cause.metric not in ("", "extraction"):
-        told = _told(cause, wanted)
-        return told or f"{words_of(cause)} ({wanted})"
+    if expected and cause.kind == "failed" and cause.metric not in ("", "extraction"):
+        phrase = _told(cause, expected)
+        return phrase or f"{words_of(cause)} ({expected})"
     if cause.kind == "agent":
         whose = f"the agent failed ({cause.condition.replace('_', ' ')})"
         whose = {USER: "the simulated user failed", SETUP: "the run could not be prepared"}.get(cause.condition, whose)
@@ -567,8 +573,8 @@ def words_of(cause: Cause, wanted: str = "") -> str:
         why = _ERRORS.get(cause.condition) or cause.condition.replace("_", " ")
         if cause.condition == Code.NOT_MEASURED:
             why = f"{MEASURES.get(cause.about, cause.about)} was not measured"
-        said = ": ".join(part for part in (why, cause.way) if part)
-        return f"{cause.metric or 'the check'} cannot be decided: {said or 'no reason given'}"
+        reason = ": ".join(part for part in (why, cause.way) if part)
+        return f"{cause.metric or 'the check'} cannot be decided: {reason or 'no reason given'}"
     if not (cause.criterion or cause.metric or cause.way or cause.condition):
         return "no stored result says why"
     if cause.condition.startswith("verdict of "):
@@ -592,22 +598,24 @@ def words_of(cause: Cause, wanted: str = "") -> str:
 def _of_agent(cause: Cause) -> str:
     if not cause.about:
         return cause.way or "no reason given"
-    said = _AGENT_WAYS.get((cause.about, cause.way)) or _AGENT.get(cause.about) or cause.about.replace("_", " ")
-    return said.format(cause.way or "?")
+    phrase = _AGENT_WAYS.get((cause.about, cause.way)) or _AGENT.get(cause.about) or cause.about.replace("_", " ")
+    return phrase.format(cause.way or "?")
 
 
-def _told(cause: Cause, wanted: str) -> str:
+def _told(cause: Cause, expected: str) -> str:
     """What is wrong, in a sentence with what was expected; "" where there is none."""
     if cause.condition in _LISTS:
-        return _LISTS[cause.condition][0].format(wanted)
-    return _TEXT[cause.condition][0].format(wanted) if cause.metric == "TextMatch" and cause.condition in _TEXT else ""
+        return _LISTS[cause.condition][0].format(expected)
+    return (
+        _TEXT[cause.condition][0].format(expected) if cause.metric == "TextMatch" and cause.condition in _TEXT else ""
+    )
 
 
 def _condition(cause: Cause) -> str:
     if cause.condition in _LISTS:
-        known, unknown = _LISTS[cause.condition]
+        template, unknown = _LISTS[cause.condition]
         about = cause.about if names_in(cause.about) else quoted(cause.about, _SHOWN)
-        return known.format(about) if cause.about and known else unknown
+        return template.format(about) if cause.about and template else unknown
     if cause.metric == "TextMatch" and cause.condition in _TEXT:
         return _TEXT[cause.condition][1]
     plain = {
@@ -616,8 +624,8 @@ def _condition(cause: Cause) -> str:
         "score": "the score is too low",
         "function": "the function says no",
     }
-    said = plain.get(cause.condition, f"{cause.condition} does not hold")
-    return f"{said}: {cause.way}" if cause.way else said
+    phrase = plain.get(cause.condition, f"{cause.condition} does not hold")
+    return f"{phrase}: {cause.way}" if cause.way else phrase
 
 
 def _tools(cause: Cause) -> str:

@@ -161,7 +161,7 @@ def result_from_json(data: Mapping[str, Any]) -> CriterionResult:
         criterion_hash=str(data.get("criterion_hash", "")),
         value=data.get("value"),
         value_spans=_spans(data.get("value_spans")),
-        metrics=tuple(_metric_from(one) for one in data.get("metrics") or ()),
+        metrics=tuple(_metric_from(metric) for metric in data.get("metrics") or ()),
         source=str(data.get("source", "")),
         derived=data.get("derived") is True,
         **_read(data, ""),
@@ -176,7 +176,7 @@ def _metric_from(data: Mapping[str, Any]) -> MetricResult:
         score=data.get("score"),
         weight=data.get("weight", 1.0),
         neutral=bool(data.get("neutral", False)),
-        evidence=tuple(_evidence_from(one) for one in data.get("evidence") or ()),
+        evidence=tuple(_evidence_from(entry) for entry in data.get("evidence") or ()),
         **_read(data, ""),
     )
 
@@ -209,19 +209,19 @@ def _evidence_from(data: Mapping[str, Any]) -> Evidence:
     )
 
 
-def _code(one: MetricResult | CriterionResult) -> dict[str, Any]:
+def _code(result: MetricResult | CriterionResult) -> dict[str, Any]:
     """`code` is null where the metrics or the evidence say all there is to say, "message" for a text of others."""
-    code = one.code or (Code.MESSAGE if one.message else None)
-    return {"code": None if code is None else str(code), "fields": json_like(one.fields)}
+    code = result.code or (Code.MESSAGE if result.message else None)
+    return {"code": None if code is None else str(code), "fields": json_like(result.fields)}
 
 
 def _read(data: Mapping[str, Any], otherwise: str) -> dict[str, Any]:
     """Message, code and fields. A sentence is stored only if no known code could produce it again."""
-    given, fields = data.get("code"), data.get("fields")
-    code = given if isinstance(given, str) else otherwise
-    made = (code in _CODES and code != Code.MESSAGE) or ("code" in data and given is None)
+    raw_code, fields = data.get("code"), data.get("fields")
+    code = raw_code if isinstance(raw_code, str) else otherwise
+    is_coded = (code in _CODES and code != Code.MESSAGE) or ("code" in data and raw_code is None)
     return {
-        "message": "" if made else str(data.get("reason", "")),
+        "message": "" if is_coded else str(data.get("reason", "")),
         "code": otherwise if code == Code.MESSAGE else code,
         "fields": dict(fields) if isinstance(fields, Mapping) else {},
     }
@@ -239,11 +239,11 @@ def span_document(span: Span) -> SpanDocument:
 def _spans(data: Any) -> tuple[Span, ...]:
     return tuple(
         Span(
-            one["kind"],
-            int(one.get("index", 0)),
-            int(one.get("start", 0)),
-            int(one.get("end", 0)),
-            str(one.get("path", "")),
+            span["kind"],
+            int(span.get("index", 0)),
+            int(span.get("start", 0)),
+            int(span.get("end", 0)),
+            str(span.get("path", "")),
         )
-        for one in data or ()
+        for span in data or ()
     )

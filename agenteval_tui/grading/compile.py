@@ -190,10 +190,10 @@ class Checker:
                 _must_be_observed(pipeline, transcript)
                 _must_be_read(pipeline, transcript, value)
             context = self._context(variables or {}, False, replies)
-            found = [request for metric in pipeline.remote for request in metric.missing(value, context)]
+            remote_requests = [request for metric in pipeline.remote for request in metric.missing(value, context)]
         except Exception:
             return ()  # `check` meets the same, and says it
-        return tuple({request.hash: request for request in found}.values())
+        return tuple({request.hash: request for request in remote_requests}.values())
 
     def _context(self, variables: Mapping[str, Any], explain: bool, replies: Mapping[str, Reply] | None) -> Context:
         expected = self.spec.expected_value
@@ -390,20 +390,24 @@ def _combined(
     """Outcome and score of a criterion from its metrics; code and fields where these say more than the metrics do. An
     error is never outweighed."""
     for undecided in (Outcome.ERROR, Outcome.NEEDS_REVIEW):
-        for one in results:
-            if one.outcome is undecided:
+        for result in results:
+            if result.outcome is undecided:
                 return undecided, None, "", None
-    counted = [one for one in results if not one.neutral and one.score is not None]
+    counted = [result for result in results if not result.neutral and result.score is not None]
     if not counted:
         return Outcome.PASSED, None, Code.CHECKS_NOTHING, {"of": "criterion"}
-    weights = sum(one.weight for one in counted)
-    score = sum(one.weight * (one.score or 0.0) for one in counted) / weights if weights else 0.0
+    weights = sum(metric_result.weight for metric_result in counted)
+    score = (
+        sum(metric_result.weight * (metric_result.score or 0.0) for metric_result in counted) / weights
+        if weights
+        else 0.0
+    )
     score = min(1.0, max(0.0, score))
     if threshold is not None:
         passed = score >= threshold - 1e-9
         fields = {"score": score, "threshold": threshold, "reached": passed}
         return (Outcome.PASSED if passed else Outcome.FAILED), score, Code.THRESHOLD, fields
-    failed = any(one.outcome is not Outcome.PASSED for one in counted)
+    failed = any(metric_result.outcome is not Outcome.PASSED for metric_result in counted)
     return (Outcome.FAILED if failed else Outcome.PASSED), score, "", None
 
 
@@ -414,7 +418,7 @@ def _fill_config(value: Any, variables: Mapping[str, Any]) -> Any:
     filled: dict[str, Any] = {}
     for key, item in value.items():
         if key == "metrics" and isinstance(item, list):
-            filled[key] = [_fill_metric(one, variables) for one in item]
+            filled[key] = [_fill_metric(metric, variables) for metric in item]
         else:
             filled[key] = fill_config({key: item}, variables)[key]
     return filled
@@ -431,9 +435,9 @@ def _fill_metric(metric: Any, variables: Mapping[str, Any]) -> Any:
 
 def _any_json(metric: Any) -> frozenset[str]:
     name = metric.get("type") if isinstance(metric, Mapping) else None
-    known = registry.known_metric(name) if isinstance(name, str) else None
+    metric_name = registry.known_metric(name) if isinstance(name, str) else None
     try:
-        return registry.metric(known).any_json if known else frozenset()
+        return registry.metric(metric_name).any_json if metric_name else frozenset()
     except AgentevalError:
         return frozenset()
 
@@ -460,24 +464,24 @@ def _pipeline(prototype_class: str, value: Any) -> Pipeline:
     if not isinstance(listed, list):
         problems.append("`metrics` must be a list: write [ ... ]")
         listed = []
-    metrics = [_metric(number, one, problems) for number, one in enumerate(listed)]
+    metrics = [_metric(number, entry, problems) for number, entry in enumerate(listed)]
     if problems or prototype is None:
         raise UnusableConfigError("; ".join(problems))
     for number, metric in enumerate(metrics):
         if metric is not None and metric.alone_because and len(metrics) > 1:
             raise UnusableConfigError(f"`metrics[{number}]`: {metric.alone_because}")
-    made = tuple((metric, metric.prepare()) for metric in metrics if metric is not None)
-    remote = tuple(cast("RemoteMetric", metric) for metric, _ in made if metric.asks is not None)
-    needs = prototype.needs.union(*(metric.needs for metric, _ in made if not metric.checks_nothing()))
-    return Pipeline(prototype, prototype.compile(), made, remote, needs)
+    prepared = tuple((metric, metric.prepare()) for metric in metrics if metric is not None)
+    remote = tuple(cast("RemoteMetric", metric) for metric, _ in prepared if metric.asks is not None)
+    needs = prototype.needs.union(*(metric.needs for metric, _ in prepared if not metric.checks_nothing()))
+    return Pipeline(prototype, prototype.compile(), prepared, remote, needs)
 
 
-def _metric(number: int, given: Any, problems: list[str]) -> Metric | None:
+def _metric(number: int, entry: Any, problems: list[str]) -> Metric | None:
     where = f"metrics[{number}]"
-    if not isinstance(given, Mapping):
+    if not isinstance(entry, Mapping):
         problems.append(f"`{where}` must be an object: {{ ... }}")
         return None
-    name = given.get("type")
+    name = entry.get("type")
     if not isinstance(name, str):
         problems.append(f"`{where}.type` is missing" if name is None else f"`{where}.type` must be a string")
         return None
@@ -486,15 +490,15 @@ def _metric(number: int, given: Any, problems: list[str]) -> Metric | None:
     except AgentevalError as unknown:
         problems.append(f"`{where}.type`: {unknown}")
         return None
-    metric: Metric | None = _read(model, {key: item for key, item in given.items() if key != "type"}, where, problems)
+    metric: Metric | None = _read(model, {key: item for key, item in entry.items() if key != "type"}, where, problems)
     return metric
 
 
-def _read(model: Any, given: Mapping[str, Any], where: str, problems: list[str]) -> Any:
+def _read(model: Any, config: Mapping[str, Any], where: str, problems: list[str]) -> Any:
     from pydantic import ValidationError
 
     try:
-        return model.model_validate(dict(given))
+        return model.model_validate(dict(config))
     except ValidationError as error:
         # As in `diagnostics`.
         from agenteval_tui.grading.config.errors import message_for

@@ -23,7 +23,7 @@ def without_templates(config: Any) -> Any:
     listed = config.get("metrics") if isinstance(config, Mapping) else None
     if not isinstance(listed, list) or not any(map(templates_of, listed)):
         return config
-    return {**config, "metrics": [metric_without_templates(one) for one in listed]}
+    return {**config, "metrics": [metric_without_templates(metric) for metric in listed]}
 
 
 def metric_without_templates(metric: Any) -> Any:
@@ -35,11 +35,11 @@ def metric_without_templates(metric: Any) -> Any:
 def templates_of(metric: Any) -> Mapping[str, frozenset[str]]:
     """The properties of this metric of a config that it fills itself, each with the names that are no variables."""
     name = metric.get("type") if isinstance(metric, Mapping) else None
-    known = registry.known_metric(name) if isinstance(name, str) else None
-    if known is None:
+    metric_name = registry.known_metric(name) if isinstance(name, str) else None
+    if metric_name is None:
         return {}
     try:
-        fills: Mapping[str, frozenset[str]] = registry.metric(known).fills
+        fills: Mapping[str, frozenset[str]] = registry.metric(metric_name).fills
     except AgentevalError:
         return {}
     return {key: names for key, names in fills.items() if isinstance(metric.get(key), str)}

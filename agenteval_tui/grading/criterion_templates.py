@@ -60,9 +60,9 @@ _BUILT_IN: Mapping[str, tuple[str, str, Mapping[str, Any], str | None]] = {
 
 def starters() -> list[Starter]:
     """All templates, most used first, then by name; metrics of plug-ins without properties."""
-    found = metric_names()
-    first = [name for name in _BUILT_IN if name in found]
-    return [_starter(name) for name in [*first, *(name for name in found if name not in _BUILT_IN)]]
+    names = metric_names()
+    first = [name for name in _BUILT_IN if name in names]
+    return [_starter(name) for name in [*first, *(name for name in names if name not in _BUILT_IN)]]
 
 
 def _starter(name: str) -> Starter:

@@ -144,8 +144,8 @@ class _Reader:
                 raise ValueError(f"`\\{char}` at position {start} needs a property in braces, such as \\p{{L}}")
             self._at = end + 1
             return f"\\{char}{{{name}}}", ""
-        made = self._code(char, start)
-        return _literal(made), made
+        code = self._code(char, start)
+        return _literal(code), code
 
     def _code(self, char: str, start: int) -> str:
         text = self._text
@@ -167,13 +167,13 @@ class _Reader:
                 raise ValueError(f"`\\u{{` at position {start} is not a character")
             return chr(int(digits, 16))
         if char == "u":
-            made = self._hex(start, start + 2, 4)
-            if "\ud800" <= made <= "\udbff" and text.startswith("\\u", self._at):
+            character = self._hex(start, start + 2, 4)
+            if "\ud800" <= character <= "\udbff" and text.startswith("\\u", self._at):
                 low = text[self._at + 2 : self._at + 6]
                 if len(low) == 4 and _is_hex(low) and 0xDC00 <= int(low, 16) <= 0xDFFF:
                     self._at += 6
-                    return chr(0x10000 + ((ord(made) - 0xD800) << 10) + int(low, 16) - 0xDC00)
-            return made
+                    return chr(0x10000 + ((ord(character) - 0xD800) << 10) + int(low, 16) - 0xDC00)
+            return character
         if char in _SYNTAX:
             return char
         if not char or (char.isascii() and char.isalnum()):
@@ -236,4 +236,4 @@ def _literal(char: str) -> str:
 
 
 def _is_hex(digits: str) -> bool:
-    return bool(digits) and all(one in "0123456789abcdefABCDEF" for one in digits)
+    return bool(digits) and all(digit in "0123456789abcdefABCDEF" for digit in digits)

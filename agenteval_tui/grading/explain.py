@@ -93,7 +93,7 @@ def on_one_line(text: str) -> str:
     """`text` with its line breaks and tabs as signs; every other character, each space too, stays."""
     if not _BREAKS.search(text):
         return text
-    return _BREAKS.sub(lambda found: "→" if found.group() == "\t" else "⏎", text)
+    return _BREAKS.sub(lambda match: "→" if match.group() == "\t" else "⏎", text)
 
 
 _BREAKS = re.compile(r"\r\n|[\n\r\t\v\f\x1c-\x1e\x85\u2028\u2029]")
@@ -136,8 +136,8 @@ def _metric(metric: MetricResult) -> Fact:
         text += f": {metric.score:.2f}"
     elif sentences.metric_sentence(metric):
         text += f": {sentences.metric_sentence(metric)}"
-    ordered = sorted(metric.evidence, key=lambda one: one.passed is True)
-    return Fact(_mark_of(metric.outcome), text, tuple(_evidence(one) for one in ordered))
+    ordered = sorted(metric.evidence, key=lambda evidence: evidence.passed is True)
+    return Fact(_mark_of(metric.outcome), text, tuple(_evidence(evidence) for evidence in ordered))
 
 
 def _evidence(evidence: Evidence) -> Fact:

@@ -132,12 +132,12 @@ class ListValue(Value):
         super().__init__(transcript, "\n".join(items), self._where)
 
     def _where(self, start: int, end: int) -> tuple[Span, ...]:
-        found: list[Span] = [Span("value", 0, start, end)]
+        spans: list[Span] = [Span("value", 0, start, end)]
         at = 0
         for number, item in enumerate(self.items):
             if at < max(end, start + 1) and start < at + len(item):
-                found.extend(self.place(number))
+                spans.extend(self.place(number))
             at += len(item) + 1
-            if at >= end or len(found) > _SPANS:
+            if at >= end or len(spans) > _SPANS:
                 break
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(spans))

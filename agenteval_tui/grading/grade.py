@@ -56,24 +56,35 @@ def verdict_of(results: Sequence[CriterionResult], pass_threshold: float | None 
     criterion of weight above 0 decides in the same way, whatever its severity: without its score the mean is unknown.
     A criterion that checks nothing, or was skipped, counts nowhere.
     """
-    kept = tuple(results)
-    scored = [one for one in kept if one.score is not None]
-    weights = sum(one.weight for one in scored)
-    score: float | None = sum(one.weight * (one.score or 0.0) for one in scored) / weights if weights else 0.0
-    warnings = sum(one.severity == "warning" and one.outcome is Outcome.FAILED for one in kept)
+    criterion_results = tuple(results)
+    scored = [criterion_result for criterion_result in criterion_results if criterion_result.score is not None]
+    weights = sum(criterion_result.weight for criterion_result in scored)
+    score: float | None = (
+        sum(criterion_result.weight * (criterion_result.score or 0.0) for criterion_result in scored) / weights
+        if weights
+        else 0.0
+    )
+    warnings = sum(
+        criterion_result.severity == "warning" and criterion_result.outcome is Outcome.FAILED
+        for criterion_result in criterion_results
+    )
     for outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.NEEDS_REVIEW):
-        hit = [one for one in kept if one.outcome is outcome and _decides(one, pass_threshold)]
+        hit = [
+            criterion_result
+            for criterion_result in criterion_results
+            if criterion_result.outcome is outcome and _decides(criterion_result, pass_threshold)
+        ]
         if hit:
             if pass_threshold is not None and outcome is not Outcome.FAILED:
                 # A score of the other criteria would be the mean of something else.
                 fields: Fields = {"threshold": pass_threshold}
-                return Verdict(outcome, None, kept, warnings, code=Code.SCORE_UNKNOWN, fields=fields)
-            return Verdict(outcome, score if scored else None, kept, warnings)
+                return Verdict(outcome, None, criterion_results, warnings, code=Code.SCORE_UNKNOWN, fields=fields)
+            return Verdict(outcome, score if scored else None, criterion_results, warnings)
     assert score is not None
     if pass_threshold is not None and score < pass_threshold - 1e-9:
         fields = {"of": "test", "score": score, "threshold": pass_threshold, "reached": False}
-        return Verdict(Outcome.FAILED, score, kept, warnings, code=Code.THRESHOLD, fields=fields)
-    return Verdict(Outcome.PASSED, score, kept, warnings)
+        return Verdict(Outcome.FAILED, score, criterion_results, warnings, code=Code.THRESHOLD, fields=fields)
+    return Verdict(Outcome.PASSED, score, criterion_results, warnings)
 
 
 def _decides(result: CriterionResult, pass_threshold: float | None) -> bool:

@@ -68,9 +68,9 @@ def _exact(costs: Sequence[Sequence[float]], rows: int, columns: int) -> list[in
             for other in range(1, columns + 1):
                 if done[other]:
                     continue
-                left = line[other - 1] - price - of_column[other]
-                if left < cheapest[other]:
-                    cheapest[other] = left
+                slack = line[other - 1] - price - of_column[other]
+                if slack < cheapest[other]:
+                    cheapest[other] = slack
                     came_from[other] = column
                 if cheapest[other] < step:
                     step, following = cheapest[other], other
@@ -84,11 +84,11 @@ def _exact(costs: Sequence[Sequence[float]], rows: int, columns: int) -> list[in
         while column:
             owner[column] = owner[came_from[column]]
             column = came_from[column]
-    found = [0] * rows
+    assignment = [0] * rows
     for column in range(1, columns + 1):
         if owner[column]:
-            found[owner[column] - 1] = column - 1
-    return found
+            assignment[owner[column] - 1] = column - 1
+    return assignment
 
 
 def _greedy(costs: Sequence[Sequence[float]], rows: int, columns: int) -> list[tuple[int, int]]:

@@ -55,10 +55,10 @@ _TEMPLATE = re.compile(
 
 
 def _is_date(text: str) -> bool:
-    found = _DATE.fullmatch(text)
-    if found is None:
+    match = _DATE.fullmatch(text)
+    if match is None:
         return False
-    year, month, day = map(int, found.groups())
+    year, month, day = map(int, match.groups())
     try:
         date(year or 2000, month, day)  # the year 0000 is a leap year, as 2000 is; Python begins with 1
     except ValueError:
@@ -67,11 +67,11 @@ def _is_date(text: str) -> bool:
 
 
 def _is_time(text: str) -> bool:
-    found = _TIME.fullmatch(text)
-    if found is None:
+    match = _TIME.fullmatch(text)
+    if match is None:
         return False
-    hour, minute, second = (int(found[number]) for number in (1, 2, 3))
-    sign, hours, minutes = found[4], int(found[5] or 0), int(found[6] or 0)
+    hour, minute, second = (int(match[number]) for number in (1, 2, 3))
+    sign, hours, minutes = match[4], int(match[5] or 0), int(match[6] or 0)
     if hour > 23 or minute > 59 or second > 60 or hours > 23 or minutes > 59:
         return False
     offset = (hours * 60 + minutes) * (-1 if sign == "-" else 1)
@@ -179,9 +179,9 @@ def _of_uri(wide: bool, reference: bool) -> Callable[[str], bool]:
         return not port or (port.isascii() and port.isdigit())
 
     def check(text: str) -> bool:
-        found = _PARTS.fullmatch(text)
-        assert found is not None
-        scheme, authority, way, asked, part = found.groups()
+        match = _PARTS.fullmatch(text)
+        assert match is not None
+        scheme, authority, way, query_text, part = match.groups()
         if scheme is None and not reference:
             return False
         if scheme is not None and _SCHEME.fullmatch(scheme) is None:
@@ -192,7 +192,7 @@ def _of_uri(wide: bool, reference: bool) -> Callable[[str], bool]:
             return False
         if scheme is None and authority is None and ":" in way.partition("/")[0]:
             return False
-        return (asked is None or query.fullmatch(asked) is not None) and (
+        return (query_text is None or query.fullmatch(query_text) is not None) and (
             part is None or fragment.fullmatch(part) is not None
         )
 

@@ -60,8 +60,8 @@ def compile_path(text: str) -> Path:
         compiled = jmespath.compile(text)
     except JMESPathError as error:
         position = min(getattr(error, "lex_position", None) or 0, max(len(text) - 1, 0))
-        said = str(getattr(error, "msg", "") or getattr(error, "message", "") or error).splitlines()[0]
-        raise PathError(f"not a JMESPath expression: {said[:1].lower()}{said[1:]}", position) from None
+        message = str(getattr(error, "msg", "") or getattr(error, "message", "") or error).splitlines()[0]
+        raise PathError(f"not a JMESPath expression: {message[:1].lower()}{message[1:]}", position) from None
     except RecursionError:
         raise PathError("this expression is nested too deeply", 0) from None
     return Path(text, compiled, _steps(compiled.parsed))
@@ -76,16 +76,16 @@ def usable_path(text: str | None) -> str | None:
 
 def walk(data: Any, steps: Steps) -> tuple[int, Any]:
     """How many of the steps lead somewhere in `data`, and where the last of those leads."""
-    found = data
+    current = data
     for number, step in enumerate(steps):
         if isinstance(step, str):
-            there = isinstance(found, Mapping) and step in found
+            there = isinstance(current, Mapping) and step in current
         else:
-            there = isinstance(found, list) and -len(found) <= step < len(found)
+            there = isinstance(current, list) and -len(current) <= step < len(current)
         if not there:
-            return number, found
-        found = found[step]
-    return len(steps), found
+            return number, current
+        current = current[step]
+    return len(steps), current
 
 
 def _steps(node: Mapping[str, Any]) -> Steps | None:

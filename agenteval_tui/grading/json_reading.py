@@ -66,10 +66,10 @@ def embedded_json(text: str) -> tuple[int, int] | None:
     decoder = json.JSONDecoder(parse_constant=_refused)
     start = -1
     for _ in range(_ATTEMPTS):
-        found = [at for at in (text.find("{", start + 1), text.find("[", start + 1)) if at >= 0]
-        if not found:
+        starts = [at for at in (text.find("{", start + 1), text.find("[", start + 1)) if at >= 0]
+        if not starts:
             return None
-        start = min(found)
+        start = min(starts)
         try:
             _, end = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
@@ -88,14 +88,14 @@ def objects_in(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
     start, work = text.find("{"), 0
     while start >= 0:
         try:
-            found, end = decoder.raw_decode(text, start)
+            value, end = decoder.raw_decode(text, start)
         except (ValueError, RecursionError) as problem:
             work += max(0, getattr(problem, "pos", len(text)) - start)
             if work > _MOST_WORK:
                 raise UnreadableJsonError(code=Code.TOO_LARGE, what="json", count=work, most=_MOST_WORK) from None
             start = text.find("{", start + 1)
             continue
-        yield start, end, found
+        yield start, end, value
         start = text.find("{", end)
 
 

@@ -104,8 +104,8 @@ def mutations(transcript: Transcript, forbidden: Forbidden = _NOTHING) -> Iterat
     for name in dict.fromkeys((*tools, "another_tool")):
         yield Mutation("extra-call", f"{name} is called too", _calling(transcript, name))
     for text in dict.fromkeys(texts):
-        said = f"{transcript.final_output} {text}".lstrip()
-        yield Mutation("extra-text", f"the answer says {quoted(text, 40)} too", _saying(transcript, said))
+        answer = f"{transcript.final_output} {text}".lstrip()
+        yield Mutation("extra-text", f"the answer says {quoted(text, 40)} too", _saying(transcript, answer))
     for kind, text in dict.fromkeys(forbidden.leaks):
         yield from _leaking(transcript, kind, text)
     prompt = next(
@@ -130,8 +130,8 @@ def _leaking(transcript: Transcript, kind: str, text: str) -> Iterator[Mutation]
         yield Mutation(kind, f"the JSON of the answer holds {what}", _saying(transcript, inside))
     calls = transcript.tool_calls
     if calls and isinstance(calls[-1].arguments, dict):
-        given = {**calls[-1].arguments, "note": text}
-        yield Mutation(kind, f"{calls[-1].name} is given {what}", _given(transcript, len(calls) - 1, given))
+        arguments = {**calls[-1].arguments, "note": text}
+        yield Mutation(kind, f"{calls[-1].name} is given {what}", _given(transcript, len(calls) - 1, arguments))
     else:
         called = _calling(transcript, "another_tool")
         yield Mutation(kind, f"a tool is given {what}", _given(called, len(calls), {"note": text}))
@@ -145,19 +145,19 @@ def _in_json(source: str, text: str) -> str | None:
         return None
     done = False
 
-    def planted(one: Any) -> Any:
+    def planted(node: Any) -> Any:
         nonlocal done
         if done:
-            return one
-        if isinstance(one, str):
+            return node
+        if isinstance(node, str):
             done = True
-            return f"{one} {text}".lstrip()
-        if isinstance(one, dict):
-            return {key: planted(item) for key, item in one.items()}
-        return [planted(item) for item in one] if isinstance(one, list) else one
+            return f"{node} {text}".lstrip()
+        if isinstance(node, dict):
+            return {key: planted(item) for key, item in node.items()}
+        return [planted(item) for item in node] if isinstance(node, list) else node
 
-    made = planted(value)
-    return json.dumps(made, ensure_ascii=False) if done else None
+    changed = planted(value)
+    return json.dumps(changed, ensure_ascii=False) if done else None
 
 
 def _of_answer(transcript: Transcript, forbidden: Forbidden) -> Iterator[Mutation]:
@@ -233,11 +233,11 @@ def _of_calls(transcript: Transcript) -> Iterator[Mutation]:
         names = list(arguments)
         for place in _some(len(names)):
             name = names[place]
-            said = f"{name} of call {index + 1}, {calls[index].name},"
+            subject = f"{name} of call {index + 1}, {calls[index].name},"
             changed = {**arguments, name: _other_value(arguments[name])}
-            yield Mutation("change-argument", f"{said} has another value", _given(transcript, index, changed))
+            yield Mutation("change-argument", f"{subject} has another value", _given(transcript, index, changed))
             less = {key: value for key, value in arguments.items() if key != name}
-            yield Mutation("drop-argument", f"{said} is missing", _given(transcript, index, less))
+            yield Mutation("drop-argument", f"{subject} is missing", _given(transcript, index, less))
 
 
 def _some(number: int) -> list[int]:
@@ -279,11 +279,11 @@ def _given(transcript: Transcript, index: int, arguments: dict[str, Any]) -> Tra
     return replace(transcript, tool_calls=tuple(calls))
 
 
-def _with_calls(transcript: Transcript, kept: list[int]) -> Transcript:
+def _with_calls(transcript: Transcript, indices: list[int]) -> Transcript:
     """With these calls, in this order (a number may occur twice); messages point at where their calls are now."""
-    calls: list[ToolCall] = [transcript.tool_calls[index] for index in kept]
+    calls: list[ToolCall] = [transcript.tool_calls[index] for index in indices]
     places: dict[int, list[int]] = {}
-    for place, index in enumerate(kept):
+    for place, index in enumerate(indices):
         places.setdefault(index, []).append(place)
     messages: list[Message] = []
     for message in transcript.messages:
@@ -292,8 +292,8 @@ def _with_calls(transcript: Transcript, kept: list[int]) -> Transcript:
                 continue  # the answer of a call that is not there
             message = replace(message, tool_call=places[message.tool_call][0])
         elif message.tool_calls:
-            made = sorted(place for index in message.tool_calls for place in places.get(index, ()))
-            message = replace(message, tool_calls=tuple(made))
+            numbers = sorted(place for index in message.tool_calls for place in places.get(index, ()))
+            message = replace(message, tool_calls=tuple(numbers))
         messages.append(message)
     return replace(transcript, messages=tuple(messages), tool_calls=tuple(_moved(calls, messages)))
 

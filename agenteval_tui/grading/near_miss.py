@@ -76,55 +76,55 @@ def nearest(value: Value, needle: str, side: str, ignore_case: bool) -> NearMatc
     if not text or not needle:
         return None
     if side != "contains":
-        found = _elsewhere(text, needle, side, ignore_case)
-        if found is not None:
-            return found
+        near_match = _elsewhere(text, needle, side, ignore_case)
+        if near_match is not None:
+            return near_match
     head = text[:TEXT_LIMIT] if side != "ends_with" else text[-TEXT_LIMIT:]
     offset = 0 if side != "ends_with" else len(text) - len(head)
-    found = _normalised(head, needle, side)
-    if found is None:
-        found = _alike(head, needle, side, ignore_case)
-        if found is not None and (len(head) < len(text) or len(needle) > NEEDLE_LIMIT):
-            return _of_the_whole(found, text, needle, side, offset, ignore_case)
-    if found is None or offset == 0:
-        return found
-    return NearMatch(found.start + offset, found.end + offset, found.fields, found.likeness)
+    near_match = _normalised(head, needle, side)
+    if near_match is None:
+        near_match = _alike(head, needle, side, ignore_case)
+        if near_match is not None and (len(head) < len(text) or len(needle) > NEEDLE_LIMIT):
+            return _of_the_whole(near_match, text, needle, side, offset, ignore_case)
+    if near_match is None or offset == 0:
+        return near_match
+    return NearMatch(near_match.start + offset, near_match.end + offset, near_match.fields, near_match.likeness)
 
 
-def text_difference(expected: str, got: str) -> int:
+def text_difference(expected: str, actual: str) -> int:
     """The first character that differs; the length of the shorter text when it is the beginning of the other."""
-    low, high = 0, min(len(expected), len(got))
+    low, high = 0, min(len(expected), len(actual))
     while low < high:  # halves are compared as a whole: texts may have megabytes
         middle = (low + high + 1) // 2
-        if expected[low:middle] == got[low:middle]:
+        if expected[low:middle] == actual[low:middle]:
             low = middle
         else:
             high = middle - 1
     return low
 
 
-def would_match(expected: str, got: str) -> list[str]:
+def would_match(expected: str, actual: str) -> list[str]:
     """The fewest normalisations that make two texts equal (keys of `sentences.STEPS`); [] when none do."""
-    if len(expected) > TEXT_LIMIT or len(got) > TEXT_LIMIT:
+    if len(expected) > TEXT_LIMIT or len(actual) > TEXT_LIMIT:
         return []
-    if got.strip() == expected:
+    if actual.strip() == expected:
         return ["strip"]
-    if _folded(expected, range(len(_STEPS))) != _folded(got, range(len(_STEPS))):
+    if _folded(expected, range(len(_STEPS))) != _folded(actual, range(len(_STEPS))):
         return []
     for size in range(1, len(_STEPS) + 1):
         for steps in combinations(range(len(_STEPS)), size):
-            if _folded(expected, steps) == _folded(got, steps):
+            if _folded(expected, steps) == _folded(actual, steps):
                 return [_STEPS[number][0] for number in steps]
     return []
 
 
 def _elsewhere(text: str, needle: str, side: str, ignore_case: bool) -> NearMatch | None:
     """The needle is there, but not at the place where it must be."""
-    searched, wanted = (text.lower(), needle.lower()) if ignore_case else (text, needle)
-    start = searched.find(wanted) if side != "ends_with" else searched.rfind(wanted)
+    searched, target = (text.lower(), needle.lower()) if ignore_case else (text, needle)
+    start = searched.find(target) if side != "ends_with" else searched.rfind(target)
     if start < 0:
         return None
-    start, end = unfolded(lower_offsets(text) if ignore_case else None, start, start + len(wanted))
+    start, end = unfolded(lower_offsets(text) if ignore_case else None, start, start + len(target))
     before = text[:start] if side in ("equals", "starts_with") else ""
     after = text[end:] if side in ("equals", "ends_with") else ""
     # White space is named as such and in part, so its beginning is enough; for other text, its neighbour.
@@ -194,15 +194,15 @@ def _fits(text: str, needle: str, side: str) -> bool:
 
 def _place(text: str, needle: str, steps: tuple[int, ...], side: str) -> tuple[int, int]:
     """Where in `text` the folded needle is: the shortest piece whose folded form still fits."""
-    wanted = _folded(needle, steps)
+    folded = _folded(needle, steps)
     if side == "equals":
         return 0, len(text)
     # Folding is monotone in length: the end is the shortest prefix that holds the needle, the start likewise.
     start, end = 0, len(text)
     if side != "ends_with":
-        end = _smallest(1, len(text), lambda cut: wanted in _folded(text[:cut], steps))
+        end = _smallest(1, len(text), lambda cut: folded in _folded(text[:cut], steps))
     if side != "starts_with":
-        start = end - _smallest(1, end, lambda size: wanted in _folded(text[end - size : end], steps))
+        start = end - _smallest(1, end, lambda size: folded in _folded(text[end - size : end], steps))
     return start, end
 
 
@@ -218,11 +218,11 @@ def _smallest(low: int, high: int, holds: Callable[[int], bool]) -> int:
 
 def _alike(text: str, needle: str, side: str, ignore_case: bool) -> NearMatch | None:
     """The place with the smallest difference, and the first character that differs."""
-    wanted = needle[:NEEDLE_LIMIT] if side != "ends_with" else needle[-NEEDLE_LIMIT:]
-    exact = None if ignore_case else _aligned(text, wanted, text, wanted, side, False)
+    edge = needle[:NEEDLE_LIMIT] if side != "ends_with" else needle[-NEEDLE_LIMIT:]
+    exact = None if ignore_case else _aligned(text, edge, text, edge, side, False)
     if exact is not None and exact.likeness > 0.8:
         return exact
-    folded = _aligned(text.lower(), wanted.lower(), text, wanted, side, not ignore_case)
+    folded = _aligned(text.lower(), edge.lower(), text, edge, side, not ignore_case)
     if exact is None or (folded is not None and folded.likeness > exact.likeness + 0.1):
         return folded
     return exact
@@ -243,27 +243,31 @@ def _aligned(searched: str, needle: str, text: str, own_needle: str, side: str, 
         if likeness >= _CUTOFF:
             end = min(len(needle), len(searched))
             return _first_difference(searched, needle, text, own_needle, 0, end, likeness / 100, case)
-    found = fuzz.partial_ratio_alignment(needle, searched, score_cutoff=_CUTOFF)
-    if found is None:
+    alignment = fuzz.partial_ratio_alignment(needle, searched, score_cutoff=_CUTOFF)
+    if alignment is None:
         return None
-    start, end = _best_edges(searched, needle, *_within_a_line(searched, needle, found.dest_start, found.dest_end))
+    start, end = _best_edges(
+        searched, needle, *_within_a_line(searched, needle, alignment.dest_start, alignment.dest_end)
+    )
     likeness = fuzz.ratio(searched[start:end], needle)
     return _first_difference(searched, needle, text, own_needle, start, end, likeness / 100, case)
 
 
-def _of_the_whole(found: NearMatch, text: str, needle: str, side: str, offset: int, ignore_case: bool) -> NearMatch:
+def _of_the_whole(
+    near_match: NearMatch, text: str, needle: str, side: str, offset: int, ignore_case: bool
+) -> NearMatch:
     """The same place, with the first difference of the whole needle and text: only a part of each was looked at."""
-    start, end = found.start + offset, found.end + offset
+    start, end = near_match.start + offset, near_match.end + offset
     if side == "equals":
         start, end = 0, len(text)
     elif len(needle) > NEEDLE_LIMIT:
         start = max(len(text) - len(needle), 0) if side == "ends_with" else start
         end = min(start + len(needle), len(text))
-    case = bool(found.fields.get("case"))
+    case = bool(near_match.fields.get("case"))
     if not (case or ignore_case):
-        return _first_difference(text, needle, text, needle, start, end, found.likeness, False)
+        return _first_difference(text, needle, text, needle, start, end, near_match.likeness, False)
     first, last = len(text[:start].lower()), len(text[:end].lower())
-    return _first_difference(text.lower(), needle.lower(), text, needle, first, last, found.likeness, case)
+    return _first_difference(text.lower(), needle.lower(), text, needle, first, last, near_match.likeness, case)
 
 
 def _within_a_line(text: str, needle: str, start: int, end: int) -> tuple[int, int]:
@@ -312,15 +316,15 @@ def _whole_words(text: str, needle: str, start: int, end: int) -> tuple[int, int
 
 
 def _first_difference(
-    searched: str, wanted: str, text: str, needle: str, start: int, end: int, likeness: float, case: bool
+    searched: str, target: str, text: str, needle: str, start: int, end: int, likeness: float, case: bool
 ) -> NearMatch:
     """`start` and `end` are characters of `searched`, the text or its lower case; `wanted` is the needle or its lower
     case. What differs is said in the characters of the text and of the needle."""
     text_places = lower_offsets(text) if searched is not text else None
-    needle_places = lower_offsets(needle) if wanted is not needle else None
+    needle_places = lower_offsets(needle) if target is not needle else None
     piece = searched[start:end]
-    common = text_difference(wanted, piece)
-    is_whole_piece, is_whole_needle = common == len(piece), common == len(wanted)
+    common = text_difference(target, piece)
+    is_whole_piece, is_whole_needle = common == len(piece), common == len(target)
     while _within_a_character(text_places, start + common) or _within_a_character(needle_places, common):
         common -= 1
         is_whole_piece = is_whole_needle = False

@@ -68,16 +68,19 @@ class AgentFacts(Struct, frozen=True):
 
     def arguments(self, tool: str) -> Sequence[str]:
         """The names of the arguments of `tool`, the most used first."""
-        found = self.tools_by_name.get(tool)
-        return tuple(found.arguments) if found is not None else ()
+        tool_facts = self.tools_by_name.get(tool)
+        return tuple(tool_facts.arguments) if tool_facts is not None else ()
 
     def values(self, tool: str, argument: str) -> Sequence[Any]:
         """Values that an argument had or may have."""
-        found = self.tools_by_name.get(tool)
-        one = found.arguments.get(argument) if found is not None else None
-        if one is None:
+        tool_facts = self.tools_by_name.get(tool)
+        argument_facts = tool_facts.arguments.get(argument) if tool_facts is not None else None
+        if argument_facts is None:
             return ()
-        return (*one.examples, *(choice for choice in one.choices if choice not in one.examples))
+        return (
+            *argument_facts.examples,
+            *(choice for choice in argument_facts.choices if choice not in argument_facts.examples),
+        )
 
     def texts(self) -> Sequence[str]:
         """Lines of answers, the newest first: what a criterion may look for."""
@@ -90,15 +93,15 @@ _LONGEST_PIECE = 120
 
 def _text_pieces(answers: Iterable[str]) -> tuple[str, ...]:
     """Lines of the answers that are short enough to be looked for, each once."""
-    found: dict[str, None] = {}
+    pieces: dict[str, None] = {}
     for answer in answers:
         for line in answer[:20_000].splitlines():
             piece = line.strip()
             if 1 < len(piece) <= _LONGEST_PIECE and not piece.startswith("```"):
-                found[piece] = None
-                if len(found) >= _MOST_PIECES:
-                    return tuple(found)
-    return tuple(found)
+                pieces[piece] = None
+                if len(pieces) >= _MOST_PIECES:
+                    return tuple(pieces)
+    return tuple(pieces)
 
 
 def with_declared(facts: AgentFacts, tools: Iterable[Mapping[str, Any]]) -> AgentFacts:
@@ -111,12 +114,12 @@ def with_declared(facts: AgentFacts, tools: Iterable[Mapping[str, Any]]) -> Agen
         name = tool.get("name")
         if not isinstance(name, str) or not name:
             continue
-        known = by_name.get(name, ToolFacts(name))
+        tool_facts = by_name.get(name, ToolFacts(name))
         schema = tool.get("parameters") or tool.get("input_schema")
         schema = schema if isinstance(schema, Mapping) else {}
         properties = schema.get("properties")
         required = schema.get("required")
-        arguments = dict(known.arguments)
+        arguments = dict(tool_facts.arguments)
         for argument, one in (properties if isinstance(properties, Mapping) else {}).items():
             inner = one if isinstance(one, Mapping) else {}
             arguments[str(argument)] = replace(
@@ -126,7 +129,7 @@ def with_declared(facts: AgentFacts, tools: Iterable[Mapping[str, Any]]) -> Agen
                 required=isinstance(required, list) and argument in required,
             )
         by_name[name] = replace(
-            known,
+            tool_facts,
             arguments=arguments,
             declared=True,
             closed=isinstance(properties, Mapping) and schema.get("additionalProperties") is not True,
@@ -143,9 +146,9 @@ _JSON_TYPES = {
 
 def _types(schema: Mapping[str, Any]) -> tuple[str, ...]:
     """The JSON types that a schema allows; () where that is not simply said."""
-    given = schema.get("type")
-    listed = given if isinstance(given, list) else [given]
-    found = [_JSON_TYPES.get(one) for one in listed if isinstance(one, str)]
-    if not found or None in found or len(found) != len(listed):
+    declared = schema.get("type")
+    listed = declared if isinstance(declared, list) else [declared]
+    names = [_JSON_TYPES.get(name) for name in listed if isinstance(name, str)]
+    if not names or None in names or len(names) != len(listed):
         return ()
-    return tuple(dict.fromkeys(one for one in found if one is not None))
+    return tuple(dict.fromkeys(name for name in names if name is not None))

@@ -62,14 +62,14 @@ def has_placeholders(value: Any) -> bool:
 
 def names_in(value: Any) -> frozenset[str]:
     """The names and paths that `value` asks for."""
-    found: set[str] = set()
+    names: set[str] = set()
     if isinstance(value, str):
-        found.update(placeholder.name for placeholder in placeholders_in(value) if placeholder.is_path)
+        names.update(placeholder.name for placeholder in placeholders_in(value) if placeholder.is_path)
     elif isinstance(value, Mapping):
-        found.update(*(names_in(item) for item in value.values()))
+        names.update(*(names_in(item) for item in value.values()))
     elif isinstance(value, list):
-        found.update(*(names_in(item) for item in value))
-    return frozenset(found)
+        names.update(*(names_in(item) for item in value))
+    return frozenset(names)
 
 
 _PATTERNS = frozenset(("pattern", "$regex", "extract_by_regex"))
@@ -115,24 +115,24 @@ def _fill_property(value: Any, variables: Mapping[str, Any], any_json: frozenset
         return [_fill_property(item, variables, any_json, typed, key) for item in value]
     if not isinstance(value, str) or "{{" not in value:
         return value
-    made = _fill_text(value, variables, typed)
-    asked = [placeholder.name for placeholder in placeholders_in(value) if placeholder.is_path]
-    empty = [name for name in asked if is_blank(look_up(name, variables))]
-    if typed and not isinstance(made, str):
+    filled = _fill_text(value, variables, typed)
+    names = [placeholder.name for placeholder in placeholders_in(value) if placeholder.is_path]
+    empty = [name for name in names if is_blank(look_up(name, variables))]
+    if typed and not isinstance(filled, str):
         # A null is a value inside of an object; as a whole property, or as an empty schema, it leaves the check out.
-        hole = (made is None and (key in any_json or key in _PATTERNS)) or (made == {} and key == "schema")
-        empty = asked if hole else []
+        hole = (filled is None and (key in any_json or key in _PATTERNS)) or (filled == {} and key == "schema")
+        empty = names if hole else []
     else:
         hole = key in _PATTERNS or not _without(value, empty, variables).strip()
     if empty and hole:
         raise PlaceholderError(code=Code.EMPTY_VARIABLE, variables=list(dict.fromkeys(empty)), text=value[:200])
-    return made
+    return filled
 
 
 def _without(text: str, left_out: Sequence[str], variables: Mapping[str, Any]) -> str:
     """The text with nothing at these placeholders."""
-    given = dict.fromkeys(left_out, "")
-    return str(_fill_text(text, {**variables, **given}, False))
+    blanks = dict.fromkeys(left_out, "")
+    return str(_fill_text(text, {**variables, **blanks}, False))
 
 
 def fill(value: Any, variables: Mapping[str, Any], any_json: frozenset[str] = frozenset(), typed: bool = False) -> Any:
@@ -154,15 +154,15 @@ def look_up(path: str, variables: Mapping[str, Any]) -> Any:
     """The variable at a dotted path. Raises `PlaceholderError`."""
     if path in variables:
         return variables[path]
-    found: Any = variables
+    current: Any = variables
     for name in path.split("."):
-        if isinstance(found, Mapping) and name in found:
-            found = found[name]
-        elif isinstance(found, list) and name.isdecimal() and int(name) < len(found):
-            found = found[int(name)]
+        if isinstance(current, Mapping) and name in current:
+            current = current[name]
+        elif isinstance(current, list) and name.isdecimal() and int(name) < len(current):
+            current = current[int(name)]
         else:
             raise PlaceholderError(variable=path, known=sorted(str(variable) for variable in variables)[:12])
-    return found
+    return current
 
 
 def text_of(value: Any) -> str:
@@ -180,13 +180,13 @@ def _fill_text(text: str, variables: Mapping[str, Any], typed: bool) -> Any:
             value = look_up(placeholder.name, variables)
             if typed and placeholder.start == 0 and placeholder.end == len(text):
                 return value
-            put = text_of(value)
+            piece = text_of(value)
         elif placeholder.is_literal:
-            put = placeholder.name[1:-1]
+            piece = placeholder.name[1:-1]
         else:
             raise PlaceholderError(code=Code.BAD_PLACEHOLDER, placeholder=placeholder.name)
         out.append(text[end : placeholder.start])
-        out.append(put)
+        out.append(piece)
         end = placeholder.end
     out.append(text[end:])
     return "".join(out)

@@ -57,27 +57,27 @@ class Pattern(Struct, frozen=True):
 
     def count(self, text: str, at_most: int) -> int:
         """How many matches there are in `text`, counted up to `at_most`. Raises `SlowPatternError`."""
-        found = 0
+        count = 0
         try:
             for _ in self._matches(text):
-                found += 1
-                if found >= at_most:
+                count += 1
+                if count >= at_most:
                     break
         except TimeoutError:
             raise SlowPatternError(self.text) from None
-        return found
+        return count
 
     def matches(self, text: str, at_most: int) -> list[Any]:
         """The first matches in `text`. Raises `SlowPatternError`."""
-        found: list[Any] = []
+        matches: list[Any] = []
         try:
             for match in self._matches(text):
-                found.append(match)
-                if len(found) >= at_most:
+                matches.append(match)
+                if len(matches) >= at_most:
                     break
         except TimeoutError:
             raise SlowPatternError(self.text) from None
-        return found
+        return matches
 
     def _matches(self, text: str) -> Iterator[Any]:
         if "A" not in self.flags:
@@ -94,10 +94,10 @@ def compile_pattern(text: str) -> Pattern:
     """Compile `/.../ims` (any PCRE delimiter) or a bare pattern. Raises `PatternError`."""
     if text == "":
         raise PatternError("the pattern is empty", 0)
-    made = php_regex.compile_pattern(text)
-    if isinstance(made, php_regex.PatternError):
-        raise PatternError(made.message, made.position)
-    return Pattern(text, made.parts.pattern, made.parts.flags, made.regex, made.regex.groups)
+    compiled = php_regex.compile_pattern(text)
+    if isinstance(compiled, php_regex.PatternError):
+        raise PatternError(compiled.message, compiled.position)
+    return Pattern(text, compiled.parts.pattern, compiled.parts.flags, compiled.regex, compiled.regex.groups)
 
 
 @lru_cache(maxsize=256)
@@ -109,7 +109,7 @@ def compile_with_flags(text: str, flags: str) -> Pattern:
     # The delimiter is a character that no pattern has, so that nothing in the pattern needs a backslash.
     # A bare pattern knows the letters of all scripts.
     scripts = "u" if plain.body == text else ""
-    made = php_regex.compile_pattern(f"\x01{plain.body}\x01{plain.flags}{scripts}{flags}")
-    if isinstance(made, php_regex.PatternError):
-        raise PatternError(made.message, 0)
-    return Pattern(text, plain.body, plain.flags + flags, made.regex, made.regex.groups)
+    compiled = php_regex.compile_pattern(f"\x01{plain.body}\x01{plain.flags}{scripts}{flags}")
+    if isinstance(compiled, php_regex.PatternError):
+        raise PatternError(compiled.message, 0)
+    return Pattern(text, plain.body, plain.flags + flags, compiled.regex, compiled.regex.groups)

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 class UnknownNameError(AgentevalError):
     """There is no prototype class or metric of that name; `close` is the one that was meant, perhaps."""
 
-    def __init__(self, kind: str, name: str, close: str | None, known: tuple[str, ...]) -> None:
-        mend = f"did you mean {close}?" if close else f"there are: {', '.join(known)}"
+    def __init__(self, kind: str, name: str, close: str | None, names: tuple[str, ...]) -> None:
+        mend = f"did you mean {close}?" if close else f"there are: {', '.join(names)}"
         super().__init__(f"there is no {kind} {name!r}", mend=mend)
         self.close = close
-        self.known = known
+        self.known = names
 
 
 def prototype_names() -> tuple[str, ...]:
@@ -64,12 +64,12 @@ def _find(group: str, kind: str, name: str) -> EntryPoint:
     short = short_name(name)
     # A plug-in may have dots in its name; what is agenteval's own goes first.
     for candidate in (short,) if short in entry_points.own(group) else (name, short):
-        if (found := entry_points.find(group, candidate)) is not None:
-            return found
-    known = entry_points.names(group)
-    by_lower = {one.lower(): one for one in known}
+        if (point := entry_points.find(group, candidate)) is not None:
+            return point
+    names = entry_points.names(group)
+    by_lower = {known_name.lower(): known_name for known_name in names}
     close = get_close_matches(short.lower(), by_lower, n=1)
-    raise UnknownNameError(kind, name, by_lower[close[0]] if close else None, known)
+    raise UnknownNameError(kind, name, by_lower[close[0]] if close else None, names)
 
 
 @cache

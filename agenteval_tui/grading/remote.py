@@ -44,7 +44,7 @@ class RemoteMetric(Metric):
         """A second question, when the first reply can't be read; None when it can, or when asking again is useless."""
         return None
 
-    def conclude(self, asked: Sequence[RemoteCall], value: Value, context: Context) -> MetricResult:
+    def conclude(self, remote_calls: Sequence[RemoteCall], value: Value, context: Context) -> MetricResult:
         """The result. `asked` is in the order of `requests`, none of the replies is an error.
 
         Raises `UnusableError` when a reply can't be read.
@@ -84,7 +84,7 @@ class RemoteMetric(Metric):
     def look_up(self, value: Value, context: Context) -> tuple[tuple[RemoteCall, ...], tuple[RemoteRequest, ...]]:
         """The questions with their replies, and those that have none. Raises `UnusableError`."""
         replies = context.replies or {}
-        asked: list[RemoteCall] = []
+        remote_calls: list[RemoteCall] = []
         missing: list[RemoteRequest] = []
         for request in self.requests(value, context):
             reply = replies.get(request.hash)
@@ -96,8 +96,8 @@ class RemoteMetric(Metric):
             if again is not None and second is None:
                 missing.append(again)
             else:
-                asked.append(RemoteCall(request, reply, again, second))
-        return tuple(asked), tuple(missing)
+                remote_calls.append(RemoteCall(request, reply, again, second))
+        return tuple(remote_calls), tuple(missing)
 
     def waiting(self, question: str) -> MetricResult:
         """A result that waits for a person, who is asked `question`."""
@@ -106,14 +106,14 @@ class RemoteMetric(Metric):
         return MetricResult(self.name or kind, kind, outcome, None, self.weight, code=Code.WAITING, fields=fields)
 
 
-def replies_as_evidence(asked: Sequence[RemoteCall]) -> tuple[Evidence, ...]:
+def replies_as_evidence(remote_calls: Sequence[RemoteCall]) -> tuple[Evidence, ...]:
     """The raw replies, for a result that is an error: so that a person sees what could not be read."""
-    many = len(asked) > 1
-    found = []
-    for number, one in enumerate(asked, 1):
-        for which, reply in (("reply", one.reply), ("second reply", one.repaired)):
+    many = len(remote_calls) > 1
+    lines = []
+    for number, remote_call in enumerate(remote_calls, 1):
+        for which, reply in (("reply", remote_call.reply), ("second reply", remote_call.repaired)):
             if reply is not None and (reply.raw or reply.error):
                 name = f"{which} {number}" if many else which
                 fields = {"error": reply.error}
-                found.append(Evidence(name, None, found=reply.raw, code=Code.REPLIED, fields=fields))
-    return tuple(found)
+                lines.append(Evidence(name, None, found=reply.raw, code=Code.REPLIED, fields=fields))
+    return tuple(lines)

@@ -44,13 +44,13 @@ def _way_to_observe(fields: Fields) -> str:
 
 def evidence_sentence(line: Evidence) -> str:
     """What a line of evidence says, on one line."""
-    made = _EVIDENCE.get(line.code)
-    if line.message or made is None:
+    sentence_of = _EVIDENCE.get(line.code)
+    if line.message or sentence_of is None:
         if line.condition == "extraction" and not line.message:
             return f"nothing extracted: {error_sentence(line.code, line.fields)}"
         return line.message or ("" if line.code == Code.MESSAGE else error_sentence(line.code, line.fields))
     try:
-        return made(line)
+        return sentence_of(line)
     except _MALFORMED:
         return f"{line.condition}: {str(line.code).replace('_', ' ')}"
 
@@ -61,7 +61,7 @@ def metric_sentence(metric: MetricResult) -> str:
         return metric.message or error_sentence(metric.code, metric.fields)
     if metric.outcome != "failed":
         return ""
-    missed = [one for one in metric.evidence if one.passed is False]
+    missed = [evidence for evidence in metric.evidence if evidence.passed is False]
     return f"{evidence_sentence(missed[0])}{_more(len(missed))}" if missed else ""
 
 
@@ -69,19 +69,21 @@ def criterion_sentence(result: CriterionResult) -> str:
     """Why a criterion ended as it did: its own reason, what its metrics say, and that it is negated."""
     if result.message:
         return result.message
-    said = _unnegated(result)
+    sentence = _unnegated(result)
     if result.negate and result.outcome in ("passed", "failed") and result.score is not None and not result.source:
-        return f"negated: {said or 'every metric passed, and must not'}"
-    return said
+        return f"negated: {sentence or 'every metric passed, and must not'}"
+    return sentence
 
 
 def own_criterion_sentence(result: CriterionResult) -> str:
     """What decided a criterion beside what its metrics say themselves: the threshold, the negation; "" for nothing."""
     if result.message:
         # For a history without codes: the text below it is not shown twice.
-        below = [(one.name, one.message) for one in result.metrics if one.message and one.outcome != "passed"]
-        said = {"; ".join(text for _, text in below), *(text for _, text in below)}
-        return "" if result.message in said | {f"{name}: {text}" for name, text in below} else result.message
+        below = [
+            (metric.name, metric.message) for metric in result.metrics if metric.message and metric.outcome != "passed"
+        ]
+        texts = {"; ".join(text for _, text in below), *(text for _, text in below)}
+        return "" if result.message in texts | {f"{name}: {text}" for name, text in below} else result.message
     told_by_cause = result.code in ("", Code.NOTHING_EXTRACTED)
     own = "" if told_by_cause else error_sentence(result.code, result.fields)
     if result.negate and result.outcome in ("passed", "failed") and result.score is not None:
@@ -94,24 +96,28 @@ def verdict_sentence(verdict: Verdict) -> str:
     if verdict.message or (verdict.code and verdict.code != Code.SCORE_UNKNOWN):
         return verdict.message or error_sentence(verdict.code, verdict.fields)
     if verdict.outcome == "passed":
-        missing = [one for one in verdict.results if one.outcome == "error"]
+        missing = [result for result in verdict.results if result.outcome == "error"]
         return f"{not_made_sentence(len(missing))}: {_of_first(missing)}" if missing else ""
     unknown = verdict.code == Code.SCORE_UNKNOWN
     hit = [
-        one
-        for one in verdict.results
-        if one.outcome is verdict.outcome and (one.severity == "error" or (unknown and one.weight > 0))
+        result
+        for result in verdict.results
+        if result.outcome is verdict.outcome and (result.severity == "error" or (unknown and result.weight > 0))
     ]
     if not hit:
         return ""
-    told = [*(one for one in hit if not one.source), *_derived(verdict), *hit]
-    said = f"{_of_first(told)}{_more(len(hit))}"
-    return f"{said}; {error_sentence(verdict.code, verdict.fields)}" if unknown else said
+    criterion_results = [
+        *(criterion_result for criterion_result in hit if not criterion_result.source),
+        *_derived(verdict),
+        *hit,
+    ]
+    sentence = f"{_of_first(criterion_results)}{_more(len(hit))}"
+    return f"{sentence}; {error_sentence(verdict.code, verdict.fields)}" if unknown else sentence
 
 
 def _derived(verdict: Verdict) -> list[CriterionResult]:
     """Criteria that were derived from another tool's file and ended as the verdict: they tell more than its words."""
-    return [one for one in verdict.results if one.derived and one.outcome is verdict.outcome]
+    return [result for result in verdict.results if result.derived and result.outcome is verdict.outcome]
 
 
 def not_made_sentence(count_: int) -> str:
@@ -121,8 +127,8 @@ def not_made_sentence(count_: int) -> str:
 
 def why_not_observed(result: CriterionResult) -> str:
     """Why nobody could see what a criterion looks at, and what helps; "" for one that was checked."""
-    told = [(result.code, result.fields), *((metric.code, metric.fields) for metric in result.metrics)]
-    return next((_not_observed(fields) for code, fields in told if code == Code.NOT_OBSERVED), "")
+    reasons = [(result.code, result.fields), *((metric.code, metric.fields) for metric in result.metrics)]
+    return next((_not_observed(fields) for code, fields in reasons if code == Code.NOT_OBSERVED), "")
 
 
 def _not_observed(fields: Fields) -> str:
@@ -145,15 +151,15 @@ def _unnegated(result: CriterionResult) -> str:
     if result.code and result.code != Code.THRESHOLD:
         return _with_line(result)
     for outcome in ("error", "needs_review"):
-        for one in result.metrics:
-            if one.outcome == outcome:
-                return f"{one.name}: {metric_sentence(one)}"
-    failed = [one for one in result.metrics if one.outcome == "failed" and not one.neutral]
+        for metric in result.metrics:
+            if metric.outcome == outcome:
+                return f"{metric.name}: {metric_sentence(metric)}"
+    failed = [metric for metric in result.metrics if metric.outcome == "failed" and not metric.neutral]
     if result.code == Code.THRESHOLD:
-        said = error_sentence(result.code, result.fields)
+        sentence = error_sentence(result.code, result.fields)
         first = metric_sentence(failed[0]) if failed else ""
-        return f"{said}; {failed[0].name}: {first}" if first else said
-    return "; ".join(said for one in failed if (said := metric_sentence(one)))
+        return f"{sentence}; {failed[0].name}: {first}" if first else sentence
+    return "; ".join(sentence for metric_result in failed if (sentence := metric_sentence(metric_result)))
 
 
 def _with_line(result: CriterionResult) -> str:
@@ -171,10 +177,10 @@ def _more(number: int) -> str:
 
 def error_sentence(code: str, fields: Fields) -> str:
     """Why a check could not run, or what decided beside the evidence."""
-    made = _RESULTS.get(code)
+    sentence_of = _RESULTS.get(code)
     try:
-        if made is not None:
-            return made(fields)
+        if sentence_of is not None:
+            return sentence_of(fields)
     except _MALFORMED:
         pass
     return str(fields.get("message") or "") or str(code).replace("_", " ")
@@ -193,8 +199,8 @@ def _threshold(fields: Fields) -> str:
     score, threshold = fields["score"], fields["threshold"]
     if fields.get("of") == "test":
         return f"score {score:.2f} is below the test's threshold {threshold:g}"
-    said = "reaches" if fields["reached"] else "is below"
-    return f"score {score:.2f} {said} the threshold {threshold:g}"
+    phrase = "reaches" if fields["reached"] else "is below"
+    return f"score {score:.2f} {phrase} the threshold {threshold:g}"
 
 
 def _no_expected(fields: Fields) -> str:
@@ -270,10 +276,10 @@ def _other_scale(fields: Fields) -> str:
 
 
 def _unknown_variable(fields: Fields) -> str:
-    known = ", ".join(fields.get("known") or ())
+    names = ", ".join(fields.get("known") or ())
     if fields.get("meant"):
-        return f"unknown placeholder {fields['variable']!r}: write {{{{{fields['meant']}}}}} (known: {known})"
-    return f"unknown variable {fields['variable']!r}" + (f" (known: {known})" if known else " (no variables are set)")
+        return f"unknown placeholder {fields['variable']!r}: write {{{{{fields['meant']}}}}} (known: {names})"
+    return f"unknown variable {fields['variable']!r}" + (f" (known: {names})" if names else " (no variables are set)")
 
 
 def _empty_variable(fields: Fields) -> str:
@@ -289,7 +295,7 @@ def _no_state(fields: Fields) -> str:
     if not fields["probes"]:
         return f"no state was recorded with this run, so the probe {probe} can't be checked"
     near = f"; did you mean {quoted(fields['nearest'])}?" if fields.get("nearest") else ""
-    listed_probes = "" if near else f"; its probes are {listed([quoted(one) for one in fields['probes']])}"
+    listed_probes = "" if near else f"; its probes are {listed([quoted(probe) for probe in fields['probes']])}"
     return f"no probe {probe} was read in this run{near}{listed_probes}"
 
 
@@ -356,14 +362,14 @@ def _unusable_return(fields: Fields) -> str:
         kind = str(fields["type"])
         bare = kind in ("None", "nan", "inf", "-inf")
         return f"{name} returned {kind if bare else f'something of type {kind}'} ({fields['place']}): {_RETURN}"
-    given = shown(fields["returned"], 120)
+    returned = shown(fields["returned"], 120)
     return (
         f"{name} returned "
         + {
-            "passed": f"`passed` {given}, which is neither true nor false",
-            "nothing": f"{given}, which does not say whether it passed: {_RETURN}",
-            "not a score": f"{given}, which is neither a bool nor a number: {_RETURN}",
-            "off the scale": f"{given}: a score is from 0 to 1; divide it by the highest one, or return `passed`",
+            "passed": f"`passed` {returned}, which is neither true nor false",
+            "nothing": f"{returned}, which does not say whether it passed: {_RETURN}",
+            "not a score": f"{returned}, which is neither a bool nor a number: {_RETURN}",
+            "off the scale": f"{returned}: a score is from 0 to 1; divide it by the highest one, or return `passed`",
         }[problem]
     )
 
@@ -377,9 +383,9 @@ def _unusable_vector(fields: Fields) -> str:
     }[fields["problem"]]
 
 
-def _within_result(fields: Fields, said: str) -> str:
+def _within_result(fields: Fields, sentence: str) -> str:
     tool = fields.get("tool")
-    return f"the result of {tool}: {said}" if tool else said
+    return f"the result of {tool}: {sentence}" if tool else sentence
 
 
 def _returned(line: Evidence) -> str:
@@ -521,10 +527,10 @@ def _around(text: str, where: str) -> str:
     return f"{quoted(text, 30)} after it"
 
 
-def _with_near(said: str, fields: Fields) -> str:
+def _with_near(sentence: str, fields: Fields) -> str:
     if fields.get("empty"):
-        return f"{said}: the text is empty"
-    return f"{said}; {near_phrase(fields['near'])}" if fields.get("near") else said
+        return f"{sentence}: the text is empty"
+    return f"{sentence}; {near_phrase(fields['near'])}" if fields.get("near") else sentence
 
 
 # Texts
@@ -564,7 +570,7 @@ def _present(line: Evidence) -> str:
         return f"{quoted(line.expected)} must not be in the text, but it is ({where})"
     holds = _HOLDS[fields["side"]]
     if isinstance(line.found, list):
-        return f"{holds} {listed([quoted(one, 30) for one in line.found])}"
+        return f"{holds} {listed([quoted(text, 30) for text in line.found])}"
     where = f" (line {fields['line']})" if "line" in fields else ""
     return f"{holds} {quoted(line.found)}{where}"
 
@@ -595,7 +601,7 @@ def _missing(line: Evidence) -> str:
     if isinstance(line.expected, list):
         which = "" if len(line.expected) == 1 else "any of "
         return _with_near(
-            f"the text does not {_VERBS[side]} {which}{listed([quoted(one, 30) for one in line.expected])}", fields
+            f"the text does not {_VERBS[side]} {which}{listed([quoted(text, 30) for text in line.expected])}", fields
         )
     if side == "contains":
         return _with_near(f"{quoted(line.expected)} is not in the text", fields)
@@ -632,7 +638,7 @@ def _canary_missing(fields: Fields) -> str:
 
 
 def _numbers(numbers: Sequence[int]) -> str:
-    return listed([str(one) for one in numbers])
+    return listed([str(number) for number in numbers])
 
 
 _PII = {
@@ -669,10 +675,12 @@ def content_phrase(there: Fields) -> str:
 
 def _not_json(line: Evidence) -> str:
     fields = line.fields
-    said = f"the value is not JSON: {syntax_phrase(fields)}"
+    sentence = f"the value is not JSON: {syntax_phrase(fields)}"
     if fields.get("block"):
-        return f"{said}; a code block holds JSON: the prototype class JsonResponse extracts it"
-    return f"{said}; {quoted(fields['part'], 40)} is, but there is text around it" if fields.get("part") else said
+        return f"{sentence}; a code block holds JSON: the prototype class JsonResponse extracts it"
+    return (
+        f"{sentence}; {quoted(fields['part'], 40)} is, but there is text around it" if fields.get("part") else sentence
+    )
 
 
 def syntax_phrase(fields: Fields) -> str:
@@ -691,16 +699,16 @@ def _differs(line: Evidence) -> str:
     if "near_call" in fields:
         return _trajectory_missing(line)
     if "arguments" in fields and "call" in fields:
-        said = call_difference_phrase(_call(fields), fields["arguments"])
+        sentence = call_difference_phrase(_call(fields), fields["arguments"])
         if "entry" in fields:
-            return f"{said}; it is the call of tools[{fields['entry']}], and every entry of a tool checks all its calls"
-        return f"nearest to {_slot(fields)}: {said}" if "slot" in fields else said
+            return f"{sentence}; it is the call of tools[{fields['entry']}], and every entry of a tool checks all its calls"
+        return f"nearest to {_slot(fields)}: {sentence}" if "slot" in fields else sentence
     if "label" in fields:
-        said = f"the label is {quoted(line.found)}, expected {quoted(fields['label'])}"
+        sentence = f"the label is {quoted(line.found)}, expected {quoted(fields['label'])}"
         if fields.get("case"):
-            return f"{said} (would match ignoring case)"
-        known = fields.get("known")
-        return f"{said}; it is not one of {listed([quoted(one, 20) for one in known])}" if known else said
+            return f"{sentence} (would match ignoring case)"
+        labels = fields.get("known")
+        return f"{sentence}; it is not one of {listed([quoted(label, 20) for label in labels])}" if labels else sentence
     if "message" in fields:
         return f"message {fields['message'] + 1} has the role {fields['role']}, expected {fields['expected_role']}"
     if "path" in fields:
@@ -749,7 +757,7 @@ def _no_match(line: Evidence) -> str:
 def _unexpected(line: Evidence) -> str:
     fields = line.fields
     if "documents" in fields:
-        return f"found, but not relevant: {listed([quoted(one, 30) for one in fields['documents']])}"
+        return f"found, but not relevant: {listed([quoted(document, 30) for document in fields['documents']])}"
     if "call" in fields:
         return (
             f"the {nth(fields['call'] + 1)} call, {fields['tool']}({shown(fields['arguments'], 60)}), is not expected"
@@ -782,23 +790,23 @@ def wanted_phrase(least: int, most: int | None) -> str:
     return f"{least} to {most} times" if least else f"at most {times_phrase(most)}"
 
 
-def argument_phrase(one: Fields) -> str:
+def argument_phrase(difference: Fields) -> str:
     """How one argument differs, with its path."""
-    path = one["path"]
-    if one["is"] == "extra":
-        return f"{path} = {shown(one['found'], 40)} is not expected"
-    if one["is"] == "missing":
-        there = one.get("elsewhere")
-        hint = f", perhaps it is {there} = {shown(one['found'], 40)}" if there else ""
-        return f"{path} is missing (expected {one['expected']}){hint}"
-    return f"{path}: {_expected_got(one)}"
+    path = difference["path"]
+    if difference["is"] == "extra":
+        return f"{path} = {shown(difference['found'], 40)} is not expected"
+    if difference["is"] == "missing":
+        there = difference.get("elsewhere")
+        hint = f", perhaps it is {there} = {shown(difference['found'], 40)}" if there else ""
+        return f"{path} is missing (expected {difference['expected']}){hint}"
+    return f"{path}: {_expected_got(difference)}"
 
 
-def _expected_got(one: Fields) -> str:
-    if "absent" in one:
-        return f"expected {one['expected']}"
-    said = f"expected {one['expected']}, got {shown(one['found'])}"
-    return f"{said} ({hint_phrase(one['hint'])})" if one.get("hint") else said
+def _expected_got(difference: Fields) -> str:
+    if "absent" in difference:
+        return f"expected {difference['expected']}"
+    phrase = f"expected {difference['expected']}, got {shown(difference['found'])}"
+    return f"{phrase} ({hint_phrase(difference['hint'])})" if difference.get("hint") else phrase
 
 
 LITERAL_NOTE = 'keys that begin with $ are matchers; to expect this value itself, write {"$literal": ...} around it'
@@ -819,21 +827,21 @@ def hint_phrase(hint: Fields) -> str:
     return f"differs at character {hint['at'] + 1}: {shown(hint['found'])} instead of {shown(hint['expected'])}"
 
 
-def call_difference_phrase(said: str, found: Sequence[Fields]) -> str:
+def call_difference_phrase(call: str, differences: Sequence[Fields]) -> str:
     """The differences of a call as one line; `said` names the call."""
-    if len(found) == 1:
-        one = found[0]
-        if one["is"] == "unreadable":
-            return f"the arguments of {said} {_unreadable_arguments(one)}"
-        if one["is"] == "differs":
-            return f"{said} differs only in {one['path']}: {_expected_got(one)}"
-        return f"{said} differs only in its arguments: {argument_phrase(one)}"
-    return f"{said} differs in {count(len(found), 'argument')}: {'; '.join(map(argument_phrase, found))}"
+    if len(differences) == 1:
+        difference = differences[0]
+        if difference["is"] == "unreadable":
+            return f"the arguments of {call} {_unreadable_arguments(difference)}"
+        if difference["is"] == "differs":
+            return f"{call} differs only in {difference['path']}: {_expected_got(difference)}"
+        return f"{call} differs only in its arguments: {argument_phrase(difference)}"
+    return f"{call} differs in {count(len(differences), 'argument')}: {'; '.join(map(argument_phrase, differences))}"
 
 
-def _unreadable_arguments(one: Fields) -> str:
-    what = "are not valid JSON" if one.get("malformed") else f"are not an object but {one['type']}"
-    return f"{what}: {shown(one['found'])}"
+def _unreadable_arguments(difference: Fields) -> str:
+    what = "are not valid JSON" if difference.get("malformed") else f"are not an object but {difference['type']}"
+    return f"{what}: {shown(difference['found'])}"
 
 
 def _call(fields: Fields) -> str:
@@ -872,9 +880,9 @@ def _called(line: Evidence) -> str:
 def _not_called(line: Evidence) -> str:
     fields = line.fields
     if "any_of" in fields:
-        made = count(fields["calls"], "call")
+        times = count(fields["calls"], "call")
         which = "these tools" if fields.get("forbidden") else "the expected tools"
-        return f"none of {which} was called in {made}"
+        return f"none of {which} was called in {times}"
     if "tool" not in fields:
         return "no tool call was expected, and none was made" if fields.get("expected_none") else "no tool was called"
     return f"{fields['tool']} was not called" + ("" if fields.get("forbidden") else ", and does not have to be")
@@ -882,16 +890,16 @@ def _not_called(line: Evidence) -> str:
 
 def _calls_number(line: Evidence) -> str:
     fields = line.fields
-    said = f"{fields['tool']} was called {times_phrase(fields['calls'])}, expected "
-    said += wanted_phrase(fields["least"], fields["most"])
+    sentence = f"{fields['tool']} was called {times_phrase(fields['calls'])}, expected "
+    sentence += wanted_phrase(fields["least"], fields["most"])
     perhaps = fields.get("perhaps")
     if not perhaps:
-        return said
+        return sentence
     named = [
-        f"call {one['call'] + 1}, {one['tool']}" + (" with the expected arguments" if one.get("equal") else "")
-        for one in perhaps
+        f"call {call['call'] + 1}, {call['tool']}" + (" with the expected arguments" if call.get("equal") else "")
+        for call in perhaps
     ]
-    return f"{said}; perhaps {listed(named)} was meant"
+    return f"{sentence}; perhaps {listed(named)} was meant"
 
 
 def _never_called(line: Evidence) -> str:
@@ -900,49 +908,49 @@ def _never_called(line: Evidence) -> str:
         return _trajectory_missing(line)
     if "any_of" in fields:
         return f"none of the expected tools was called in {count(fields['calls'], 'call')}"
-    said = f"{fields['tool']} was never called"
+    sentence = f"{fields['tool']} was never called"
     if fields.get("arguments_of"):
-        return f"{said}, so there are no arguments to check"
+        return f"{sentence}, so there are no arguments to check"
     if not fields["called"]:
-        return f"{said}: the agent called no tool"
+        return f"{sentence}: the agent called no tool"
     near = fields.get("nearest")
     if not near:
-        return f"{said}; the agent called {listed(fields['called'])}"
+        return f"{sentence}; the agent called {listed(fields['called'])}"
     hint = ", which differs only in case" if near.get("case") else ""
-    said += f"; nearest {near['tool']}{hint} ({count(near['calls'], 'call')})"
+    sentence += f"; nearest {near['tool']}{hint} ({count(near['calls'], 'call')})"
     if "arguments" in near:
-        own = [_unreadable_arguments(one) if one["is"] == "unreadable" else argument_phrase(one)
-               for one in near["arguments"]]  # fmt: skip
-        said += f", {'; '.join(own) or 'with the expected arguments'}"
-    return said
+        own = [_unreadable_arguments(argument) if argument["is"] == "unreadable" else argument_phrase(argument)
+               for argument in near["arguments"]]  # fmt: skip
+        sentence += f", {'; '.join(own) or 'with the expected arguments'}"
+    return sentence
 
 
 def _trajectory_missing(line: Evidence) -> str:
     fields = line.fields
     where = f" as the {nth(fields['position'] + 1)} call" if "position" in fields else ""
-    said = f"{fields['wanted']} was not called{where}"
+    sentence = f"{fields['wanted']} was not called{where}"
     if not fields["calls"]:
-        return f"{said}: the agent called no tool"
+        return f"{sentence}: the agent called no tool"
     if fields.get("instead"):
-        said += f", {fields['instead']} was"
+        sentence += f", {fields['instead']} was"
     near = fields.get("near_call")
     if not near:
-        return said
+        return sentence
     if line.code == Code.OUT_OF_PLACE:
-        return f"{said}; it is the {nth(near['call'] + 1)} call"
+        return f"{sentence}; it is the {nth(near['call'] + 1)} call"
     if "arguments" in near:
-        parts = [_trajectory_argument(one) for one in near["arguments"][:_TOLD]]
+        parts = [_trajectory_argument(argument) for argument in near["arguments"][:_TOLD]]
         only = "only " if near["differences"] == 1 else ""
-        return f"{said}; the {nth(near['call'] + 1)} call differs {only}in {'; '.join(parts)}"
+        return f"{sentence}; the {nth(near['call'] + 1)} call differs {only}in {'; '.join(parts)}"
     if "taken" in near:
-        return f"{said}; each call of {near['tool']} ({near['taken']}) already matches another expected call"
-    return f"{said}; nearest {near['tool']}, the {nth(near['call'] + 1)} call"
+        return f"{sentence}; each call of {near['tool']} ({near['taken']}) already matches another expected call"
+    return f"{sentence}; nearest {near['tool']}, the {nth(near['call'] + 1)} call"
 
 
-def _trajectory_argument(one: Fields) -> str:
-    if one["is"] == "unreadable":
-        return f"its arguments are {shown(one['found'])}"
-    return argument_phrase(one)
+def _trajectory_argument(difference: Fields) -> str:
+    if difference["is"] == "unreadable":
+        return f"its arguments are {shown(difference['found'])}"
+    return argument_phrase(difference)
 
 
 def _out_of_place(line: Evidence) -> str:
@@ -997,9 +1005,9 @@ def _bound(line: Evidence) -> str:
     if special is not None:
         return special(line)
     if measure in _RETRIEVAL:
-        said = f"{measure}{'' if measure == 'mrr' or not fields.get('k') else '@' + str(fields['k'])}"
-        said += f" is {fields['amount']:.3f}"
-        return f"{said}, expected at least {fields['least']:g}" if "least" in fields else said
+        sentence = f"{measure}{'' if measure == 'mrr' or not fields.get('k') else '@' + str(fields['k'])}"
+        sentence += f" is {fields['amount']:.3f}"
+        return f"{sentence}, expected at least {fields['least']:g}" if "least" in fields else sentence
     amount, bound = line.found, line.expected
     begins, noun = _SPENT.get(measure, (f"{_measured(fields)}:", "token"))
     spent = _amount(measure, amount) if measure in ("time", "cost") else count(round(amount), noun)
@@ -1011,45 +1019,45 @@ def _bound(line: Evidence) -> str:
 def _length(line: Evidence) -> str:
     fields = line.fields
     size = fields["count"]
-    said = count(size, "word" if fields["measure"] == "words" else "character")
+    sentence = count(size, "word" if fields["measure"] == "words" else "character")
     bound = fields["least"] if "least" in fields else fields["most"]
     if line.passed:
-        return f"{said}, expected at {'least' if 'least' in fields else 'most'} {bound}"
+        return f"{sentence}, expected at {'least' if 'least' in fields else 'most'} {bound}"
     if "least" in fields:
-        return f"{said}, {bound - size} fewer than the minimum of {bound}"
-    return f"{said}, {size - bound} more than the maximum of {bound}"
+        return f"{sentence}, {bound - size} fewer than the minimum of {bound}"
+    return f"{sentence}, {size - bound} more than the maximum of {bound}"
 
 
 def _keywords(line: Evidence) -> str:
     fields = line.fields
-    found, number, least = fields["count"], fields["of"], fields["least"]
-    return f"{found} of {number} keywords found ({found / number:.0%}), expected at least {least:.0%}"
+    hits, number, least = fields["count"], fields["of"], fields["least"]
+    return f"{hits} of {number} keywords found ({hits / number:.0%}), expected at least {least:.0%}"
 
 
 def _likeness(line: Evidence) -> str:
     fields = line.fields
-    said = f"similarity {fields['amount']:.2f} ({fields['method']}), expected at least {fields['least']:g}"
-    return said if line.passed else _with_near(said, fields)
+    sentence = f"similarity {fields['amount']:.2f} ({fields['method']}), expected at least {fields['least']:g}"
+    return sentence if line.passed else _with_near(sentence, fields)
 
 
 def _grade(line: Evidence) -> str:
     fields = line.fields
-    said = (
+    sentence = (
         f"grade {fields['amount']:g} ({count(fields['words'], 'word')} in {count(fields['sentences'], 'sentence')}, "
         f"{fields['syllables']:.2f} syllables a word), expected at most {fields['most']:g}"
     )
     hard = [quoted(on_one_line(word, 60), 30) for word in fields.get("hardest") or ()]
-    return f"{said}; the longest words: {listed(hard)}" if hard else said
+    return f"{sentence}; the longest words: {listed(hard)}" if hard else sentence
 
 
 def _repetition(line: Evidence) -> str:
     fields = line.fields
-    said = f"{count(fields['count'], 'repetition')} in {count(fields['words'], 'word')} ({fields['amount']:.2f}), "
-    said += f"expected at most {fields['most']:g}"
+    sentence = f"{count(fields['count'], 'repetition')} in {count(fields['words'], 'word')} ({fields['amount']:.2f}), "
+    sentence += f"expected at most {fields['most']:g}"
     if line.passed:
-        return said
+        return sentence
     often = [f"{quoted(word, 20)} ({number} times)" for word, number in fields["often"]]
-    return f"{said}; most frequent: {listed(often)}"
+    return f"{sentence}; most frequent: {listed(often)}"
 
 
 def _similarity(line: Evidence) -> str:
@@ -1064,13 +1072,13 @@ def _judged(line: Evidence) -> str:
     fields = line.fields
     scale, score = fields["scale"], fields["score"]
     if "dimension" in fields:
-        said = f"{fields['dimension']}: {score_phrase(scale, score)}"
+        sentence = f"{fields['dimension']}: {score_phrase(scale, score)}"
         if "least" not in fields:
-            return said
-        return f"{said}, {'at least' if line.passed else 'below the minimum'} {fields['least']:g}"
+            return sentence
+        return f"{sentence}, {'at least' if line.passed else 'below the minimum'} {fields['least']:g}"
     needs = "reaches" if line.passed else "is below"
-    said = f"the judge gave {score_phrase(scale, score)}, which {needs} {score_phrase(scale, fields['least'])}"
-    return f"{said}: {on_one_line(fields['reasoning'], _LINE)}" if fields.get("reasoning") else said
+    sentence = f"the judge gave {score_phrase(scale, score)}, which {needs} {score_phrase(scale, fields['least'])}"
+    return f"{sentence}: {on_one_line(fields['reasoning'], _LINE)}" if fields.get("reasoning") else sentence
 
 
 def score_phrase(scale: Sequence[Any], score: float) -> str:
@@ -1114,10 +1122,12 @@ def _labelled(line: Evidence) -> str:
     who = f" ({fields['who']})" if fields.get("who") else ""
     comment = f": {fields['comment']}" if fields.get("comment") else ""
     stars, passed = fields.get("rating"), fields.get("passed")
-    said = f"rated it {stars} of 5"
+    sentence = f"rated it {stars} of 5"
     if passed is not None:
-        said = f"said that it {'passed' if passed else 'failed'}" + (f" and {said}" if stars is not None else "")
-    return f"a person{who} {said}{comment}"
+        sentence = f"said that it {'passed' if passed else 'failed'}" + (
+            f" and {sentence}" if stars is not None else ""
+        )
+    return f"a person{who} {sentence}{comment}"
 
 
 def _replied(line: Evidence) -> str:
@@ -1139,21 +1149,21 @@ def _replied(line: Evidence) -> str:
 # Extraction
 
 
-def _extraction(said: Callable[[Fields], str]) -> Callable[[Evidence], str]:
-    return lambda line: f"nothing extracted: {said(line.fields)}"
+def _extraction(phrase_of: Callable[[Fields], str]) -> Callable[[Evidence], str]:
+    return lambda line: f"nothing extracted: {phrase_of(line.fields)}"
 
 
 def _no_block(fields: Fields) -> str:
     language, blocks = fields.get("language"), fields.get("blocks") or ()
-    wanted = f"{language} code block" if language else "code block"
+    block = f"{language} code block" if language else "code block"
     if not blocks:
-        return f"no {wanted} in the final answer ({_size(fields)})"
+        return f"no {block} in the final answer ({_size(fields)})"
     have = "1 code block" if len(blocks) == 1 else f"{fields['count']} code blocks"
-    said = f"the {nth(fields['position'])} {wanted} was asked for, but the final answer has {have}"
+    sentence = f"the {nth(fields['position'])} {block} was asked for, but the final answer has {have}"
     if not language:
-        return said
+        return sentence
     there = (f"{quoted(name) if name else 'no language'} (line {line})" for name, line in blocks)
-    return f"{said}: {', '.join(there)}"
+    return f"{sentence}: {', '.join(there)}"
 
 
 def _no_pattern_match(fields: Fields) -> str:
@@ -1164,8 +1174,8 @@ def _no_pattern_match(fields: Fields) -> str:
     if fields.get("count"):
         have = "1 match" if fields["count"] == 1 else f"{fields['count']} matches"
         return f"the {nth(fields['position'])} match of {pattern} was asked for, but {where} has {have}"
-    said = f"no match for {pattern} in {where} ({_size(fields)})"
-    return f"{said}; {near_phrase(fields['near'])}" if fields.get("near") else said
+    sentence = f"no match for {pattern} in {where} ({_size(fields)})"
+    return f"{sentence}; {near_phrase(fields['near'])}" if fields.get("near") else sentence
 
 
 def _size(fields: Fields) -> str:
@@ -1191,8 +1201,8 @@ def _nothing_at_path(fields: Fields) -> str:
     if "there" not in fields:
         return f"`{path}` finds nothing in the JSON"
     where = "the JSON" if not fields["path"] else dotted_path(fields["path"])
-    said = f"`{path}` finds nothing: {where} {content_phrase(fields['there'])}"
-    return f"{said}; did you mean {dotted_path(fields['meant'])}?" if fields.get("meant") else said
+    sentence = f"`{path}` finds nothing: {where} {content_phrase(fields['there'])}"
+    return f"{sentence}; did you mean {dotted_path(fields['meant'])}?" if fields.get("meant") else sentence
 
 
 def _tool_not_called(fields: Fields) -> str:

@@ -25,9 +25,9 @@ def change_between(before: Any, after: Any) -> dict[str, Any]:
     if isinstance(was, Mapping) and isinstance(now, Mapping):
         return _of_objects(was, now)
     if isinstance(was, list) and isinstance(now, list):
-        made = _of_lists(was, now)
-        if made:
-            return made
+        change = _of_lists(was, now)
+        if change:
+            return change
     return {"before": before, "after": after}
 
 
@@ -42,7 +42,7 @@ def _structure(value: Any) -> Any:
 
 
 def _of_objects(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    made: dict[str, Any] = {
+    change: dict[str, Any] = {
         "added": {key: value for key, value in after.items() if key not in before},
         "removed": {key: value for key, value in before.items() if key not in after},
         "changed": {
@@ -51,22 +51,22 @@ def _of_objects(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str
             if key in after and not same_json(value, after[key])
         },
     }
-    return {name: part for name, part in made.items() if part}
+    return {name: part for name, part in change.items() if part}
 
 
 def _of_lists(before: list[Any], after: list[Any]) -> dict[str, Any]:
-    was, now = [_key(one) for one in before], [_key(one) for one in after]
-    made = {"added": _beyond(after, now, was), "removed": _beyond(before, was, now)}
-    return {name: part for name, part in made.items() if part}
+    was, now = [_key(item) for item in before], [_key(item) for item in after]
+    change = {"added": _beyond(after, now, was), "removed": _beyond(before, was, now)}
+    return {name: part for name, part in change.items() if part}
 
 
 def _beyond(items: list[Any], keys: list[str], others: list[str]) -> list[Any]:
     """The items of one list that the other does not have, or not so often."""
-    left = Counter(others)
+    remaining = Counter(others)
     beyond = []
     for item, key in zip(items, keys, strict=True):
-        if left[key]:
-            left[key] -= 1
+        if remaining[key]:
+            remaining[key] -= 1
         else:
             beyond.append(item)
     return beyond
@@ -81,5 +81,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list) else value
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value

@@ -351,9 +351,13 @@ def stored_transcript(transcript: Transcript) -> StoredTranscript:
         user_usage=UNSET if transcript.user_usage == Usage() else stored_usage(transcript.user_usage),
         output=tuple(
             StoredOutput(
-                at_ms=one.at_ms, source=one.source, text=one.text, level=one.level or UNSET, logger=one.logger or UNSET
+                at_ms=output.at_ms,
+                source=output.source,
+                text=output.text,
+                level=output.level or UNSET,
+                logger=output.logger or UNSET,
             )
-            for one in transcript.output
+            for output in transcript.output
         )
         or UNSET,
         hooks=tuple(map(stored_hook, transcript.hooks)) or UNSET,
@@ -382,27 +386,27 @@ def _stored_requests(requests: ModelRequests) -> StoredRequests:
         parameters=tuple(map(dict, requests.parameters)),
         requests=tuple(
             StoredRequest(
-                agent=one.line,
-                model=one.model or UNSET,
-                system=one.system,
-                messages=one.messages,
-                tools=one.tools,
-                parameters=one.parameters,
-                previous=one.previous or UNSET,
-                cached_tokens=_unless_none(one.cached_tokens),
-                error=one.error or UNSET,
-                answer=_unless_none(one.answer),
+                agent=reference.line,
+                model=reference.model or UNSET,
+                system=reference.system,
+                messages=reference.messages,
+                tools=reference.tools,
+                parameters=reference.parameters,
+                previous=reference.previous or UNSET,
+                cached_tokens=_unless_none(reference.cached_tokens),
+                error=reference.error or UNSET,
+                answer=_unless_none(reference.answer),
             )
-            for one in requests.references
+            for reference in requests.references
         ),
         lines=tuple(
             StoredLine(
-                name=one.name,
-                about=one.about or UNSET,
-                called_by=_unless_none(one.called_by),
-                used_in=_unless_none(one.used_in),
+                name=line.name,
+                about=line.about or UNSET,
+                called_by=_unless_none(line.called_by),
+                used_in=_unless_none(line.used_in),
             )
-            for one in requests.lines
+            for line in requests.lines
         )
         or UNSET,
         unrecorded=requests.unrecorded or UNSET,
@@ -417,18 +421,18 @@ def _requests(data: Any) -> ModelRequests | None:
     references = tuple(
         [
             RequestReference(
-                one.agent,
-                one.model or "",
-                one.system,
-                one.messages,
-                one.tools,
-                one.parameters,
-                one.previous or "",
-                None if one.cached_tokens is UNSET else one.cached_tokens,
-                one.error or "",
-                None if one.answer is UNSET else one.answer,
+                request.agent,
+                request.model or "",
+                request.system,
+                request.messages,
+                request.tools,
+                request.parameters,
+                request.previous or "",
+                None if request.cached_tokens is UNSET else request.cached_tokens,
+                request.error or "",
+                None if request.answer is UNSET else request.answer,
             )
-            for one in stored.requests
+            for request in stored.requests
         ]
     )
     tools = tuple(
@@ -437,12 +441,12 @@ def _requests(data: Any) -> ModelRequests | None:
     )
     lines = tuple(
         RequestLine(
-            one.name,
-            one.about or "",
-            None if one.called_by is UNSET else one.called_by,
-            None if one.used_in is UNSET else one.used_in,
+            line.name,
+            line.about or "",
+            None if line.called_by is UNSET else line.called_by,
+            None if line.used_in is UNSET else line.used_in,
         )
-        for one in stored.lines or ()
+        for line in stored.lines or ()
     )
     unrecorded = tuple([part for part in UNRECORDED if part in (stored.unrecorded or ())])
     requests = ModelRequests(stored.messages, stored.systems, tools, stored.parameters, references, lines, unrecorded)
@@ -568,8 +572,8 @@ def _stored_message(message: Message) -> StoredMessage:
 def stored_attachments(message: Message) -> tuple[StoredAttachment, ...]:
     """The images and files of a message."""
     return tuple(
-        StoredAttachment(**{name: value for name, value in asdict(one).items() if value not in (None, "")})
-        for one in message.attachments
+        StoredAttachment(**{name: value for name, value in asdict(attachment).items() if value not in (None, "")})
+        for attachment in message.attachments
     )
 
 
@@ -627,11 +631,11 @@ def from_openai_messages(raw: Iterable[Any]) -> Transcript:
             notes.extend(Note("unread_calls", what, message_place(number)) for what in _unread_calls(item))
         elif isinstance(unknown := item.get("unread_role"), str):  # of an importer
             notes.append(Note("unread_calls", f"a message of the role {one_line(unknown, 40)}", message_place(number)))
-        made: list[int] = []
-        for position, one in enumerate(_calls_of(item)):
-            call = _call_from_openai(one, fallback_id=f"call_{number}_{position}", message=number)
+        numbers: list[int] = []
+        for position, raw_call in enumerate(_calls_of(item)):
+            call = _call_from_openai(raw_call, fallback_id=f"call_{number}_{position}", message=number)
             if call is not None:
-                made.append(len(calls))
+                numbers.append(len(calls))
                 open_calls.append(len(calls))
                 calls.append(call)
         answered: int | None = None
@@ -647,7 +651,7 @@ def from_openai_messages(raw: Iterable[Any]) -> Transcript:
                 role="tool" if role == "function" else role,
                 content=content,
                 reasoning=_reasoning_of(item),
-                tool_calls=tuple(made),
+                tool_calls=tuple(numbers),
                 tool_call=answered,
                 tool_call_id=call_id if isinstance(call_id, str) else None,
                 name=name if isinstance(name, str) else None,
@@ -673,15 +677,15 @@ def _unread_kinds(item: Mapping[str, Any], content: str) -> list[str]:
 def _unread_calls(item: Mapping[str, Any]) -> list[str]:
     """What in an agent's message may be a call of a tool that could not be read, in words; an importer that has read
     the parts itself gives them under `unread_parts`."""
-    given, parts, calls = item.get("unread_parts"), item.get("content"), _calls_of(item)
-    if not isinstance(given, list):
-        given = [str(part.get("type") or "part") for part in parts if is_unread_part(part)] if isinstance(
+    unread_parts, parts, calls = item.get("unread_parts"), item.get("content"), _calls_of(item)
+    if not isinstance(unread_parts, list):
+        unread_parts = [str(part.get("type") or "part") for part in parts if is_unread_part(part)] if isinstance(
             parts, list
         ) else []  # fmt: skip
-    kinds = [one_line(str(kind), 40) for kind in given if may_be_call(str(kind))]
-    found = [f"a part of the type {kind}" for kind in dict.fromkeys(kinds)]
-    nameless = any(_call_from_openai(one, fallback_id="", message=0) is None for one in calls)
-    return [*found, "a call without a name"] if nameless or item.get("nameless_call") else found
+    kinds = [one_line(str(kind), 40) for kind in unread_parts if may_be_call(str(kind))]
+    unread = [f"a part of the type {kind}" for kind in dict.fromkeys(kinds)]
+    nameless = any(_call_from_openai(call, fallback_id="", message=0) is None for call in calls)
+    return [*unread, "a call without a name"] if nameless or item.get("nameless_call") else unread
 
 
 def is_unread_part(part: Any) -> bool:
@@ -691,11 +695,11 @@ def is_unread_part(part: Any) -> bool:
 
 def _attachments(item: Mapping[str, Any]) -> tuple[Attachment, ...]:
     """Those among its parts; an importer that has read the parts itself gives them under `attachments`."""
-    content, given = item.get("content"), item.get("attachments")
-    found = attachments_in(content) if isinstance(content, list) else ()
-    if isinstance(given, list):
-        found += tuple(one for one in given if isinstance(one, Attachment))
-    return found
+    content, listed = item.get("content"), item.get("attachments")
+    attachments = attachments_in(content) if isinstance(content, list) else ()
+    if isinstance(listed, list):
+        attachments += tuple(attachment for attachment in listed if isinstance(attachment, Attachment))
+    return attachments
 
 
 class OpenAIFunction(Document, frozen=True, kw_only=True):
@@ -734,7 +738,7 @@ def openai_messages(transcript: Transcript) -> tuple[OpenAIMessage, ...]:
 
 
 def _openai_message(message: Message, calls: Sequence[ToolCall]) -> OpenAIMessage:
-    made = [
+    tool_calls = [
         OpenAIToolCall(id=call.id, function=OpenAIFunction(name=call.name, arguments=arguments_text(call)))
         for call in (calls[index] for index in message.tool_calls)
     ]
@@ -744,7 +748,7 @@ def _openai_message(message: Message, calls: Sequence[ToolCall]) -> OpenAIMessag
     return OpenAIMessage(
         role=message.role,
         content=message.content,
-        tool_calls=made or UNSET,
+        tool_calls=tool_calls or UNSET,
         tool_call_id=UNSET if answers is None else answers,
         name=UNSET if message.name is None else message.name,
     )
@@ -817,16 +821,16 @@ def _text_of_part(part: Mapping[str, Any]) -> str | None:
 
 def _reasoning_of(item: Mapping[str, Any]) -> str:
     for key in ("reasoning_content", "reasoning"):
-        found = item.get(key)
-        if found is not None and isinstance(found, str):
-            return found
+        text = item.get(key)
+        if text is not None and isinstance(text, str):
+            return text
     return ""
 
 
 def _refusal_of(item: Mapping[str, Any]) -> str:
     """What a model that refuses says instead of an answer (Chat Completions)."""
-    found = item.get("refusal")
-    return found if isinstance(found, str) else ""
+    refusal = item.get("refusal")
+    return refusal if isinstance(refusal, str) else ""
 
 
 def _calls_of(item: Mapping[str, Any]) -> list[Any]:
@@ -837,17 +841,17 @@ def _calls_of(item: Mapping[str, Any]) -> list[Any]:
     return [{"function": legacy}] if legacy is not None and isinstance(legacy, Mapping) else []
 
 
-def _call_from_openai(one: Any, *, fallback_id: str, message: int) -> ToolCall | None:
-    if not isinstance(one, (dict, Mapping)):
+def _call_from_openai(raw: Any, *, fallback_id: str, message: int) -> ToolCall | None:
+    if not isinstance(raw, (dict, Mapping)):
         return None
-    function = one.get("function")
+    function = raw.get("function")
     if not isinstance(function, (dict, Mapping)):
-        function = one
+        function = raw
     name = function.get("name")
     if not isinstance(name, str):
         return None
     arguments, malformed = decode_arguments(function.get("arguments", function.get("args")))
-    call_id = one.get("id")
+    call_id = raw.get("id")
     return ToolCall(
         id=call_id if isinstance(call_id, str) and call_id else fallback_id,
         name=name,
@@ -944,18 +948,27 @@ def _read(data: Mapping[str, Any]) -> Transcript:
     )
 
 
-def read_attachments(given: Any) -> tuple[Attachment, ...]:
+def read_attachments(raw: Any) -> tuple[Attachment, ...]:
     """What `stored_attachments` gave as plain data, or a person wrote so. Raises TypeError for something else."""
-    found = []
-    for one in given or ():
-        made = Attachment(**one)
-        texts = (made.media_type, made.sha256, made.name, made.description, made.url, made.mark)
-        if not all(isinstance(text, str) for text in texts) or not (made.size is None or type(made.size) is int):
+    attachments = []
+    for entry in raw or ():
+        attachment = Attachment(**entry)
+        texts = (
+            attachment.media_type,
+            attachment.sha256,
+            attachment.name,
+            attachment.description,
+            attachment.url,
+            attachment.mark,
+        )
+        if not all(isinstance(text, str) for text in texts) or not (
+            attachment.size is None or type(attachment.size) is int
+        ):
             raise TypeError("the fields of an attachment are texts, and `size` a number")
-        if made.sha256 and not _SHA256.fullmatch(made.sha256):
+        if attachment.sha256 and not _SHA256.fullmatch(attachment.sha256):
             raise TypeError("`sha256` of an attachment is 64 digits from 0 to f")
-        found.append(made)
-    return tuple(found)
+        attachments.append(attachment)
+    return tuple(attachments)
 
 
 def _hook(data: Mapping[str, Any]) -> HookRun:

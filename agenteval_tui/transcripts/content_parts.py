@@ -33,7 +33,7 @@ def attachments_in(content: Any) -> tuple[Attachment, ...]:
     """The images and files in a message's list of parts, each with the mark that `codec.content_text` gives it."""
     if not isinstance(content, list | tuple):
         return ()
-    return tuple(found for part in content if (found := attachment_of(part)) is not None)
+    return tuple(attachment for part in content if (attachment := attachment_of(part)) is not None)
 
 
 def attachment_of(part: Any, mark: str = "") -> Attachment | None:
@@ -54,13 +54,13 @@ def attachment_and_bytes(part: Any, mark: str = "") -> tuple[Attachment | None, 
         return None, None
     media_type = _first(holders, _TYPES)
     if url.startswith("data:"):
-        told, _, encoded = url[5:].partition(",")
-        media_type = media_type or told.removesuffix(";base64").partition(";")[0]
-        data, url = encoded if told.endswith(";base64") else None, ""
+        header, _, encoded = url[5:].partition(",")
+        media_type = media_type or header.removesuffix(";base64").partition(";")[0]
+        data, url = encoded if header.endswith(";base64") else None, ""
     raw = data.encode() if isinstance(data, str) and holders[-1].get("type") == "text" else _decoded(data)
     if raw is None and not url:
         return None, None
-    made = Attachment(
+    attachment = Attachment(
         media_type=(media_type or next((rough for word, rough in _ROUGHLY.items() if word in str(kind)), ""))[
             :_LONGEST
         ],
@@ -70,25 +70,25 @@ def attachment_and_bytes(part: Any, mark: str = "") -> tuple[Attachment | None, 
         url=url[: 8 * _LONGEST],
         mark=mark or f"[{part.get('type', 'part')}]",
     )
-    return made, raw
+    return attachment, raw
 
 
 def text_and_attachments(text: str, attachments: Sequence[Attachment]) -> list[str | Attachment]:
     """A message's content as parts in their order: texts, and attachments in the places of their marks. One without a
     mark in the text comes last; empty texts are left out."""
-    found: list[str | Attachment] = []
+    parts: list[str | Attachment] = []
     last: list[str | Attachment] = []
     at = 0
-    for one in attachments:
-        place = text.find(one.mark, at) if one.mark else -1
+    for attachment in attachments:
+        place = text.find(attachment.mark, at) if attachment.mark else -1
         if place < 0:
-            last.append(one)
+            last.append(attachment)
             continue
-        found += [text[at:place].removesuffix("\n"), one]
-        at = place + len(one.mark)
+        parts += [text[at:place].removesuffix("\n"), attachment]
+        at = place + len(attachment.mark)
         if text.startswith("\n", at):
             at += 1
-    return [part for part in (*found, text[at:], *last) if part != ""]
+    return [part for part in (*parts, text[at:], *last) if part != ""]
 
 
 def _place(holders: Sequence[Mapping[str, Any]]) -> tuple[str, Any]:

@@ -59,7 +59,11 @@ class Message(Struct, frozen=True):
 
 def known_by(messages: Iterable[Message]) -> list[list[str]]:
     """What tells the images and files of messages apart; [] for messages without any."""
-    return [[one.mark, one.media_type, one.sha256, one.url] for message in messages for one in message.attachments]
+    return [
+        [attachment.mark, attachment.media_type, attachment.sha256, attachment.url]
+        for message in messages
+        for attachment in message.attachments
+    ]
 
 
 class ToolCall(Struct, frozen=True):
@@ -172,8 +176,8 @@ class Usage(Struct, frozen=True):
         return self.unpriced and bool(other.counted_tokens) and (other.cost is None or other.input_tokens is not None)
 
 
-def _sum(one: _Number | None, other: _Number | None) -> _Number | None:
-    return other if one is None else one if other is None else one + other
+def _sum(first: _Number | None, other: _Number | None) -> _Number | None:
+    return other if first is None else first if other is None else first + other
 
 
 USER = "user"

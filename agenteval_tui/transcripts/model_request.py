@@ -103,18 +103,18 @@ class ModelRequests(Struct, frozen=True, dict=True):
         references = tuple(
             [
                 RequestReference(
-                    one.line,
-                    one.model,
-                    systems.place(one.system),
-                    tuple(_stretches(map(messages.place, one.messages))),
-                    tools.place(one.tools),
-                    parameters.place(one.parameters),
-                    one.previous,
-                    one.cached_tokens,
-                    one.error,
-                    one.answer,
+                    request.line,
+                    request.model,
+                    systems.place(request.system),
+                    tuple(_stretches(map(messages.place, request.messages))),
+                    tools.place(request.tools),
+                    parameters.place(request.parameters),
+                    request.previous,
+                    request.cached_tokens,
+                    request.error,
+                    request.answer,
                 )
-                for one in requests
+                for request in requests
             ]
         )
         return cls(
@@ -124,7 +124,7 @@ class ModelRequests(Struct, frozen=True, dict=True):
             tuple(parameters.entries),
             references,
             tuple(lines),
-            tuple([one for one in UNRECORDED if one in missing]),
+            tuple([part for part in UNRECORDED if part in missing]),
         )
 
     def line(self, number: int) -> RequestLine:
@@ -135,12 +135,12 @@ class ModelRequests(Struct, frozen=True, dict=True):
     def is_complete(self) -> bool:
         """Whether the tables have all that the requests refer to."""
         return all(
-            one.line >= 1
-            and one.system < len(self.systems)
-            and one.tools < len(self.tools)
-            and one.parameters < len(self.parameters)
-            and all(0 <= first <= end <= len(self.messages) for first, end in one.messages)
-            for one in self.references
+            reference.line >= 1
+            and reference.system < len(self.systems)
+            and reference.tools < len(self.tools)
+            and reference.parameters < len(self.parameters)
+            and all(0 <= first <= end <= len(self.messages) for first, end in reference.messages)
+            for reference in self.references
         )
 
     @property
@@ -160,9 +160,9 @@ class ModelRequests(Struct, frozen=True, dict=True):
         """Of each request, the number of the last one before it of the same agent; 0 for its first."""
         last: dict[int, int] = {}
         numbers = []
-        for number, one in enumerate(self.references, 1):
-            numbers.append(last.get(one.line, 0))
-            last[one.line] = number
+        for number, request_reference in enumerate(self.references, 1):
+            numbers.append(last.get(request_reference.line, 0))
+            last[request_reference.line] = number
         return tuple(numbers)
 
     def before(self, number: int) -> ModelRequest | None:
@@ -177,26 +177,30 @@ class ModelRequests(Struct, frozen=True, dict=True):
 
     @cached_property
     def _by_answer(self) -> dict[int, int]:
-        return {one.answer: number for number, one in enumerate(self.references, 1) if one.answer is not None}
+        return {
+            request_reference.answer: number
+            for number, request_reference in enumerate(self.references, 1)
+            if request_reference.answer is not None
+        }
 
     @cached_property
     def _read(self) -> dict[int, ModelRequest]:
         return {}
 
-    def _whole(self, number: int, one: RequestReference) -> ModelRequest:
-        messages = tuple([message for first, end in one.messages for message in self.messages[first:end]])
+    def _whole(self, number: int, reference: RequestReference) -> ModelRequest:
+        messages = tuple([message for first, end in reference.messages for message in self.messages[first:end]])
         return ModelRequest(
             number,
-            one.line,
-            one.model,
-            self.systems[one.system],
+            reference.line,
+            reference.model,
+            self.systems[reference.system],
             messages,
-            self.tools[one.tools],
-            self.parameters[one.parameters],
-            one.previous,
-            one.cached_tokens,
-            one.error,
-            one.answer,
+            self.tools[reference.tools],
+            self.parameters[reference.parameters],
+            reference.previous,
+            reference.cached_tokens,
+            reference.error,
+            reference.answer,
         )
 
 
@@ -209,10 +213,10 @@ class _Table:
         self._known: dict[int, tuple[Any, int]] = {}  # by identity: a message that is asked again is mostly the same
 
     def place(self, entry: Any) -> int:
-        known = self._known.get(id(entry))
-        if known is None:
-            known = self._known[id(entry)] = entry, self._place(entry)
-        return known[1]
+        cached = self._known.get(id(entry))
+        if cached is None:
+            cached = self._known[id(entry)] = entry, self._place(entry)
+        return cached[1]
 
     def _place(self, entry: Any) -> int:
         try:
@@ -266,6 +270,6 @@ def whole_text(message: Mapping[str, Any]) -> str:
 def _calls_text(message: Mapping[str, Any]) -> str:
     calls = message.get("tool_calls")
     functions = (
-        [one.get("function") or {} for one in calls if isinstance(one, Mapping)] if isinstance(calls, list) else []
+        [call.get("function") or {} for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
     )
-    return ", ".join(f"{one.get('name')}({one.get('arguments')})" for one in functions)
+    return ", ".join(f"{function.get('name')}({function.get('arguments')})" for function in functions)

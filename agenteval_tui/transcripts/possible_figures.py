@@ -40,8 +40,8 @@ def _dollars_in(value: Any) -> float | None:
 
 def duration_in(value: Any) -> float | None:
     """A length of time in milliseconds; None for what can't be one."""
-    found = _moment_in(value)
-    return None if found is None or found < 0 else found
+    moment = _moment_in(value)
+    return None if moment is None or moment < 0 else moment
 
 
 def _moment_in(value: Any) -> float | None:

@@ -49,11 +49,11 @@ class TranscriptRedactor(Redactor):
 
     def _said(self, text: str) -> str:
         # Messages quote what a server said, cut to a length.
-        shown = self.text(text)
-        body = shown.rstrip("…") if shown.endswith("…") else shown
+        redacted = self.text(text)
+        body = redacted.rstrip("…") if redacted.endswith("…") else redacted
         if (cut := self.cut(body)) is not body:
-            shown = cut + shown[len(body) :]
-        text = shown
+            redacted = cut + redacted[len(body) :]
+        text = redacted
         if self._words is None or self._words.search(text) is None:
             return text
         return self._words.sub(STAND_IN, text)
@@ -77,21 +77,25 @@ class TranscriptRedactor(Redactor):
         notes = tuple([replace(note, what=self.text(note.what)) for note in transcript.notes])
         if notes != transcript.notes:
             changed["notes"] = notes
-        output = tuple([replace(one, text=self.cut(self.text(one.text))) for one in transcript.output])
+        output = tuple([replace(output, text=self.cut(self.text(output.text))) for output in transcript.output])
         if output != transcript.output:
             changed["output"] = output
         hooks = tuple(map(self._hook, transcript.hooks))
         if hooks != transcript.hooks:
             changed["hooks"] = hooks
-        if any(self._in_reading(reading) for one in transcript.state for reading in (one.before, one.after)):
+        if any(
+            self._in_reading(reading)
+            for probe_state in transcript.state
+            for reading in (probe_state.before, probe_state.after)
+        ):
             changed["state"] = tuple(
                 [
                     replace(
-                        one,
-                        before=None if one.before is None else self.reading(one.before),
-                        after=None if one.after is None else self.reading(one.after),
+                        probe_state,
+                        before=None if probe_state.before is None else self.reading(probe_state.before),
+                        after=None if probe_state.after is None else self.reading(probe_state.after),
                     )
-                    for one in transcript.state
+                    for probe_state in transcript.state
                 ]
             )
         if transcript.requests is not None and self._in_requests(transcript.requests):
@@ -100,9 +104,9 @@ class TranscriptRedactor(Redactor):
             changed["outputs"] = self.data(transcript.outputs)
         error = transcript.error
         if error is not None:
-            said = self.error(error)
-            if said is not error:
-                changed["error"] = said
+            run_error = self.error(error)
+            if run_error is not error:
+                changed["error"] = run_error
         return replace(transcript, **changed) if changed else transcript
 
     def _anywhere(self, transcript: Transcript) -> bool:
@@ -145,8 +149,8 @@ class TranscriptRedactor(Redactor):
 
     def _in_requests(self, requests: ModelRequests) -> bool:
         tools = [[tool.name, tool.description, tool.parameters] for listed in requests.tools for tool in listed]
-        errors = [one.error for one in requests.references if one.error]
-        about = [[one.name, one.about] for one in requests.lines]
+        errors = [reference.error for reference in requests.references if reference.error]
+        about = [[line.name, line.about] for line in requests.lines]
         return self.inside([requests.messages, requests.systems, requests.parameters, tools, errors, about])
 
     def _requests(self, requests: ModelRequests) -> ModelRequests:
@@ -156,14 +160,22 @@ class TranscriptRedactor(Redactor):
             systems=tuple(map(self.text, requests.systems)),
             tools=tuple(
                 tuple(
-                    OfferedTool(self.text(one.name), self.text(one.description), self.data(one.parameters))
-                    for one in listed
+                    OfferedTool(
+                        self.text(offered_tool.name),
+                        self.text(offered_tool.description),
+                        self.data(offered_tool.parameters),
+                    )
+                    for offered_tool in listed
                 )
                 for listed in requests.tools
             ),
             parameters=tuple(map(self.data, requests.parameters)),
-            references=tuple(replace(one, error=self._said(one.error)) for one in requests.references),
-            lines=tuple(replace(one, name=self.text(one.name), about=self.text(one.about)) for one in requests.lines),
+            references=tuple(
+                replace(reference, error=self._said(reference.error)) for reference in requests.references
+            ),
+            lines=tuple(
+                replace(line, name=self.text(line.name), about=self.text(line.about)) for line in requests.lines
+            ),
         )
 
     def _hook(self, hook: HookRun) -> HookRun:
@@ -178,17 +190,17 @@ class TranscriptRedactor(Redactor):
             self._note(changed, "reasoning", message.reasoning)
         for name in ("role", "tool_call_id", "name"):
             self._note(changed, name, getattr(message, name))
-        attachments = tuple([self.attachment(one) for one in message.attachments])
+        attachments = tuple([self.attachment(attachment) for attachment in message.attachments])
         if attachments != message.attachments:
             changed["attachments"] = attachments
         return replace(message, **changed) if changed else message
 
-    def attachment(self, one: Attachment) -> Attachment:
+    def attachment(self, attachment: Attachment) -> Attachment:
         """An image or file without secrets in what is said of it; the same object where there are none."""
         changed: dict[str, Any] = {}
         for name in _TEXTS:
-            self._note(changed, name, getattr(one, name))
-        return replace(one, **changed) if changed else one
+            self._note(changed, name, getattr(attachment, name))
+        return replace(attachment, **changed) if changed else attachment
 
     def reading(self, reading: Reading) -> Reading:
         """What a probe read without secrets; the same object where there are none."""
@@ -227,8 +239,8 @@ class TranscriptRedactor(Redactor):
 _TEXTS = ("media_type", "name", "description", "url", "mark")
 
 
-def _texts(one: Attachment) -> list[str]:
-    return [getattr(one, name) for name in _TEXTS]
+def _texts(attachment: Attachment) -> list[str]:
+    return [getattr(attachment, name) for name in _TEXTS]
 
 
 NOTHING = TranscriptRedactor()

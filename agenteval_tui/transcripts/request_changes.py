@@ -69,10 +69,13 @@ def changes_since(requests: ModelRequests, number: int) -> RequestDifference | N
         return _of_kept(requests.request(earlier), requests.request(number))
     same = (was.model, was.system, was.tools, was.parameters) == (now.model, now.system, now.tools, now.parameters)
     if same and _grew(was.messages, now.messages):
-        sizes = [sum(end - first for first, end in one.messages) for one in (was, now)]
+        sizes = [sum(end - first for first, end in request_reference.messages) for request_reference in (was, now)]
         came = tuple(range(*sizes))
         return RequestDifference((RequestChange("added", after=came),) if came else (), sizes[0])
-    places = [[place for first, end in one.messages for place in range(first, end)] for one in (was, now)]
+    places = [
+        [place for first, end in request_reference.messages for place in range(first, end)]
+        for request_reference in (was, now)
+    ]
     return _difference(requests.request(earlier), requests.request(number), *places)
 
 
@@ -94,7 +97,9 @@ def _grew(was: Sequence[tuple[int, int]], now: Sequence[tuple[int, int]]) -> boo
 
 def difference(before: ModelRequest, after: ModelRequest) -> RequestDifference:
     """What changed between two requests of one agent."""
-    return _difference(before, after, [_key(one) for one in before.messages], [_key(one) for one in after.messages])
+    return _difference(
+        before, after, [_key(message) for message in before.messages], [_key(message) for message in after.messages]
+    )
 
 
 def _difference(
@@ -153,7 +158,7 @@ class _Units:
 
     def places(self, units: Sequence[int]) -> tuple[int, ...]:
         """The messages that these parts are of."""
-        return tuple(dict.fromkeys(self._places[one] for one in units))
+        return tuple(dict.fromkeys(self._places[unit] for unit in units))
 
 
 def _parts(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -176,7 +181,7 @@ def _of_units(
     gone, came, masked, moved = _unmatched(before, after, was, now)
     if len(gone) == len(was) and not masked and not moved and was:
         # What is asked comes last; what stands before it is there in place of the messages that went.
-        if len(came) > 1 and all(one.get("role") == "user" for one in after):
+        if len(came) > 1 and all(message.get("role") == "user" for message in after):
             yield RequestChange("replaced", tuple(gone), tuple(came[:-1]))
             yield RequestChange("added", after=tuple(came[-1:]))
         else:
@@ -221,7 +226,9 @@ def _unmatched(
             gone += between
             came += against
             continue
-        matcher = SequenceMatcher(None, [was[one] for one in between], [now[one] for one in against], autojunk=False)
+        matcher = SequenceMatcher(
+            None, [was[number] for number in between], [now[number] for number in against], autojunk=False
+        )
         for tag, i1, i2, j1, j2 in matcher.get_opcodes():
             if tag == "equal":
                 continue
@@ -259,27 +266,27 @@ def _anchors(
             ends.append(number)
         else:
             tops[place], ends[place] = new, number
-    kept = []
+    numbers = []
     number = ends[-1] if ends else -1
     while number >= 0:
-        kept.append(number)
+        numbers.append(number)
         number = links[number]
-    order = set(kept)
+    order = set(numbers)
     return [pairs[number] for number in sorted(order)], [
         pair for number, pair in enumerate(pairs) if number not in order
     ]
 
 
-def _is_same_message(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _is_same_message(message: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether these are one message with two texts: the result of the same call, or the same calls beside a text."""
-    if one.get("role") != other.get("role"):
+    if message.get("role") != other.get("role"):
         return False
-    if one.get("role") == "tool":
-        return bool(one.get("tool_call_id")) and one.get("tool_call_id") == other.get("tool_call_id")
-    calls = one.get("tool_calls")
+    if message.get("role") == "tool":
+        return bool(message.get("tool_call_id")) and message.get("tool_call_id") == other.get("tool_call_id")
+    calls = message.get("tool_calls")
     if calls:
         return bool(calls == other.get("tool_calls"))
-    texts = content_of(one), content_of(other)
+    texts = content_of(message), content_of(other)
     return (
         bool(texts[1]) and texts[0].startswith(texts[1][: max(20, len(texts[1]) // 2)]) and not other.get("tool_calls")
     )
@@ -298,7 +305,10 @@ def _of_system(was: str, now: str) -> Iterator[RequestChange]:
 
 
 def _of_tools(before: Sequence[OfferedTool], after: Sequence[OfferedTool]) -> Iterator[RequestChange]:
-    was, now = {one.name: one for one in before}, {one.name: one for one in after}
+    was, now = (
+        {offered_tool.name: offered_tool for offered_tool in before},
+        {offered_tool.name: offered_tool for offered_tool in after},
+    )
     for name in was.keys() - now.keys():
         yield RequestChange("tool_removed", name=name, was=was[name].description)
     for name, tool in now.items():
@@ -311,7 +321,7 @@ def _of_tools(before: Sequence[OfferedTool], after: Sequence[OfferedTool]) -> It
 
 
 def _of_parameters(before: ModelRequest, after: ModelRequest) -> Iterator[RequestChange]:
-    was, now = ({"model": one.model, **one.parameters} for one in (before, after))
+    was, now = ({"model": model_request.model, **model_request.parameters} for model_request in (before, after))
     for name in dict.fromkeys((*was, *now)):
         if was.get(name) != now.get(name):
             texts = (_json(side[name]) if side.get(name) is not None else "" for side in (was, now))

@@ -28,7 +28,7 @@ def _asks_once(requests: ModelRequests, number: int) -> bool:
     """Whether the request before had no answer of the model in it: no conversation is lost where each request is a
     question by itself."""
     before = requests.before(number)
-    return before is not None and not any(one.get("role") == "assistant" for one in before.messages)
+    return before is not None and not any(message.get("role") == "assistant" for message in before.messages)
 
 
 class Sight:
@@ -37,8 +37,8 @@ class Sight:
     def __init__(self, transcript: Transcript) -> None:
         self._requests = transcript.requests or ModelRequests()
         places: dict[_Key, set[int]] = {}
-        for place, one in enumerate(self._requests.messages):
-            places.setdefault(_key(str(one.get("role")), one.get("content"), _calls(one)), set()).add(place)
+        for place, message in enumerate(self._requests.messages):
+            places.setdefault(_key(str(message.get("role")), message.get("content"), _calls(message)), set()).add(place)
         nowhere: set[int] = set()
         self._places = [places.get(_own_key(transcript, message), nowhere) for message in transcript.messages]
         """Of each message: where it is in the table of all requests."""
@@ -52,9 +52,9 @@ class Sight:
     def request_at(self, message: int) -> int:
         """The number (from 1) of the request for this message, or for the first answer behind it; 0: there is none."""
         answers = [
-            (one.answer, number)
-            for number, one in enumerate(self._requests.references, 1)
-            if one.answer is not None and one.answer >= message
+            (request_reference.answer, number)
+            for number, request_reference in enumerate(self._requests.references, 1)
+            if request_reference.answer is not None and request_reference.answer >= message
         ]
         return min(answers)[1] if answers else 0
 
@@ -67,8 +67,8 @@ class Sight:
         for message in self._requests.request(number).messages:
             calls = _calls(message)
             if calls:
-                made = self._calls.get(_key(str(message.get("role")), "", calls), ())
-                open_results = [self._results[call] for call in made if call in self._results]
+                numbers = self._calls.get(_key(str(message.get("role")), "", calls), ())
+                open_results = [self._results[call] for call in numbers if call in self._results]
             elif message.get("role") == "tool" and open_results:
                 others[open_results.pop(0)] = str(message.get("content") or "")
         return {place: text for place, text in others.items() if text.strip() != self._texts[place]}
@@ -79,7 +79,7 @@ class Sight:
         request = self._requests.references[number - 1] if number else None
         if request is None or request.answer is None or request.previous:
             return frozenset()
-        seen = {place for first, end in request.messages for place in range(first, end)}
+        visible = {place for first, end in request.messages for place in range(first, end)}
         system = self._requests.systems[request.system]
         texts = {system, *system.split("\n\n")}
         return frozenset(
@@ -88,7 +88,7 @@ class Sight:
                 for index, (places, prompt) in enumerate(
                     zip(self._places[: request.answer], self._prompts[: request.answer], strict=True)
                 )
-                if (seen.isdisjoint(places) if prompt is None else prompt not in texts)
+                if (visible.isdisjoint(places) if prompt is None else prompt not in texts)
             ]
         )
 
@@ -108,9 +108,11 @@ def _key(role: str, content: Any, calls: list[list[Any]]) -> _Key:
 
 def _calls(message: Mapping[str, Any]) -> list[list[Any]]:
     listed = message.get("tool_calls")
-    functions = (one.get("function") for one in listed if isinstance(one, Mapping)) if isinstance(listed, list) else ()
+    functions = (
+        (call.get("function") for call in listed if isinstance(call, Mapping)) if isinstance(listed, list) else ()
+    )
     return [
-        [str(one.get("name")), decode_arguments(one.get("arguments"))[0]]
-        for one in functions
-        if isinstance(one, Mapping)
+        [str(function.get("name")), decode_arguments(function.get("arguments"))[0]]
+        for function in functions
+        if isinstance(function, Mapping)
     ]

@@ -85,8 +85,8 @@ def _pretty(value: Any, margin: str) -> str:
             return line
     inner = margin + "  "
     if isinstance(value, list):
-        items = [f"{inner}{_pretty(one, inner)}" for one in value]
+        items = [f"{inner}{_pretty(item, inner)}" for item in value]
     else:
-        items = [f"{inner}{json.dumps(key, ensure_ascii=False)}: {_pretty(one, inner)}" for key, one in value.items()]
+        items = [f"{inner}{json.dumps(key, ensure_ascii=False)}: {_pretty(item, inner)}" for key, item in value.items()]
     first, last = "[]" if isinstance(value, list) else "{}"
     return f"{first}\n" + ",\n".join(items) + f"\n{margin}{last}"

@@ -72,12 +72,12 @@ def frame_places(traceback: Traceback, *, all_frames: bool = False) -> list[tupl
     places = []
     for number, raised in enumerate(traceback.exceptions):
         last = len(raised.frames) - 1
-        shown = [
+        own_places = [
             place
             for place, frame in enumerate(raised.frames)
             if all_frames or frame.project or (not own and place == last)
         ]
-        places += [(number, place) for place in reversed(shown)]
+        places += [(number, place) for place in reversed(own_places)]
     return places
 
 
@@ -98,9 +98,9 @@ def bounded(traceback: Traceback) -> Traceback | None:
     for number, raised in enumerate(traceback.exceptions[:MOST_EXCEPTIONS]):
         if raised.parent is not None and not 0 <= raised.parent < number:
             return None
-        kept = raised.frames[-room:] if room else ()
-        room -= len(kept)
-        exceptions.append(replace(raised, frames=kept, left_out=raised.left_out + len(raised.frames) - len(kept)))
+        frames = raised.frames[-room:] if room else ()
+        room -= len(frames)
+        exceptions.append(replace(raised, frames=frames, left_out=raised.left_out + len(raised.frames) - len(frames)))
     return replace(traceback, exceptions=tuple(exceptions)) if exceptions else None
 
 

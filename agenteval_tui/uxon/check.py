@@ -37,8 +37,8 @@ def check(document: Document, schema: Type) -> tuple[Diagnostic, ...]:
         return document.diagnostics
     checker = _Checker(document, schema)
     checker.value(document.root, schema, "The config")
-    found = sorted([*document.diagnostics, *checker.found], key=lambda d: (d.start, d.end))
-    return tuple(without_doubtful_fixes(document.text, found))
+    diagnostics = sorted([*document.diagnostics, *checker.found], key=lambda d: (d.start, d.end))
+    return tuple(without_doubtful_fixes(document.text, diagnostics))
 
 
 class _Checker:
@@ -136,29 +136,29 @@ class _Checker:
         unsure = False
         if kind.variants is not None:
             variant, unsure = self.variant(node, kind, kind.variants)
-        known = [*kind.properties, *(variant.properties if variant else ())]
-        by_name = {alias: prop for prop in reversed(known) for alias in (*prop.aliases, prop.name)}
-        seen: dict[str, Member] = {}
+        properties = [*kind.properties, *(variant.properties if variant else ())]
+        by_name = {alias: prop for prop in reversed(properties) for alias in (*prop.aliases, prop.name)}
+        member_by_name: dict[str, Member] = {}
         meant: set[str] = set()  # a misspelt name is one mistake, not also a missing property
         for index, member in enumerate(node.members):
             if member.commented:
                 continue
             prop = by_name.get(member.key)
             if prop is not None:
-                before = seen.get(prop.name)
+                before = member_by_name.get(prop.name)
                 if before is not None and before.key != member.key:
                     message = f"{quote(before.key)} and {quote(member.key)} are the same property: remove one."
                     fix = remove_member(self.text, node.start, node.members, index, "remove this one")
                     self.tell("duplicate-key", message, member.key_start, member.key_end, fix)
-                seen[prop.name] = member
+                member_by_name[prop.name] = member
                 self.value(member.value, prop.type, quote(member.key), node, variant or kind)
             elif kind.extra or (variant is not None and variant.extra) or unsure:
                 continue
             elif kind.variants is None or member.key != kind.variants.discriminator:
-                meant.add(self.unknown(node, member, known, variant.name if variant else kind.name))
-        given = {*seen, *meant, kind.variants.discriminator if kind.variants else ""}
-        for prop in known:
-            if prop.required and prop.name not in given:
+                meant.add(self.unknown(node, member, properties, variant.name if variant else kind.name))
+        present = {*member_by_name, *meant, kind.variants.discriminator if kind.variants else ""}
+        for prop in properties:
+            if prop.required and prop.name not in present:
                 self.missing(node, prop, variant.name if variant else name)
 
     def variant(self, node: Node, kind: ObjectType, variants: Variants) -> tuple[ObjectType | None, bool]:
@@ -210,11 +210,15 @@ class _Checker:
             return []
         return [n for n, option in variants.options.items() if all(option.property(name) is not None for name in own)]
 
-    def unknown(self, node: Node, member: Member, known: list[Property], where: str) -> str:
+    def unknown(self, node: Node, member: Member, properties: list[Property], where: str) -> str:
         """Report a name that is not known here; the name that was probably meant, or ""."""
-        taken = {m.key for m in node.members if not m.commented}
-        free = [prop.name for prop in known if prop.name not in taken and not taken.intersection(prop.aliases)]
-        near = closest(member.key, [prop.name for prop in known])
+        used_names = {m.key for m in node.members if not m.commented}
+        free = [
+            prop.name
+            for prop in properties
+            if prop.name not in used_names and not used_names.intersection(prop.aliases)
+        ]
+        near = closest(member.key, [prop.name for prop in properties])
         start, end = member.key_start, member.key_end
         head = f"{where} has no property {shown(member.key)}"
         index = node.members.index(member)
@@ -352,16 +356,16 @@ def _sibling(node: Node, name: str, parent: ObjectType) -> str:
     return " or ".join(others)
 
 
-def _home(schema: Type, name: str, seen: set[int] | None = None) -> str | None:
+def _home(schema: Type, name: str, visited: set[int] | None = None) -> str | None:
     """The name of the object type in `schema` that has a property of that name."""
-    seen = set() if seen is None else seen
-    if id(schema) in seen:
+    visited = set() if visited is None else visited
+    if id(schema) in visited:
         return None
-    seen.add(id(schema))
+    visited.add(id(schema))
     if isinstance(schema, ArrayType):
-        return _home(schema.item, name, seen)
+        return _home(schema.item, name, visited)
     if isinstance(schema, MapType):
-        return _home(schema.value, name, seen)
+        return _home(schema.value, name, visited)
     inner: list[Type] = []
     if isinstance(schema, UnionType):
         inner = list(schema.options)
@@ -370,4 +374,4 @@ def _home(schema: Type, name: str, seen: set[int] | None = None) -> str | None:
             return schema.name
         inner = [prop.type for prop in schema.properties]
         inner += schema.variants.options.values() if schema.variants else ()
-    return next((home for one in inner if (home := _home(one, name, seen))), None)
+    return next((home for kind in inner if (home := _home(kind, name, visited))), None)

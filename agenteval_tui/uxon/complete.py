@@ -119,34 +119,34 @@ def _in_list(spot: SchemaLocation) -> bool:
 def _names(spot: SchemaLocation, facts: Facts) -> Iterator[_Item]:
     """The names that the object does not have yet, each with the beginning of its value."""
     node = spot.node
-    taken = {member.key for member in node.members if not member.commented}
+    used_names = {member.key for member in node.members if not member.commented}
     for kind in objects_of(spot.types):
         if isinstance(kind, MapType):
             if spot.property is not None and spot.property.facts == TOOL_ARGUMENTS:
-                yield from _arguments(spot, kind, facts, taken)
+                yield from _arguments(spot, kind, facts, used_names)
             continue
-        if kind.variants is not None and kind.variants.discriminator not in taken:
+        if kind.variants is not None and kind.variants.discriminator not in used_names:
             prop = discriminator(kind.variants)
             yield _Item(prop.name, "property", prop.doc, _skeleton_of_member(prop))
         for prop in properties_of(node, kind):
-            if member_of(node, prop) is None and prop.name not in taken:
-                taken.add(prop.name)
+            if member_of(node, prop) is None and prop.name not in used_names:
+                used_names.add(prop.name)
                 yield _Item(prop.name, "property", _first_sentence(prop.doc), _skeleton_of_member(prop))
     if spot.property is not None and any(isinstance(kind, ScalarType) for kind in spot.types):
         # Free values may be objects of a known make ({"$contains": "..."}).
         for example in spot.property.examples:
-            if isinstance(example, dict) and len(example) == 1 and not taken - {_MARK}:
+            if isinstance(example, dict) and len(example) == 1 and not used_names - {_MARK}:
                 ((name, value),) = example.items()
                 yield _Item(str(name), "example", "", _skeleton_of_value(value).between(f"{quote(str(name))}: ", ""))
 
 
-def _arguments(spot: SchemaLocation, kind: MapType, facts: Facts, taken: set[str]) -> Iterator[_Item]:
+def _arguments(spot: SchemaLocation, kind: MapType, facts: Facts, used_names: set[str]) -> Iterator[_Item]:
     tool = spot.tool()
     for name in facts.arguments(tool) if tool else ():
-        if name not in taken:
-            seen = facts.values(tool, name)
-            detail = f"an argument of {tool}" + (f", as {shown(seen[0])}" if seen else "")
-            value = _skeleton_of_value(seen[0]) if seen else _skeleton_of_type(kind.value)
+        if name not in used_names:
+            observed = facts.values(tool, name)
+            detail = f"an argument of {tool}" + (f", as {shown(observed[0])}" if observed else "")
+            value = _skeleton_of_value(observed[0]) if observed else _skeleton_of_type(kind.value)
             yield _Item(name, "argument", detail, value.between(f"{quote(name)}: ", ""))
 
 
@@ -155,12 +155,12 @@ def _values(spot: SchemaLocation, facts: Facts) -> Iterator[_Item]:
     if spot.owner is None:
         yield from _whole(spot)
         return
-    taken = _beside(spot.owner)
+    siblings = _beside(spot.owner)
     for kind in spot.types:
-        yield from _of_type(kind, spot, facts, taken)
+        yield from _of_type(kind, spot, facts, siblings)
 
 
-def _of_type(kind: Type, spot: SchemaLocation, facts: Facts, taken: Sequence[Any]) -> Iterator[_Item]:
+def _of_type(kind: Type, spot: SchemaLocation, facts: Facts, siblings: Sequence[Any]) -> Iterator[_Item]:
     if isinstance(kind, ArrayType):
         # Exact types: where a list is wanted, a value is written as a list of one.
         for option in flat(kind.item):
@@ -178,7 +178,7 @@ def _of_type(kind: Type, spot: SchemaLocation, facts: Facts, taken: Sequence[Any
         yield from _variants(spot)
     elif kind.enum:
         for value in kind.enum:
-            if value not in taken:
+            if value not in siblings:
                 yield _Item(_label(value), "value", "", _finished_skeleton(_skeleton_of_value(value).text))
     elif kind.kind == "boolean":
         default = spot.property.default if spot.property is not None else None
@@ -187,28 +187,28 @@ def _of_type(kind: Type, spot: SchemaLocation, facts: Facts, taken: Sequence[Any
                 shown(value), "value", "the default" if value is default else "", _finished_skeleton(shown(value))
             )
     else:
-        yield from _free(kind, spot, facts, taken)
+        yield from _free(kind, spot, facts, siblings)
 
 
-def _free(kind: ScalarType, spot: SchemaLocation, facts: Facts, taken: Sequence[Any]) -> Iterator[_Item]:
+def _free(kind: ScalarType, spot: SchemaLocation, facts: Facts, siblings: Sequence[Any]) -> Iterator[_Item]:
     """Values out of recordings, then the examples of the schema, then the default."""
     prop = spot.property
     if prop is None:
         return
     textual = kind.kind in ("string", "any")
-    found: Iterable[Any] = ()
+    candidates: Iterable[Any] = ()
     what: Kind = "example"
     detail = ""
     if prop.facts == TOOL_NAME and textual:
-        found, what, detail = facts.tools(), "tool", "a tool of the agent"
+        candidates, what, detail = facts.tools(), "tool", "a tool of the agent"
     elif prop.facts == PROBE_NAME and textual:
-        found, what, detail = facts.probes(), "example", "a probe of the test"
+        candidates, what, detail = facts.probes(), "example", "a probe of the test"
     elif prop.facts == ANSWER_TEXT and textual:
-        found, what, detail = facts.texts(), "text", "from an answer"
+        candidates, what, detail = facts.texts(), "text", "from an answer"
     elif prop.facts == TOOL_ARGUMENTS and spot.free is not None and (tool := spot.tool()):
-        found, detail = facts.values(tool, spot.free), f"a value of {spot.free}"
-    for value in found:
-        if value not in taken:
+        candidates, detail = facts.values(tool, spot.free), f"a value of {spot.free}"
+    for value in candidates:
+        if value not in siblings:
             yield _Item(_label(value), what, detail, _finished_skeleton(_skeleton_of_value(value).text))
     for value in prop.examples:
         yield _Item(_label(value), "example", "", _skeleton_of_value(value))
@@ -245,7 +245,7 @@ def _whole(spot: SchemaLocation) -> Iterator[_Item]:
     """For an empty text: the whole config with its first property."""
     for kind in objects_of(spot.types):
         if isinstance(kind, ObjectType):
-            for prop in sorted(kind.properties, key=lambda one: not isinstance(one.type, ArrayType)):
+            for prop in sorted(kind.properties, key=lambda prop: not isinstance(prop.type, ArrayType)):
                 new = _skeleton_of_member(prop).between("{\n  ", "\n}")
                 yield _Item(prop.name, "property", _first_sentence(prop.doc), new)
 
@@ -300,14 +300,14 @@ def _chosen(items: Iterable[_Item], prefix: str, uses: Mapping[str, int]) -> lis
         used = uses.get(item.label, 0) if item.kind in ("property", "type") else 0
         return -used, not item.label.startswith(prefix)
 
-    wanted = prefix.casefold()
+    folded_prefix = prefix.casefold()
     begin: dict[str, _Item] = {}
     hold: dict[str, _Item] = {}
     for item in items:
         label = item.label.casefold()
-        if label.startswith(wanted):
+        if label.startswith(folded_prefix):
             begin.setdefault(item.new.text, item)
-        elif wanted in label:
+        elif folded_prefix in label:
             hold.setdefault(item.new.text, item)
     rest = [item for text, item in hold.items() if text not in begin]
     return [*sorted(begin.values(), key=rank), *sorted(rest, key=rank)][:MOST_ITEMS]
@@ -379,11 +379,11 @@ def _cursor_at(text: str, offset: int) -> Cursor | None:
             prefix = read_string(text, token.start, offset)[0]
             # Where the quote is not closed, the tokenizer's end of the string is a guess: what follows stays.
             end = token.end if closed and _ends_well(text, tokens, index) else offset
-    before = next((one for one in reversed(tokens) if one.start < start and one.kind != "comment"), None)
+    before = next((token for token in reversed(tokens) if token.start < start and token.kind != "comment"), None)
     if end > start and token is not None and end < token.end:
         # Without the piece that is being written, the rest of the text reads otherwise.
-        tokens = [Token(one.kind, one.start + end, one.end + end) for one in tokenize(text[end:])]
-    after = next((one for one in tokens if one.start >= end and one.kind != "comment"), None)
+        tokens = [Token(token.kind, token.start + end, token.end + end) for token in tokenize(text[end:])]
+    after = next((token for token in tokens if token.start >= end and token.kind != "comment"), None)
     return Cursor(start, end, prefix, before, after)
 
 

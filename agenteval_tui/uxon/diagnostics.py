@@ -41,19 +41,19 @@ def without_doubtful_fixes(text: str, diagnostics: Iterable[Diagnostic]) -> list
     switched-off part goes is certain only in a text that reads well. The diagnostics stay, and get their fixes back
     when the other mistake is fixed.
     """
-    found = list(diagnostics)
-    quotes = [d for d in found if d.fix is not None and d.fix.title in (CLOSE_THE_QUOTE, ESCAPE_THE_QUOTES)]
+    cleaned = list(diagnostics)
+    quotes = [d for d in cleaned if d.fix is not None and d.fix.title in (CLOSE_THE_QUOTE, ESCAPE_THE_QUOTES)]
     lines = [(text.rfind("\n", 0, d.start) + 1, text.find("\n", d.end)) for d in quotes]
     open_ends = [
         line for d, line in zip(quotes, lines, strict=True) if d.fix is not None and d.fix.title == CLOSE_THE_QUOTE
     ]
-    broken = any(d.code == "syntax" for d in found)
-    for index, one in enumerate(found):
-        doubtful = one.code == "open-comment" and broken
-        doubtful = doubtful or (one not in quotes and _ends_a_line(one.fix, open_ends, len(text)))
-        if doubtful or (lines and one not in quotes and _touches_quotes(text, one.fix, lines)):
-            found[index] = replace(one, fix=None)
-    return found
+    broken = any(d.code == "syntax" for d in cleaned)
+    for index, diagnostic in enumerate(cleaned):
+        doubtful = diagnostic.code == "open-comment" and broken
+        doubtful = doubtful or (diagnostic not in quotes and _ends_a_line(diagnostic.fix, open_ends, len(text)))
+        if doubtful or (lines and diagnostic not in quotes and _touches_quotes(text, diagnostic.fix, lines)):
+            cleaned[index] = replace(diagnostic, fix=None)
+    return cleaned
 
 
 def _ends_a_line(fix: Fix | None, lines: Iterable[tuple[int, int]], length: int) -> bool:

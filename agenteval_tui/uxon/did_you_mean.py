@@ -9,20 +9,20 @@ _NEAR = 0.6  # of 1; below it a guess confuses more than it helps
 
 def closest(name: str, options: Iterable[str]) -> str | None:
     """The option that `name` was probably meant to be; None when none is near. Case, `-`, `_`, spaces do not count."""
-    wanted = _plain(name)
+    plain_name = _plain(name)
     candidates = list(options)
     for option in candidates:
-        if _plain(option) == wanted:
+        if _plain(option) == plain_name:
             return option
-    if not 1 < len(wanted) <= 100:
+    if not 1 < len(plain_name) <= 100:
         return None
     from rapidfuzz.distance import OSA
 
     best: tuple[float, str] | None = None
     for option in candidates:
         plain = _plain(option)
-        score = OSA.normalized_similarity(wanted, plain)
-        if min(len(plain), len(wanted)) >= 4 and (plain.startswith(wanted) or wanted.startswith(plain)):
+        score = OSA.normalized_similarity(plain_name, plain)
+        if min(len(plain), len(plain_name)) >= 4 and (plain.startswith(plain_name) or plain_name.startswith(plain)):
             score = max(score, _NEAR + 0.05)
         if score >= _NEAR and (best is None or score > best[0]):
             best = (score, option)

@@ -161,13 +161,13 @@ def _laid_out(text: str, start: int, value: Any) -> str:
 
 def _remove_item(text: str, items: Sequence[Node], index: int) -> Fix:
     item = items[index]
-    if found := _COMMA_BEHIND.match(text, item.end):
-        return Fix("", (TextEdit(item.start, found.end(), ""),))
+    if match := _COMMA_BEHIND.match(text, item.end):
+        return Fix("", (TextEdit(item.start, match.end(), ""),))
     own = TextEdit(item.start, item.end, "")
-    if found := _BEYOND.match(text, item.end):
-        return Fix("", (own, TextEdit(found.end(), found.end() + 1, "")))
-    if index and (found := _BEYOND.match(text, items[index - 1].end)):
-        if not text[found.end() + 1 : item.start].strip():
-            return Fix("", (TextEdit(found.end(), item.end, ""),))
-        return Fix("", (TextEdit(found.end(), found.end() + 1, ""), own))
+    if match := _BEYOND.match(text, item.end):
+        return Fix("", (own, TextEdit(match.end(), match.end() + 1, "")))
+    if index and (match := _BEYOND.match(text, items[index - 1].end)):
+        if not text[match.end() + 1 : item.start].strip():
+            return Fix("", (TextEdit(match.end(), item.end, ""),))
+        return Fix("", (TextEdit(match.end(), match.end() + 1, ""), own))
     return Fix("", (own,))

@@ -95,8 +95,8 @@ class _Entry(Struct):
         return out
 
 
-def _blank(out: list[str], wanted: bool) -> None:
-    if wanted:
+def _blank(out: list[str], needed: bool) -> None:
+    if needed:
         out.append("")
 
 
@@ -119,13 +119,13 @@ class _Reader:
 
     def comments(self) -> list[_Comment]:
         """The comments that come next."""
-        found = []
+        comments = []
         while self.index < len(self.tokens) and self.tokens[self.index].kind == "comment":
             gap = self.gap()
             same_line = self.index > 0 and not _breaks(gap)
-            found.append(_Comment(self.source().rstrip(), same_line, _breaks(gap) > 1))
+            comments.append(_Comment(self.source().rstrip(), same_line, _breaks(gap) > 1))
             self.index += 1
-        return found
+        return comments
 
     def take(self, kind: str) -> bool:
         if self.index < len(self.tokens) and self.tokens[self.index].kind == kind:

@@ -32,12 +32,12 @@ class Hover(Struct, frozen=True):
 
     def lines(self) -> tuple[str, ...]:
         """All of it as lines of text."""
-        found = [self.title + (f": {self.type}" if self.type else "") + (" (required)" if self.required else "")]
-        found += [self.doc] if self.doc else []
-        found += [f"default: {self.default}"] if self.default else []
-        found += [f"allowed: {', '.join(self.allowed)}"] if self.allowed else []
-        found += [f"properties: {', '.join(self.properties)}"] if self.properties else []
-        return tuple(found)
+        lines = [self.title + (f": {self.type}" if self.type else "") + (" (required)" if self.required else "")]
+        lines += [self.doc] if self.doc else []
+        lines += [f"default: {self.default}"] if self.default else []
+        lines += [f"allowed: {', '.join(self.allowed)}"] if self.allowed else []
+        lines += [f"properties: {', '.join(self.properties)}"] if self.properties else []
+        return tuple(lines)
 
 
 def hover(text: str, offset: int, schema: Type) -> Hover | None:
@@ -58,7 +58,7 @@ def hover(text: str, offset: int, schema: Type) -> Hover | None:
         variant = spot.variants.options.get(spot.variants.normalise(spot.node.value))
         if variant is None:
             return _of_property(token.start, token.end, prop)
-        names = tuple(one.name for one in variant.properties)
+        names = tuple(prop.name for prop in variant.properties)
         return Hover(token.start, token.end, variant.name, variant.doc, properties=names)
     return _of_property(token.start, token.end, prop)
 

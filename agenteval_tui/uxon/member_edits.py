@@ -22,15 +22,15 @@ def remove_member(text: str, start: int, members: Sequence[Member], index: int, 
     if text[start] != "{":
         return None
     member = members[index]
-    if found := _NEXT_COMMA.match(text, member.end):
-        return Fix(title, (TextEdit(member.start, found.end(), ""),))
+    if match := _NEXT_COMMA.match(text, member.end):
+        return Fix(title, (TextEdit(member.start, match.end(), ""),))
     own = TextEdit(member.start, member.end, "")
-    if found := _BEYOND_COMMENTS.match(text, member.end):
-        return Fix(title, (own, TextEdit(found.end(), found.end() + 1, "")))
-    if index and (found := _BEYOND_COMMENTS.match(text, members[index - 1].end)):
-        if not text[found.end() + 1 : member.start].strip():
-            return Fix(title, (TextEdit(found.end(), member.end, ""),))
-        return Fix(title, (TextEdit(found.end(), found.end() + 1, ""), own))
+    if match := _BEYOND_COMMENTS.match(text, member.end):
+        return Fix(title, (own, TextEdit(match.end(), match.end() + 1, "")))
+    if index and (match := _BEYOND_COMMENTS.match(text, members[index - 1].end)):
+        if not text[match.end() + 1 : member.start].strip():
+            return Fix(title, (TextEdit(match.end(), member.end, ""),))
+        return Fix(title, (TextEdit(match.end(), match.end() + 1, ""), own))
     return Fix(title, (own,))
 
 

@@ -49,12 +49,12 @@ def merge(base: str, mine: str, theirs: str) -> MergedText:
     for path in reversed(list(_changed(before, now))):
         if not _lists_fit(before, other, path):
             return whole
-        wanted, there, was = (_at(value, path) for value in (now, other, before))
-        if _same(there, wanted):
+        changed, there, was = (_at(value, path) for value in (now, other, before))
+        if _same(there, changed):
             continue
         if not _same(there, was):
-            both.append(BothChanged(path, None if wanted is _GONE else wanted, None if there is _GONE else there))
-        fix = _edit(parse(text), path, wanted)
+            both.append(BothChanged(path, None if changed is _GONE else changed, None if there is _GONE else there))
+        fix = _edit(parse(text), path, changed)
         if fix is None:
             return whole
         text = fix.apply(text)
@@ -75,8 +75,10 @@ def _changed(before: Any, now: Any, path: Path = ()) -> Iterator[Path]:
         yield path
 
 
-def _same(one: Any, other: Any) -> bool:
-    return one is other or (one is not _GONE and other is not _GONE and type(one) is type(other) and bool(one == other))
+def _same(value: Any, other: Any) -> bool:
+    return value is other or (
+        value is not _GONE and other is not _GONE and type(value) is type(other) and bool(value == other)
+    )
 
 
 def _at(value: Any, path: Path) -> Any:
@@ -99,7 +101,7 @@ def _lists_fit(before: Any, other: Any, path: Path) -> bool:
     return True
 
 
-def _edit(document: Document, path: Path, wanted: Any) -> Fix | None:
-    if wanted is _GONE:
+def _edit(document: Document, path: Path, value: Any) -> Fix | None:
+    if value is _GONE:
         return remove(document, path) if node_of(document, path) is not None else None
-    return set_value(document, path, wanted)
+    return set_value(document, path, value)

@@ -439,7 +439,7 @@ def unmatched(text: str, tokens: Sequence[Token], index: int) -> str | None:
     if len(tokens) - index > _AHEAD:
         return None
     depth: list[str] = []
-    wanted: list[str] = []
+    closers: list[str] = []
     for position in range(index, len(tokens)):
         if tokens[position].kind not in ("brace", "bracket"):
             continue
@@ -449,8 +449,8 @@ def unmatched(text: str, tokens: Sequence[Token], index: int) -> str | None:
         elif depth and depth[-1] == _OPENING[char]:
             depth.pop()
         elif not depth:
-            wanted.append(_OPENING[char])
-    return "".join(wanted)
+            closers.append(_OPENING[char])
+    return "".join(closers)
 
 
 def closes_one_more(text: str, tokens: Sequence[Token], index: int, char: str) -> bool:
@@ -532,8 +532,8 @@ def _words(text: str, tokens: Sequence[Token], index: int) -> tuple[int, int]:
 
 def template_end(text: str, start: int) -> int | None:
     """Where the `{{name}}` ends that stands outside of a string at `start`; None if there is none."""
-    found = _TEMPLATE.match(text, start)
-    return found.end() if found else None
+    match = _TEMPLATE.match(text, start)
+    return match.end() if match else None
 
 
 # Bare words where a value should be: what was meant, and how it is written

@@ -130,13 +130,13 @@ def compile_pattern(text: str) -> CompiledPattern | PatternError:
     parts = split_pattern(text)
     if isinstance(parts, PatternError):
         return parts
-    made = _compiled(parts)
-    if isinstance(made, PatternError) and parts.delimiter and not parts.flags and parts.delimiter not in _USUAL:
+    compiled = _compiled(parts)
+    if isinstance(compiled, PatternError) and parts.delimiter and not parts.flags and parts.delimiter not in _USUAL:
         # `(?:a|b)`: PHP takes the brackets for delimiters and refuses the rest; as a bare pattern it is fine.
         bare = _compiled(PatternParts(text, "", 0, ""))
         if isinstance(bare, CompiledPattern):
             return bare
-    return made
+    return compiled
 
 
 def _compiled(parts: PatternParts) -> CompiledPattern | PatternError:
@@ -212,11 +212,11 @@ def _explained(parts: PatternParts, message: str, position: int | None) -> Patte
 
 def _unclosed(pattern: str, message: str) -> int | None:
     """Where the bracket is that an "end of pattern" error is about: the engine says only where the pattern ends."""
-    wanted: Callable[[str], Any]
+    is_bracket: Callable[[str], Any]
     if "missing )" in message:
-        wanted = "(".__eq__
+        is_bracket = "(".__eq__
     elif "unterminated character set" in message:
-        wanted = "[".__eq__
+        is_bracket = "[".__eq__
     else:
         return None
     stack: list[int] = []
@@ -236,6 +236,6 @@ def _unclosed(pattern: str, message: str) -> int | None:
         elif char == ")" and stack:
             stack.pop()
         position += 1
-    if wanted("["):
+    if is_bracket("["):
         return in_set if in_set >= 0 else None
     return stack[-1] if stack else None

@@ -64,7 +64,7 @@ def spot_at(document: Document, schema: Type, offset: int) -> SchemaLocation | N
     while True:
         node = spot.node
         if node.kind == "object":
-            member = next((one for one in node.members if one.start <= offset <= one.end), None)
+            member = next((member for member in node.members if member.start <= offset <= member.end), None)
             if member is None:
                 return spot
             if offset <= member.key_end and not member.value.start <= offset <= member.value.end:
@@ -83,7 +83,7 @@ def spot_at(document: Document, schema: Type, offset: int) -> SchemaLocation | N
                 )
             spot = _into(spot, member)
         elif node.kind == "array":
-            item = next((one for one in node.items if one.start <= offset <= one.end), None)
+            item = next((item for item in node.items if item.start <= offset <= item.end), None)
             if item is None:
                 return spot
             spot = SchemaLocation(
@@ -136,23 +136,23 @@ def flat(kind: Type) -> tuple[Type, ...]:
     """A type with its unions taken apart."""
     if not isinstance(kind, UnionType):
         return (kind,)
-    return tuple(one for option in kind.options for one in flat(option))
+    return tuple(inner for option in kind.options for inner in flat(option))
 
 
 def objects_of(types: Iterable[Type]) -> list[ObjectType | MapType]:
     """The types of an object there; if a list of objects is expected, the type of its items."""
-    found: list[ObjectType | MapType] = []
+    objects: list[ObjectType | MapType] = []
     for kind in types:
-        for one in (kind, *(flat(kind.item) if isinstance(kind, ArrayType) else ())):
-            if isinstance(one, (ObjectType, MapType)):
-                found.append(one)
-    return found
+        for candidate in (kind, *(flat(kind.item) if isinstance(kind, ArrayType) else ())):
+            if isinstance(candidate, (ObjectType, MapType)):
+                objects.append(candidate)
+    return objects
 
 
 def _items_of(types: Sequence[Type]) -> tuple[Type, ...]:
     """The types of the items of a list there."""
-    found = tuple(one for kind in types if isinstance(kind, ArrayType) for one in flat(kind.item))
-    return found or tuple(kind for kind in types if isinstance(kind, (ObjectType, MapType)) or _anything(kind))
+    item_types = tuple(item_type for kind in types if isinstance(kind, ArrayType) for item_type in flat(kind.item))
+    return item_types or tuple(kind for kind in types if isinstance(kind, (ObjectType, MapType)) or _anything(kind))
 
 
 def properties_of(node: Node, kind: ObjectType) -> tuple[Property, ...]:
@@ -179,7 +179,7 @@ def discriminator(variants: Variants) -> Property:
 
 def member_of(node: Node, prop: Property) -> Member | None:
     """The member of an object that is that property, under whichever name; None if it is not there."""
-    return next((found for name in (prop.name, *prop.aliases) if (found := node.member(name))), None)
+    return next((member for name in (prop.name, *prop.aliases) if (member := node.member(name))), None)
 
 
 def _anything(kind: Type) -> bool:

@@ -65,8 +65,8 @@ def _trailing_backslash(text: str, end: int) -> bool:
 
 def _other_quotes(text: str, start: int, end: int, value: str) -> Diagnostic:
     right = quote(value)
-    shown = right if len(right) <= 40 else '"..."'
-    message = f"Strings need double quotes: write {shown}."
+    quoted = right if len(right) <= 40 else '"..."'
+    message = f"Strings need double quotes: write {quoted}."
     return Diagnostic("error", "syntax", message, start, end, replace_fix("use double quotes", start, end, right))
 
 
@@ -75,13 +75,13 @@ def _decode(text: str, start: int, end: int) -> tuple[str, list[tuple[int, int, 
     out: list[str] = []
     bad: list[tuple[int, int, str]] = []
     position = start
-    for found in _PIECE.finditer(text, start, end):
-        out.append(text[position : found.start()])
-        position = found.end()
-        source = found.group()
+    for match in _PIECE.finditer(text, start, end):
+        out.append(text[position : match.start()])
+        position = match.end()
+        source = match.group()
         decoded = _decode_piece(source)
         if decoded is None:
-            bad.append((found.start(), position, source))
+            bad.append((match.start(), position, source))
             decoded = source if source != "\\'" else "'"
         out.append(decoded)
     out.append(text[position:end])
@@ -127,17 +127,17 @@ def source_offset(text: str, start: int, end: int, index: int) -> int:
     gives the place of the closing quote.
     """
     body_start, body_end, _ = body_range(text, start, end)
-    position, left = body_start, index
-    for found in _PIECE.finditer(text, body_start, body_end):
-        plain = found.start() - position
-        if left < plain:
-            return position + left
-        left -= plain
-        source = found.group()
+    position, remaining = body_start, index
+    for match in _PIECE.finditer(text, body_start, body_end):
+        plain = match.start() - position
+        if remaining < plain:
+            return position + remaining
+        remaining -= plain
+        source = match.group()
         decoded = _decode_piece(source)
         length = len(decoded) if decoded is not None else (1 if source == "\\'" else len(source))
-        if left < length:
-            return found.start() + (left if decoded is None else 0)
-        left -= length
-        position = found.end()
-    return min(position + left, body_end)
+        if remaining < length:
+            return match.start() + (remaining if decoded is None else 0)
+        remaining -= length
+        position = match.end()
+    return min(position + remaining, body_end)

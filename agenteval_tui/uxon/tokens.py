@@ -62,10 +62,10 @@ def tokenize(text: str) -> list[Token]:
     previous = -1  # index of the last token that is not a comment
     block_end = text.rfind("*/")  # a comment that begins behind it is not closed
     position = 0
-    while found := match(text, position):
-        group = found.lastindex
-        start = found.start(group or 0)
-        position = found.end()
+    while token := match(text, position):
+        group = token.lastindex
+        start = token.start(group or 0)
+        position = token.end()
         if group == 1:
             append(make(Token, ("key" if name_next else "string", start, position)))
         elif group == 4:
@@ -128,8 +128,8 @@ def tokenize(text: str) -> list[Token]:
 
 
 def _line_end(text: str, start: int) -> int:
-    found = _REST_OF_LINE.match(text, start)
-    return found.end() if found else len(text)
+    match = _REST_OF_LINE.match(text, start)
+    return match.end() if match else len(text)
 
 
 def _end_of_unclosed(text: str, start: int, end: int, stack: list[str], name_next: bool) -> int:

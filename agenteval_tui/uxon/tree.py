@@ -98,10 +98,10 @@ class Document(Struct, frozen=True, dict=True):
 
     def node_at(self, offset: int) -> Node | None:
         """The innermost value around `offset`; a property name belongs to its value. None outside of the root."""
-        found = None
+        deepest = None
         for _, node in self._way_to(offset):
-            found = node
-        return found
+            deepest = node
+        return deepest
 
     def path_at(self, offset: int) -> Path:
         """Names and list indexes that lead to the value around `offset`; on a property name, to that property."""

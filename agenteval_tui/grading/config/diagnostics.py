@@ -45,15 +45,15 @@ def diagnose(
     """
     document = parse(config) if isinstance(config, str) else config
     try:
-        found = list(check(document, config_schema(prototype_class)))
+        diagnostics = list(check(document, config_schema(prototype_class)))
         model = registry.prototype(prototype_class)
     except AgentevalError as unknown:
         where = Diagnostic("error", "unknown-prototype", str(unknown), 0, min(1, len(document.text)))
         return (*document.diagnostics, where)
-    found.extend(_placeholders(document, variables))
+    diagnostics.extend(_placeholders(document, variables))
     if isinstance(document.value, dict) and not document.broken:
-        found.extend(_meaning(document, model))
-    return tuple(sorted(dict.fromkeys(found), key=lambda one: (one.start, one.end)))
+        diagnostics.extend(_meaning(document, model))
+    return tuple(sorted(dict.fromkeys(diagnostics), key=lambda diagnostic: (diagnostic.start, diagnostic.end)))
 
 
 def _meaning(document: Document, model: Any) -> Iterator[Diagnostic]:
@@ -67,8 +67,8 @@ def _meaning(document: Document, model: Any) -> Iterator[Diagnostic]:
     if not listed and prototype is not None and not prototype.can_find_nothing:
         start, end = _range(document, ("metrics",) if listed is not None else ())
         yield Diagnostic("warning", "checks-nothing", "There is no metric: this criterion checks nothing.", start, end)
-    for number, given in enumerate(listed if isinstance(listed, list) else ()):
-        name = registry.known_metric(given["type"]) if _has_type(given) else None
+    for number, entry in enumerate(listed if isinstance(listed, list) else ()):
+        name = registry.known_metric(entry["type"]) if _has_type(entry) else None
         if name is None:
             continue
         try:
@@ -77,7 +77,7 @@ def _meaning(document: Document, model: Any) -> Iterator[Diagnostic]:
             start, end = _range(document, ("metrics", number, "type"))
             yield Diagnostic("error", "unknown-type", str(broken), start, end)
             continue
-        metric, errors = _validated(metric_model, {key: item for key, item in given.items() if key != "type"})
+        metric, errors = _validated(metric_model, {key: item for key, item in entry.items() if key != "type"})
         yield from _model_errors(document, metric_model, errors, ("metrics", number))
         if metric is not None:
             yield from _findings(document, metric.findings(), ("metrics", number))
@@ -96,13 +96,13 @@ def _findings(
         yield Diagnostic(finding.severity, finding.code, _sentence(finding.message), start, end)
 
 
-def _has_type(given: Any) -> bool:
-    return isinstance(given, Mapping) and isinstance(given.get("type"), str)
+def _has_type(entry: Any) -> bool:
+    return isinstance(entry, Mapping) and isinstance(entry.get("type"), str)
 
 
-def _validated(model: Any, given: Mapping[str, Any]) -> tuple[Any, Sequence[Any]]:
+def _validated(model: Any, entry: Mapping[str, Any]) -> tuple[Any, Sequence[Any]]:
     try:
-        return model.model_validate(dict(given)), ()
+        return model.model_validate(dict(entry)), ()
     except ValidationError as error:
         return None, error.errors(include_url=False)
 
@@ -126,8 +126,14 @@ def _model_errors(
             yield from _at(document, base, _sentence(in_words_of(error, model)), position, code=code)
             continue
         base = base[: len(base) - len(cause.path)]
-        for one in (cause, *cause.more):
-            yield from _at(document, (*base, *one.path), _sentence(one.message), one.position, one.meant)
+        for matcher_error in (cause, *cause.more):
+            yield from _at(
+                document,
+                (*base, *matcher_error.path),
+                _sentence(matcher_error.message),
+                matcher_error.position,
+                matcher_error.meant,
+            )
 
 
 def _at(
@@ -159,21 +165,21 @@ def _at(
 
 def _templates(document: Document) -> dict[int, frozenset[str]]:
     """The names that are no variables, by the place of the templates that they stand in."""
-    found: dict[int, frozenset[str]] = {}
+    names_by_node: dict[int, frozenset[str]] = {}
     listed = document.value.get("metrics") if isinstance(document.value, dict) else None
     for number, metric in enumerate(listed if isinstance(listed, list) else ()):
         for name, own in templates_of(metric).items():
             node = _node(document, ("metrics", number, name))
             if node is not None:
-                found[node.start] = own
-    return found
+                names_by_node[node.start] = own
+    return names_by_node
 
 
 def _placeholders(document: Document, variables: Collection[str] | None) -> Iterator[Diagnostic]:
     templates = _templates(document)
     for node in _strings(document.root):
         own = templates.get(node.start, frozenset())
-        known = None if variables is None else dict.fromkeys((*sorted(own), *variables))
+        names = None if variables is None else dict.fromkeys((*sorted(own), *variables))
         if node.value.strip() == UNWRITTEN:
             text = f"{UNWRITTEN} stands for what you want to check: write it here."
             yield Diagnostic("warning", "unwritten", text, node.start, node.end)
@@ -185,35 +191,35 @@ def _placeholders(document: Document, variables: Collection[str] | None) -> Iter
             if not placeholder.is_path:
                 text = "{{ }} takes a name, a dotted path, or a literal text in quotes."
                 yield Diagnostic("error", "bad-placeholder", text, start, end)
-            elif known is not None and not _is_there(placeholder.name, known):
-                close = get_close_matches(placeholder.name, [str(name) for name in known], n=1)
+            elif names is not None and not _is_there(placeholder.name, names):
+                close = get_close_matches(placeholder.name, [str(name) for name in names], n=1)
                 if own and elsewhere(placeholder.name):
                     close = [elsewhere(placeholder.name)]
                 fix = replace_fix(f"write {close[0]}", start, end, f"{{{{{close[0]}}}}}") if close else None
-                there = ", ".join(sorted(str(name) for name in known)[: max(8, len(own))]) or "none"
+                there = ", ".join(sorted(str(name) for name in names)[: max(8, len(own))]) or "none"
                 hint = f"did you mean {close[0]}?" if close else f"there are: {there}."
                 yield Diagnostic(
                     "error", "unknown-variable", f"There is no variable {placeholder.name}: {hint}", start, end, fix
                 )
 
 
-def _is_there(path: str, known: Mapping[str, Any]) -> bool:
+def _is_there(path: str, names: Mapping[str, Any]) -> bool:
     # Only names are known here, not what is inside of them.
-    return path in known or path.split(".")[0] in known
+    return path in names or path.split(".")[0] in names
 
 
 def _strings(node: Node | None) -> Iterator[Node]:
     waiting = [node] if node is not None else []
     while waiting:
-        one = waiting.pop()
-        if one.commented:
+        current = waiting.pop()
+        if current.commented:
             continue
-        if one.kind == "string":
-            if isinstance(one.value, str) and ("{{" in one.value or one.value.strip() == UNWRITTEN):
-                yield one
+        if current.kind == "string":
+            if isinstance(current.value, str) and ("{{" in current.value or current.value.strip() == UNWRITTEN):
+                yield current
             continue
-        waiting.extend(one.items)
-        waiting.extend(member.value for member in one.members if not member.commented)
+        waiting.extend(current.items)
+        waiting.extend(member.value for member in current.members if not member.commented)
 
 
 def _node(document: Document, path: Sequence[str | int]) -> Node | None:

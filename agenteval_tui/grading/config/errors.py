@@ -29,13 +29,13 @@ _MOST = 4
 
 def message_for(error: ValidationError, model: type[BaseModel], where: str = "") -> str:
     """All errors in one line, joined by "; ". `where` is the path of the object that was read (`metrics[0]`)."""
-    said: list[str] = []
-    for one in error.errors(include_url=False):
-        text = in_words_of(one, model, where)
-        if text not in said:
-            said.append(text)
-    more = f"; and {len(said) - _MOST} more" if len(said) > _MOST else ""
-    return "; ".join(said[:_MOST]) + more
+    texts: list[str] = []
+    for detail in error.errors(include_url=False):
+        text = in_words_of(detail, model, where)
+        if text not in texts:
+            texts.append(text)
+    more = f"; and {len(texts) - _MOST} more" if len(texts) > _MOST else ""
+    return "; ".join(texts[:_MOST]) + more
 
 
 def _path_text(path: Sequence[str | int], where: str = "") -> str:
@@ -59,25 +59,25 @@ def in_words_of(error: Any, model: type[BaseModel], where: str = "") -> str:
     place = _path_text(path, where)
     if kind == "extra_forbidden":
         name = str(path[-1])
-        known = _fields_at(model, path[:-1])
-        close = get_close_matches(name, known, n=1)
-        listed = f" (known are {', '.join(known)})" if known else ""
+        fields = _fields_at(model, path[:-1])
+        close = get_close_matches(name, fields, n=1)
+        listed = f" (known are {', '.join(fields)})" if fields else ""
         hint = f": did you mean `{close[0]}`?" if close else listed
         return f"`{place}` is not known{hint}"
     if kind == "missing":
         return f"`{place}` is missing"
-    given = error.get("input")
+    raw = error.get("input")
     if kind in _WANTED:
-        wanted = _WANTED[kind]
-        if kind == "list_type" and isinstance(given, str | int | float | dict):
-            return f"`{place}` must be a list, not {_named(given)}: write [{shown(given)}]"
-        if kind == "string_type" and isinstance(given, int | float):
-            return f"`{place}` must be a string, not {_named(given)}: write {json.dumps(json.dumps(given))}"
-        if kind == "string_type" and isinstance(given, list) and len(given) == 1 and isinstance(given[0], str):
-            return f"`{place}` must be a string, not a list: write {shown(given[0])}"
-        return f"`{place}` must be {wanted}, not {_named(given)}"
+        expected = _WANTED[kind]
+        if kind == "list_type" and isinstance(raw, str | int | float | dict):
+            return f"`{place}` must be a list, not {_named(raw)}: write [{shown(raw)}]"
+        if kind == "string_type" and isinstance(raw, int | float):
+            return f"`{place}` must be a string, not {_named(raw)}: write {json.dumps(json.dumps(raw))}"
+        if kind == "string_type" and isinstance(raw, list) and len(raw) == 1 and isinstance(raw[0], str):
+            return f"`{place}` must be a string, not a list: write {shown(raw[0])}"
+        return f"`{place}` must be {expected}, not {_named(raw)}"
     if kind in ("greater_than_equal", "greater_than", "less_than_equal"):
-        return f"`{place}` must be {error['msg'].removeprefix('Input should be ')}, not {shown(given)}"
+        return f"`{place}` must be {error['msg'].removeprefix('Input should be ')}, not {shown(raw)}"
     if kind == "string_too_short":
         return f"`{place}` must not be empty"
     cause = error.get("ctx", {}).get("error")
@@ -106,5 +106,5 @@ def _named(value: Any) -> str:
 
 def _fields_at(model: Any, path: Sequence[Any]) -> list[str]:
     """The property names of the model that `path` leads to."""
-    found = model_at(model, path)
-    return property_names(found) if found is not None else []
+    inner_model = model_at(model, path)
+    return property_names(inner_model) if inner_model is not None else []

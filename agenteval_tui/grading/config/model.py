@@ -23,14 +23,14 @@ EXACT: Final = ConfigDict(extra="forbid", strict=True, frozen=True)
 """What people configure: types are exact, unknown names are errors, nothing changes later."""
 
 
-def _refuse_null(cls: type[BaseModel], given: Any) -> Any:
+def _refuse_null(cls: type[BaseModel], data: Any) -> Any:
     # None is the default of what is not given; written down it would say nothing, and means a mistake.
-    if isinstance(given, Mapping):
-        for name, value in given.items():
+    if isinstance(data, Mapping):
+        for name, value in data.items():
             field = cls.model_fields.get(name)
             if value is None and field is not None and field.annotation is not Any:
                 raise NullError(name)
-    return given
+    return data
 
 
 no_null: Final = model_validator(mode="before")(_refuse_null)

@@ -101,17 +101,17 @@ def property_names(model: type[BaseModel]) -> list[str]:
 
 def model_at(model: type[BaseModel], path: Sequence[Any]) -> type[BaseModel] | None:
     """The property model that `path` leads to from `model`; None where there is no model."""
-    found: Any = model
+    current: Any = model
     for step in path:
         if isinstance(step, int):
             continue
-        if not (isinstance(found, type) and issubclass(found, BaseModel)):
+        if not (isinstance(current, type) and issubclass(current, BaseModel)):
             return None
-        field = next((f for n, f in found.model_fields.items() if step in _names(n, f)), None)
+        field = next((f for n, f in current.model_fields.items() if step in _names(n, f)), None)
         if field is None:
             return None
-        found = _innermost(field.annotation)
-    return found if isinstance(found, type) and issubclass(found, BaseModel) else None
+        current = _innermost(field.annotation)
+    return current if isinstance(current, type) and issubclass(current, BaseModel) else None
 
 
 def _innermost(annotation: Any) -> Any:
@@ -149,7 +149,7 @@ def _type(annotation: Any, metadata: tuple[Any, ...] = ()) -> Type:
     inner = getattr(annotation, "__metadata__", None)
     if inner is not None:
         return _type(annotation.__origin__, (*metadata, *inner))
-    if annotation is str and any(isinstance(one, RegexText) for one in metadata):
+    if annotation is str and any(isinstance(constraint, RegexText) for constraint in metadata):
         return ScalarType("regex")
     kind = _NAMELESS.get(annotation)
     if kind is not None:
@@ -175,6 +175,6 @@ def _type(annotation: Any, metadata: tuple[Any, ...] = ()) -> Type:
 def _bounded(kind: Type, field: FieldInfo) -> Type:
     if not isinstance(kind, ScalarType) or kind.kind not in ("integer", "number"):
         return kind
-    low = next((one.ge for one in field.metadata if getattr(one, "ge", None) is not None), None)
-    high = next((one.le for one in field.metadata if getattr(one, "le", None) is not None), None)
+    low = next((constraint.ge for constraint in field.metadata if getattr(constraint, "ge", None) is not None), None)
+    high = next((constraint.le for constraint in field.metadata if getattr(constraint, "le", None) is not None), None)
     return ScalarType(kind.kind, kind.enum, low, high)

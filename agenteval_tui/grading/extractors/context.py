@@ -51,18 +51,18 @@ class Context(Prototype):
         chosen = self._chosen(requests, transcript)
         if not chosen:
             return None
-        kept = next((one for one in chosen if one.previous), None)
-        if kept is not None and self.part in ("all", "messages"):
-            raise ExtractionError(code=Code.REQUEST_NOT_WHOLE, number=kept.number)
+        model_request = next((model_request for model_request in chosen if model_request.previous), None)
+        if model_request is not None and self.part in ("all", "messages"):
+            raise ExtractionError(code=Code.REQUEST_NOT_WHOLE, number=model_request.number)
         spans = _spans_of(chosen[0].number) if len(chosen) == 1 else None
         if self.part == "tools":
-            tools = _once([_tool(tool) for one in chosen for tool in one.tools])
+            tools = _once([_tool(tool) for model_request in chosen for tool in model_request.tools])
             return JsonValue(transcript, tools, None if spans is None else JsonSource(value_text(tools), spans))
         return Value(transcript, "\n\n".join(_once(self._blocks(chosen))), spans)
 
     def why_nothing(self, transcript: Transcript) -> NothingExtracted:
-        asked = 0 if transcript.requests is None else len(transcript.requests.references)
-        return NothingExtracted(code=Code.NO_SUCH_REQUEST, fields={"at": self.at, "requests": asked})
+        count = 0 if transcript.requests is None else len(transcript.requests.references)
+        return NothingExtracted(code=Code.NO_SUCH_REQUEST, fields={"at": self.at, "requests": count})
 
     def findings(self) -> Iterator[ConfigWarning]:
         """`of` beside `at`."""
@@ -78,21 +78,23 @@ class Context(Prototype):
         final = transcript.final_message
         answering = None if final is None else requests.for_answer(final)
         line = answering.line if answering is not None else 1
-        own = [number for number, one in enumerate(requests.references, 1) if one.line == line]
+        own = [
+            number for number, request_reference in enumerate(requests.references, 1) if request_reference.line == line
+        ]
         return [requests.request(own[-1 if self.of == "last" else 0])] if own else []
 
     def _blocks(self, chosen: Sequence[ModelRequest]) -> Iterator[str]:
-        for one in chosen:
-            if one.system and self.part != "messages":
-                yield one.system if self.part == "system" else f"system: {one.system}"
-            for message in one.messages if self.part != "system" else ():
+        for model_request in chosen:
+            if model_request.system and self.part != "messages":
+                yield model_request.system if self.part == "system" else f"system: {model_request.system}"
+            for message in model_request.messages if self.part != "system" else ():
                 yield f"{message.get('role')}: {content_of(message)}"
 
 
 def last_request(transcript: Transcript) -> str | None:
     """What the model saw when it gave the final answer; None where that is not recorded. Raises `ExtractionError`."""
-    seen = None if transcript.requests is None else Context.model_validate({}).extract(transcript)
-    return None if seen is None else seen.text
+    extracted = None if transcript.requests is None else Context.model_validate({}).extract(transcript)
+    return None if extracted is None else extracted.text
 
 
 def _tool(tool: Any) -> dict[str, Any]:
@@ -100,14 +102,14 @@ def _tool(tool: Any) -> dict[str, Any]:
 
 
 def _once(entries: Iterator[str] | Sequence[Any]) -> list[Any]:
-    kept: list[Any] = []
-    seen: set[str] = set()
+    unique: list[Any] = []
+    keys: set[str] = set()
     for entry in entries:
         key = entry if isinstance(entry, str) else value_text(entry)
-        if key not in seen:
-            seen.add(key)
-            kept.append(entry)
-    return kept
+        if key not in keys:
+            keys.add(key)
+            unique.append(entry)
+    return unique
 
 
 def _spans_of(number: int) -> SpanMap:

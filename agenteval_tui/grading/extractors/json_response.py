@@ -62,16 +62,16 @@ class JsonResponse(Prototype):
     def extract(self, transcript: Transcript) -> Value | None:
         text = transcript.final_output
         try:
-            found = _read(text)
+            document = _read(text)
             if self.extract_path is None:
-                return JsonValue(transcript, found.data, _source(transcript, found, ()))
+                return JsonValue(transcript, document.data, _source(transcript, document, ()))
             path = compile_path(self.extract_path)
-            data = path.search(found.data)
+            data = path.search(document.data)
             if data is None:
                 return None
             if path.steps is None:
                 compact(data)  # an expression can make much out of little
-            return JsonValue(transcript, data, _source(transcript, found, path.steps))
+            return JsonValue(transcript, data, _source(transcript, document, path.steps))
         except NotJsonError:
             return None
         except (UnreadableJsonError, PathFailedError) as problem:
@@ -83,19 +83,19 @@ class JsonResponse(Prototype):
         if not text:
             return NothingExtracted("", searched, code=Code.EMPTY_ANSWER)
         try:
-            found = _read(text)
+            document = _read(text)
         except UnreadableJsonError as problem:
             return NothingExtracted("", searched, code=problem.code, fields=problem.fields)
         except NotJsonError as problem:
             return _no_json(transcript, problem, searched)
         assert self.extract_path is not None
-        searched = _spans(transcript, found.start, found.end)
+        searched = _spans(transcript, document.start, document.end)
         path = compile_path(self.extract_path)
         if path.steps is None:
             return NothingExtracted("", searched, code=Code.NOTHING_AT_PATH, fields={"pattern": path.text})
-        depth, last = walk(found.data, path.steps)
+        depth, last = walk(document.data, path.steps)
         near = JsonSource(
-            text[found.start : found.end], lambda a, b: _spans(transcript, found.start + a, found.start + b)
+            text[document.start : document.end], lambda a, b: _spans(transcript, document.start + a, document.start + b)
         )
         place = near.place(path.steps[:depth])
         fields: dict[str, Any] = {"pattern": path.text, "path": list(path.steps[:depth])}
@@ -130,18 +130,18 @@ def _fenced(text: str) -> list[tuple[int, int]]:
     if not any(fence in text for fence in ("```", "~~~")):
         return []
     blocks = list(islice(fenced_blocks(text), _BLOCKS))
-    named = [(one.inner_start, one.inner_end) for one in blocks if one.language.lower() in _LANGUAGES[:-1]]
-    others = [(one.inner_start, one.inner_end) for one in blocks if not one.language]
-    found = named + others
+    named = [(block.inner_start, block.inner_end) for block in blocks if block.language.lower() in _LANGUAGES[:-1]]
+    others = [(block.inner_start, block.inner_end) for block in blocks if not block.language]
+    places = named + others
     for block in code_blocks(text, None)[:_BLOCKS]:
-        if any(one.start < block.start < one.end for one in blocks):
+        if any(other.start < block.start < other.end for other in blocks):
             continue
         line_end = text.find("\n", block.inner_start, block.inner_end)
         if line_end < 0 or text[block.inner_start : line_end].lstrip()[:1] in tuple('{["'):
-            found.append((block.inner_start, block.inner_end))
+            places.append((block.inner_start, block.inner_end))
         elif block.language.lower() in _LANGUAGES:
-            found.append((line_end, block.inner_end))
-    return found
+            places.append((line_end, block.inner_end))
+    return places
 
 
 def _no_json(transcript: Transcript, problem: NotJsonError, searched: tuple[Span, ...]) -> NothingExtracted:
@@ -168,16 +168,16 @@ def _no_json(transcript: Transcript, problem: NotJsonError, searched: tuple[Span
     return NothingExtracted("", searched, place, code=Code.NOT_JSON, fields=dict(problem.fields))
 
 
-def _source(transcript: Transcript, found: _Found, steps: tuple[str | int, ...] | None) -> JsonSource | None:
+def _source(transcript: Transcript, document: _Found, steps: tuple[str | int, ...] | None) -> JsonSource | None:
     if steps is None:
         return None  # a computed value has no place in the text
 
     def spans(start: int, end: int) -> tuple[Span, ...]:
-        return _spans(transcript, found.start + start, found.start + end)
+        return _spans(transcript, document.start + start, document.start + end)
 
     if transcript.final_message is None:
         return None
-    return JsonSource(transcript.final_output[found.start : found.end], spans, steps)
+    return JsonSource(transcript.final_output[document.start : document.end], spans, steps)
 
 
 def _spans(transcript: Transcript, start: int, end: int) -> tuple[Span, ...]:

@@ -58,7 +58,7 @@ class Retrieval(Prototype):
         return frozenset(("tool_calls", "tool_results"))
 
     def extract(self, transcript: Transcript) -> Value | None:
-        found: dict[str, int] = {}
+        call_by_id: dict[str, int] = {}
         any_list = False
         for index, call in self._calls(transcript):
             try:
@@ -66,12 +66,12 @@ class Retrieval(Prototype):
             except _NoListError:
                 continue
             any_list = True
-            for one in ids:
-                found.setdefault(one, index)
+            for document_id in ids:
+                call_by_id.setdefault(document_id, index)
         if not any_list:
             return None
-        items = tuple(found.items())
-        return ListValue(transcript, tuple(found), lambda number: _place(transcript, *items[number]))
+        items = tuple(call_by_id.items())
+        return ListValue(transcript, tuple(call_by_id), lambda number: _place(transcript, *items[number]))
 
     def why_nothing(self, transcript: Transcript) -> NothingExtracted:
         calls = list(self._calls(transcript))
@@ -125,15 +125,15 @@ def _id(item: Any) -> str | None:
     return str(item)
 
 
-def _place(transcript: Transcript, one: str, call: int) -> tuple[Span, ...]:
+def _place(transcript: Transcript, document_id: str, call: int) -> tuple[Span, ...]:
     """Where an id is in the message that answered the call; the call as a whole when it is not found."""
-    written = (json.dumps(one, ensure_ascii=False), json.dumps(one))
+    written = (json.dumps(document_id, ensure_ascii=False), json.dumps(document_id))
     for index, message in enumerate(transcript.messages):
         if message.tool_call == call:
             for text in written:
                 at = message.content.find(text)
                 if at >= 0:
                     return (Span("message", index, at + 1, at + len(text) - 1),)
-            if one.isdecimal() and (number := re.search(rf"(?<!\w){one}(?!\w)", message.content)):
+            if document_id.isdecimal() and (number := re.search(rf"(?<!\w){document_id}(?!\w)", message.content)):
                 return (Span("message", index, number.start(), number.end()),)
     return (Span("tool", call),)

@@ -49,7 +49,7 @@ class State(Prototype):
         for number, state in enumerate(transcript.state):
             if state.name == self.probe:
                 return number, state
-        names = [one.name for one in transcript.state]
+        names = [probe_state.name for probe_state in transcript.state]
         fields: dict[str, Any] = {"probe": self.probe, "probes": names}
         close = get_close_matches(self.probe, names, n=1)
         if close:

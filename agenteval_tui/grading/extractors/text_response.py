@@ -146,13 +146,13 @@ class TextResponse(Prototype):
         near: tuple[Span, ...] = ()
         candidates: tuple[str, ...] = ()
         try:
-            found = pattern.count(text, self.extract_match)
+            count = pattern.count(text, self.extract_match)
         except SlowPatternError as slow:
             return NothingExtracted("", searched, code=slow.code, fields=slow.fields)
-        if found >= self.extract_match:
+        if count >= self.extract_match:
             fields["group"] = 1
-        elif found:
-            fields["count"] = found
+        elif count:
+            fields["count"] = count
         else:
             fields |= _size(text)
             miss = beginning(pattern, text)
@@ -171,16 +171,16 @@ def code_blocks(text: str, language: str | None) -> list[FencedBlock]:
 
 def nth_block(text: str, number: int, language: str | None) -> FencedBlock | None:
     """The block `number` (from 1) of `code_blocks(text, language)`; None when there are fewer."""
-    found = 0
+    count = 0
     for start, end in _fenced(text):
         # Without a language every block counts: those before the wanted one need not be looked into.
-        if language is None and found + 1 < number:
-            found += 1
+        if language is None and count + 1 < number:
+            count += 1
             continue
         block = _block(text, start, end, language)
         if block is not None:
-            found += 1
-            if found == number:
+            count += 1
+            if count == number:
                 return block
     return None
 
@@ -215,10 +215,10 @@ def _block(text: str, outer_start: int, outer_end: int, language: str | None) ->
 
 def beginning(pattern: Pattern, text: str) -> NearMatch | None:
     """Where the longest beginning of the pattern that matches anything does."""
-    found = longest_start(pattern, text)
-    if found is None:
+    nearest = longest_start(pattern, text)
+    if nearest is None:
         return None
-    part, start, end = found
+    part, start, end = nearest
     fields = {"is": "beginning", "part": part, "text": text[start:end][:100], "line": line_of(text, start)}
     return NearMatch(start, end, fields, len(part) / max(len(pattern.body), 1))
 

@@ -32,14 +32,14 @@ def _tool_text(transcript: Transcript) -> Value:
         return format_with_places(transcript.tool_calls)[1]
 
     def spans(start: int, end: int) -> tuple[Span, ...]:
-        found = [Span("value", 0, start, end)]
+        spans = [Span("value", 0, start, end)]
         for place in places():
             if place.start < max(end, start + 1) and start < place.end:
                 call = transcript.tool_calls[place.call]
                 if place.argument is None or not isinstance(call.arguments, dict):
-                    found.append(Span("tool", place.call))
+                    spans.append(Span("tool", place.call))
                 else:
-                    found.append(Span("arguments", place.call, path=place.argument))
-        return tuple(dict.fromkeys(found))
+                    spans.append(Span("arguments", place.call, path=place.argument))
+        return tuple(dict.fromkeys(spans))
 
     return Value(transcript, lambda: format_tool_calls(transcript.tool_calls), spans)

@@ -41,18 +41,18 @@ class Transcript(Prototype):
             return "\n\n".join(f"{role}: {content}" for role, content, _ in pieces())
 
         def spans(start: int, end: int) -> tuple[Span, ...]:
-            found: list[Span] = []
+            spans: list[Span] = []
             at = 0
             for role, content, index in pieces():
                 begins = at + len(role) + 2
                 left, right = max(start, begins), min(end, begins + len(content))
                 if left < right or (start == end and begins <= start <= begins + len(content)):
                     if index is None:
-                        found.append(Span("value", 0, left, max(left, right)))
+                        spans.append(Span("value", 0, left, max(left, right)))
                     else:
-                        found.append(Span("message", index, left - begins, max(left, right) - begins))
+                        spans.append(Span("message", index, left - begins, max(left, right) - begins))
                 at = begins + len(content) + 2
-            return tuple(found) or (Span("value", 0, start, end),)
+            return tuple(spans) or (Span("value", 0, start, end),)
 
         return Value(transcript, text, spans)
 

@@ -30,44 +30,44 @@ class Classification(Metric):
     ignore_case: bool = Field(False, description="Ignore upper and lower case.")
 
     def check(self, value: Value, context: Context) -> MetricResult:
-        wanted = expected_text(self.label, context)
-        if wanted is None:
+        expected = expected_text(self.label, context)
+        if expected is None:
             return self.error(code=Code.NO_EXPECTED_VALUE, fields={"metric": "Classification"})
-        wanted, given = wanted.strip(), self._known(value.text.strip())
-        passed = self._fold(given) == self._fold(wanted)
+        expected, label = expected.strip(), self._known(value.text.strip())
+        passed = self._fold(label) == self._fold(expected)
         score = 1.0 if passed else 0.0
         if not context.explain:
             return self.result(passed, score)
-        return with_evidence(self, passed, score, (self._evidence(wanted, given, passed, value),))
+        return with_evidence(self, passed, score, (self._evidence(expected, label, passed, value),))
 
     def _fold(self, label: str) -> str:
         return label.lower() if self.ignore_case else label
 
-    def _known(self, given: str) -> str:
+    def _known(self, text: str) -> str:
         """The label as `labels` writes it."""
         if self.ignore_case:
-            return next((label for label in self.labels or () if label.lower() == given.lower()), given)
-        return given
+            return next((label for label in self.labels or () if label.lower() == text.lower()), text)
+        return text
 
-    def _evidence(self, wanted: str, given: str, passed: bool, value: Value) -> Evidence:
+    def _evidence(self, expected: str, label: str, passed: bool, value: Value) -> Evidence:
         start = len(value.text) - len(value.text.lstrip())
         spans = value.spans(start, start + len(value.text.strip())) if value.text.strip() else ()
-        fields: dict[str, Any] = {"label": wanted}
-        said = value.text.strip()
-        if said != given:
-            fields["taken"] = given  # the same label, as `labels` writes it
+        fields: dict[str, Any] = {"label": expected}
+        text = value.text.strip()
+        if text != label:
+            fields["taken"] = label  # the same label, as `labels` writes it
         near: tuple[Span, ...] = ()
         if passed:
             code = Code.EQUAL
-        elif not given:
+        elif not label:
             code = Code.MISSING
         else:
             code = Code.DIFFERS
-            if given.lower() == wanted.lower():
+            if label.lower() == expected.lower():
                 fields["case"], near = True, spans
-            elif self.labels is not None and self._fold(given) not in {self._fold(label) for label in self.labels}:
+            elif self.labels is not None and self._fold(label) not in {self._fold(label) for label in self.labels}:
                 fields["known"] = self.labels
-        return Evidence(CONDITION, passed, "", wanted, as_evidence(said), spans, near, "label", code, fields)
+        return Evidence(CONDITION, passed, "", expected, as_evidence(text), spans, near, "label", code, fields)
 
     def findings(self) -> Iterator[ConfigWarning]:
         if self.labels is None:
@@ -77,6 +77,6 @@ class Classification(Metric):
             if not (self.ignore_case and self.label.strip().lower() in folded):
                 text = f"the right label {quoted(self.label)} is not in `labels`"
                 yield ConfigWarning("warning", "contradictory", text, ("label",))
-        for number, one in enumerate(self.labels):
-            if one in self.labels[:number]:
-                yield ConfigWarning("info", "duplicate", f"{quoted(one)} is in the list already", ("labels", number))
+        for number, label in enumerate(self.labels):
+            if label in self.labels[:number]:
+                yield ConfigWarning("info", "duplicate", f"{quoted(label)} is in the list already", ("labels", number))

@@ -33,36 +33,36 @@ class Human(RemoteMetric):
     def unanswered(self, missing: Sequence[RemoteRequest], context: Context) -> MetricResult:
         return self.waiting(self.question)
 
-    def conclude(self, asked: Sequence[RemoteCall], value: Value, context: Context) -> MetricResult:
-        passed, score, line = read_label(asked[0].last.raw)
+    def conclude(self, remote_calls: Sequence[RemoteCall], value: Value, context: Context) -> MetricResult:
+        passed, score, line = read_label(remote_calls[0].last.raw)
         return self.result(passed, score, (line,))
 
 
 def read_label(raw: str, *, negate: bool = False) -> tuple[bool, float, Evidence]:
     """What a person's label decides: whether it passes, its score 0..1, and the evidence. `negate`: the label is of a
     criterion that turns its metric's verdict round. Raises `UnusableError`."""
-    given = _label(raw)
-    stars, passed = given["rating"], given["passed"]
-    fields = {"rating": stars, "passed": passed, "who": given.get("who"), "comment": given.get("comment")}
+    label = _label(raw)
+    stars, passed = label["rating"], label["passed"]
+    fields = {"rating": stars, "passed": passed, "who": label.get("who"), "comment": label.get("comment")}
     if passed is None:
         passed = stars >= GOOD_FROM
     score = (stars - 1) / 4 if stars is not None else float(passed)
-    found = stars if stars is not None else passed
+    rating = stars if stars is not None else passed
     if negate:
         passed, score = not passed, 1 - score
-    return passed, score, Evidence("label", passed, "", f">= {GOOD_FROM}", found, code=Code.LABELLED, fields=fields)
+    return passed, score, Evidence("label", passed, "", f">= {GOOD_FROM}", rating, code=Code.LABELLED, fields=fields)
 
 
 def _label(raw: str) -> dict[str, Any]:
     try:
-        given: Any = json.loads(raw)
-        stars, passed = given["rating"], given.get("passed")
+        data: Any = json.loads(raw)
+        stars, passed = data["rating"], data.get("passed")
     except (ValueError, KeyError, TypeError, AttributeError):
         raise UnusableError(code=Code.UNUSABLE_LABEL) from None
     if passed is not None and not isinstance(passed, bool):
         raise UnusableError(code=Code.UNUSABLE_LABEL, passed=passed)
     if stars is None and passed is not None:
-        return {**given, "passed": passed}
+        return {**data, "passed": passed}
     if isinstance(stars, bool) or not isinstance(stars, int) or not 1 <= stars <= 5:
         raise UnusableError(code=Code.UNUSABLE_LABEL, rating=stars)
-    return {**given, "passed": passed}
+    return {**data, "passed": passed}

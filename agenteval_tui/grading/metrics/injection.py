@@ -53,8 +53,8 @@ class Injection(Metric):
             spans = tuple(span for at in places for span in value.spans(*at))
             first = places[0]
             fields["line"] = line_of(value.text, first[0])
-            found = value.text[slice(*first)]
-            yield Evidence("text", False, "", canary, found, spans, (), group, Code.PRESENT, fields)
+            text = value.text[slice(*first)]
+            yield Evidence("text", False, "", canary, text, spans, (), group, Code.PRESENT, fields)
         fields = {"canary": canary, "in": "calls"}
         if calls:
             name = value.transcript.tool_calls[calls[0][0]].name
@@ -85,10 +85,10 @@ class Injection(Metric):
 
 
 def _places(text: str, needle: str) -> Iterator[tuple[int, int]]:
-    start, told = text.find(needle), 0
-    while start >= 0 and told < SPANS:
+    start, count = text.find(needle), 0
+    while start >= 0 and count < SPANS:
         yield start, start + len(needle)
-        told += 1
+        count += 1
         start = text.find(needle, start + len(needle))
 
 

@@ -119,22 +119,22 @@ class Json(Metric):
 
 def _find_key(data: Any, key: str) -> tuple[Path, bool]:
     """The path that a dotted key leads along in `data`, and whether all of it is there."""
-    found, rest = data, key
+    current, rest = data, key
     path: list[str | int] = []
     while rest:
-        if isinstance(found, Mapping):
+        if isinstance(current, Mapping):
             # A key may have dots of its own: the longest existing one counts.
             names = rest.split(".")
-            step = next((s for n in range(len(names), 0, -1) if (s := ".".join(names[:n])) in found), None)
+            step = next((s for n in range(len(names), 0, -1) if (s := ".".join(names[:n])) in current), None)
             if step is None:
                 return tuple(path), False
-            found = found[step]
+            current = current[step]
             path.append(step)
         else:
             step = rest.split(".", 1)[0]
-            if not (isinstance(found, list) and step.isdecimal() and int(step) < len(found)):
+            if not (isinstance(current, list) and step.isdecimal() and int(step) < len(current)):
                 return tuple(path), False
-            found = found[int(step)]
+            current = current[int(step)]
             path.append(int(step))
         rest = rest[len(str(step)) + 1 :]
     return tuple(path), True
@@ -167,11 +167,11 @@ class _CompiledJson:
         """The first object of a text that is as it should be; else the one that is nearest to it."""
         nearest: MetricResult | None = None
         for start, end, data in objects_in(value.text):
-            found = self._judged(data, _Piece(value, start, end).source, context)
-            if found.outcome is not Outcome.FAILED:
-                return found
-            if nearest is None or (found.score or 0.0) > (nearest.score or 0.0):
-                nearest = found
+            metric_result = self._judged(data, _Piece(value, start, end).source, context)
+            if metric_result.outcome is not Outcome.FAILED:
+                return metric_result
+            if nearest is None or (metric_result.score or 0.0) > (nearest.score or 0.0):
+                nearest = metric_result
         if nearest is not None:
             return nearest
         raise NotJsonError({"nowhere": True}, 0)
@@ -198,8 +198,8 @@ class _CompiledJson:
         def place(path: Path) -> tuple[Span, ...]:
             return () if source is None else source.place(path)
 
-        kept = _kept(data)
-        yield Evidence("parses", True, "", "JSON", kept, place(()), (), "parses", Code.PARSES)
+        shortened = _kept(data)
+        yield Evidence("parses", True, "", "JSON", shortened, place(()), (), "parses", Code.PARSES)
         if self._schema is not None:
             errors = self._schema.errors(data)
             if not errors:
@@ -218,13 +218,15 @@ class _CompiledJson:
             yield Evidence(name, False, "", key, None, (), place(path), group, Code.MISSING, fields)
         if self._metric.compares:
             expected = self._metric.equals
-            found = list(islice(differences(expected, data), _DIFFERENCES))
-            if not found:
-                yield Evidence("equals", True, "", expected, kept, place(()), (), "equals", Code.EQUAL)
-            for number, (path, code, fields) in enumerate(found):
-                name = "equals" if len(found) == 1 else f"equals[{number}]"
-                wanted = _kept(expected)
-                yield Evidence(name, False, "", wanted, dotted_path(path), place(path), (), "equals", code, fields)
+            problems = list(islice(differences(expected, data), _DIFFERENCES))
+            if not problems:
+                yield Evidence("equals", True, "", expected, shortened, place(()), (), "equals", Code.EQUAL)
+            for number, (path, code, fields) in enumerate(problems):
+                name = "equals" if len(problems) == 1 else f"equals[{number}]"
+                shortened_expected = _kept(expected)
+                yield Evidence(
+                    name, False, "", shortened_expected, dotted_path(path), place(path), (), "equals", code, fields
+                )
 
 
 class _Piece:
@@ -257,7 +259,9 @@ def _no_json(value: Value, problem: NotJsonError) -> Evidence:
     part = embedded_json(text)
     if part is not None:
         near = value.spans(*part)
-        if "```" in text[: part[0]] or any(one.start < part[0] < one.end for one in fenced_blocks(text)):
+        if "```" in text[: part[0]] or any(
+            fenced_block.start < part[0] < fenced_block.end for fenced_block in fenced_blocks(text)
+        ):
             fields["block"] = True
         else:
             fields["part"] = text[part[0] : part[1]][:100]
@@ -282,26 +286,26 @@ def _at(data: Any, path: Path) -> Any:
 # Where two JSON values differ
 
 
-def differences(expected: Any, found: Any, path: Path = ()) -> Iterator[tuple[Path, Code, dict[str, Any]]]:
+def differences(expected: Any, actual: Any, path: Path = ()) -> Iterator[tuple[Path, Code, dict[str, Any]]]:
     """The places where `found` is not what is expected, with code and fields. Numbers compare by value (1 is 1.0)."""
-    if isinstance(expected, Mapping) and isinstance(found, Mapping):
+    if isinstance(expected, Mapping) and isinstance(actual, Mapping):
         for key, item in expected.items():
-            if key in found:
-                yield from differences(item, found[key], (*path, key))
+            if key in actual:
+                yield from differences(item, actual[key], (*path, key))
             else:
                 yield path, Code.MISSING, {"path": list(path), "keys": [key], "value": kept_value(item)}
-        for key, item in found.items():
+        for key, item in actual.items():
             if key not in expected:
                 yield (*path, key), Code.UNEXPECTED, {"path": [*path, key], "value": kept_value(item)}
-    elif isinstance(expected, list) and isinstance(found, list):
-        for number, (item, other) in enumerate(zip(expected, found, strict=False)):
+    elif isinstance(expected, list) and isinstance(actual, list):
+        for number, (item, other) in enumerate(zip(expected, actual, strict=False)):
             yield from differences(item, other, (*path, number))
-        if len(expected) > len(found):
-            yield path, Code.TOO_FEW, {"path": list(path), "count": len(found), "least": len(expected)}
-        for number in range(len(expected), len(found)):
-            yield (*path, number), Code.UNEXPECTED, {"path": [*path, number], "value": kept_value(found[number])}
-    elif not same_json(expected, found):
-        fields = {"path": list(path), "value": kept_value(found), "wanted": kept_value(expected)}
-        if type_of(expected) != type_of(found):
-            fields["type"] = type_of(found)
+        if len(expected) > len(actual):
+            yield path, Code.TOO_FEW, {"path": list(path), "count": len(actual), "least": len(expected)}
+        for number in range(len(expected), len(actual)):
+            yield (*path, number), Code.UNEXPECTED, {"path": [*path, number], "value": kept_value(actual[number])}
+    elif not same_json(expected, actual):
+        fields = {"path": list(path), "value": kept_value(actual), "wanted": kept_value(expected)}
+        if type_of(expected) != type_of(actual):
+            fields["type"] = type_of(actual)
         yield path, Code.DIFFERS, fields

@@ -37,8 +37,8 @@ Broken = tuple[Path, Code, dict[str, Any]]
 """A rule that does not hold: where in the value, code and fields."""
 _DIALECTS = frozenset(
     (
-        *(f"https://json-schema.org/draft/{one}/schema" for one in ("2020-12", "2019-09")),
-        *(f"http://json-schema.org/draft-0{one}/schema" for one in (3, 4, 6, 7)),
+        *(f"https://json-schema.org/draft/{draft}/schema" for draft in ("2020-12", "2019-09")),
+        *(f"http://json-schema.org/draft-0{draft}/schema" for draft in (3, 4, 6, 7)),
     )
 )
 _VOCABULARIES = ("https://json-schema.org/draft/2020-12/vocab/", "https://json-schema.org/draft/2019-09/vocab/")
@@ -102,13 +102,13 @@ class Schema:
 
     def errors(self, data: Any) -> list[Broken]:
         """Where and why the value is not valid. Raises `UnresolvedError`, `SlowPatternError`, `SlowSchemaError`."""
-        found: list[Broken] = []
+        broken_rules: list[Broken] = []
         for error in _first(self._errors(data), MOST):
-            one = broken_rule(error)
+            broken = broken_rule(error)
             # One line says all keys that are missing; the validator has an error for each of them.
-            if one not in found:
-                found.append(one)
-        return sorted(found, key=lambda one: [str(step) for step in one[0]])
+            if broken not in broken_rules:
+                broken_rules.append(broken)
+        return sorted(broken_rules, key=lambda rule: [str(step) for step in rule[0]])
 
     def _errors(self, data: Any) -> Iterator[Any]:
         from referencing.exceptions import Unresolvable
@@ -126,17 +126,17 @@ class Schema:
 def broken_rule(error: Any) -> Broken:
     """One of the validator's errors as code and fields."""
     path = tuple(error.absolute_path)
-    rule, wanted, found = error.validator, error.validator_value, error.instance
+    rule, expected, instance = error.validator, error.validator_value, error.instance
     fields: dict[str, Any] = {"path": list(path), "rule": rule}
-    if rule == "required" and isinstance(found, Mapping):
-        return path, Code.MISSING, {**fields, "keys": [name for name in wanted if name not in found]}
-    fields["value"] = kept_value(found)
+    if rule == "required" and isinstance(instance, Mapping):
+        return path, Code.MISSING, {**fields, "keys": [name for name in expected if name not in instance]}
+    fields["value"] = kept_value(instance)
     if rule == "type":
-        types = [str(one) for one in wanted] if isinstance(wanted, list) else [str(wanted)]
-        return path, Code.WRONG_TYPE, {**fields, "type": type_of(found), "types": types}
+        types = [str(type_name) for type_name in expected] if isinstance(expected, list) else [str(expected)]
+        return path, Code.WRONG_TYPE, {**fields, "type": type_of(instance), "types": types}
     code = _CODES.get(rule or "")
     if code is not None:
-        return path, code, {**fields, "wanted": kept_value(wanted)}
+        return path, code, {**fields, "wanted": kept_value(expected)}
     extras = getattr(error, "extras", None)
     if extras is not None:
         return path, Code.UNEXPECTED, {"path": list(path), "rule": "additionalProperties", "keys": extras[:_EXTRAS]}
@@ -144,12 +144,12 @@ def broken_rule(error: Any) -> Broken:
 
 
 def _first(errors: Iterator[Any], most: int) -> list[Any]:
-    found: list[Any] = []
+    collected: list[Any] = []
     for error in errors:
-        found.append(error)
-        if len(found) >= most:
+        collected.append(error)
+        if len(collected) >= most:
             break
-    return found
+    return collected
 
 
 @lru_cache(maxsize=8)
@@ -167,9 +167,9 @@ def unchecked_rules(schema: Any) -> Iterator[tuple[Path, str]]:
         elif name == "$schema" and isinstance(value, str) and value.rstrip("#") not in _DIALECTS:
             yield path, f"the dialect {quoted(value, 80)} is not known"
         elif name == "$vocabulary" and isinstance(value, Mapping):
-            for one, required in value.items():
-                if required and not str(one).startswith(_VOCABULARIES):
-                    yield (*path, one), f"the vocabulary {quoted(str(one), 80)} is not known"
+            for vocabulary, required in value.items():
+                if required and not str(vocabulary).startswith(_VOCABULARIES):
+                    yield (*path, vocabulary), f"the vocabulary {quoted(str(vocabulary), 80)} is not known"
 
 
 def only_annotations(schema: Any) -> Iterator[tuple[Path, str]]:
@@ -182,8 +182,8 @@ def only_annotations(schema: Any) -> Iterator[tuple[Path, str]]:
 def _keywords(schema: Any, path: Path) -> Iterator[tuple[Path, str, Any]]:
     """The keywords of a schema and of the schemas in it, with the path to each and its value."""
     if isinstance(schema, list):
-        for number, one in enumerate(schema):
-            yield from _keywords(one, (*path, number))
+        for number, subschema in enumerate(schema):
+            yield from _keywords(subschema, (*path, number))
     if not isinstance(schema, Mapping):
         return
     for name, value in schema.items():
@@ -192,8 +192,8 @@ def _keywords(schema: Any, path: Path) -> Iterator[tuple[Path, str, Any]]:
         if name in _SUBSCHEMAS:
             yield from _keywords(value, here)
         elif name in _NAMED_SUBSCHEMAS and isinstance(value, Mapping):
-            for key, one in value.items():
-                yield from _keywords(one, (*here, key))
+            for key, subschema in value.items():
+                yield from _keywords(subschema, (*here, key))
 
 
 # The keywords of JSON Schema with a limit of time, with ECMA's patterns, and without quadratic work
@@ -278,9 +278,9 @@ def _pattern_properties(validator: Any, subschemas: Any, instance: Any, schema: 
 def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: Any) -> Iterator[Any]:
     if not isinstance(instance, dict):
         return
-    known = schema.get("properties", {})
+    properties = schema.get("properties", {})
     others = list(schema.get("patternProperties", {}))
-    extras = [key for key in instance if key not in known and not any(_found(one, key) for one in others)]
+    extras = [key for key in instance if key not in properties and not any(_found(pattern, key) for pattern in others)]
     if isinstance(allowed, dict):
         for extra in extras:
             yield from validator.descend(instance[extra], allowed, path=extra)
@@ -291,8 +291,8 @@ def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: 
 def _unevaluated_properties(validator: Any, allowed: Any, instance: Any, schema: Any) -> Iterator[Any]:
     if not isinstance(instance, dict):
         return
-    known = _evaluated(validator, instance, schema)
-    extras = [key for key in instance if key not in known]
+    evaluated = _evaluated(validator, instance, schema)
+    extras = [key for key in instance if key not in evaluated]
     if isinstance(allowed, dict):
         for extra in extras:
             yield from validator.descend(instance[extra], allowed, path=extra)
@@ -308,24 +308,24 @@ def _evaluated(validator: Any, instance: Mapping[str, Any], schema: Any) -> set[
     if not isinstance(schema, Mapping):
         return set()
     check_clock()
-    found = set(instance) & set(schema.get("properties") or ())
+    evaluated = set(instance) & set(schema.get("properties") or ())
     for resolved in _references(validator, schema):
         inner = validator.evolve(schema=resolved.contents, _resolver=resolved.resolver)
-        found |= _evaluated(inner, instance, resolved.contents)
+        evaluated |= _evaluated(inner, instance, resolved.contents)
     for name in ("additionalProperties", "unevaluatedProperties"):
         if name in schema:
-            found.update(key for key, item in instance.items() if _fits(validator, item, schema[name]))
+            evaluated.update(key for key, item in instance.items() if _fits(validator, item, schema[name]))
     for pattern in schema.get("patternProperties") or ():
-        found.update(key for key in instance if _found(pattern, key))
-    applied = [one for key, one in (schema.get("dependentSchemas") or {}).items() if key in instance]
+        evaluated.update(key for key in instance if _found(pattern, key))
+    applied = [subschema for key, subschema in (schema.get("dependentSchemas") or {}).items() if key in instance]
     for name in ("allOf", "oneOf", "anyOf"):
-        applied += [one for one in schema.get(name) or () if _fits(validator, instance, one)]
+        applied += [subschema for subschema in schema.get(name) or () if _fits(validator, instance, subschema)]
     if "if" in schema:
         if _fits(validator, instance, schema["if"]):
             applied += [schema["if"], schema.get("then")]
         else:
             applied.append(schema.get("else"))
-    return found.union(*(_evaluated(validator, instance, one) for one in applied))
+    return evaluated.union(*(_evaluated(validator, instance, subschema) for subschema in applied))
 
 
 def _references(validator: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
@@ -345,15 +345,15 @@ def _fits(validator: Any, instance: Any, schema: Any) -> bool:
 def _unique_items(validator: Any, unique: Any, instance: Any, schema: Any) -> Iterator[Any]:
     if not unique or not isinstance(instance, list):
         return
-    seen: dict[Any, int] = {}
+    first_numbers: dict[Any, int] = {}
     for number, item in enumerate(instance):
         if not number % _EACH:
             check_clock()
         key = _key(item)
-        if key in seen:
-            yield _error(f"items {seen[key]} and {number} are equal, and must be unique")
+        if key in first_numbers:
+            yield _error(f"items {first_numbers[key]} and {number} are equal, and must be unique")
             return
-        seen[key] = number
+        first_numbers[key] = number
 
 
 def _multiple_of(validator: Any, factor: Any, instance: Any, schema: Any) -> Iterator[Any]:

@@ -257,10 +257,10 @@ class Judge(RemoteMetric):
     @property
     def threshold(self) -> float:
         """The least share 0..1 that passes."""
-        scale, given = self.the_scale, self.pass_threshold
-        if given is not None and given <= 1:
-            return given
-        return scale.share(scale.threshold if given is None else given)
+        scale, bound = self.the_scale, self.pass_threshold
+        if bound is not None and bound <= 1:
+            return bound
+        return scale.share(scale.threshold if bound is None else bound)
 
     def checks_nothing(self) -> bool:
         return not (self.criteria.strip() or self.given_criteria or self.dimensions or self.prompt)
@@ -280,11 +280,11 @@ class Judge(RemoteMetric):
         return tuple(RemoteRequest("chat", self.judge, {**payload, "vote": vote}) for vote in range(1, self.votes + 1))
 
     def missing(self, value: Value, context: Context) -> tuple[RemoteRequest, ...]:
-        asked = super().missing(value, context)
-        if asked or self.accept is None or self.checks_nothing():
-            return asked  # people's labels matter once the judge has answered
-        known = context.replies or {}
-        return tuple(one for one in self._of_people(value, context) if one.hash not in known)
+        remote_requests = super().missing(value, context)
+        if remote_requests or self.accept is None or self.checks_nothing():
+            return remote_requests  # people's labels matter once the judge has answered
+        replies = context.replies or {}
+        return tuple(request for request in self._of_people(value, context) if request.hash not in replies)
 
     def _of_people(self, value: Value, context: Context) -> tuple[RemoteRequest, RemoteRequest]:
         """What is asked of people: their labels of what this judge scored, and their verdict on this value."""
@@ -304,40 +304,40 @@ class Judge(RemoteMetric):
             pass
         return None
 
-    def conclude(self, asked: Sequence[RemoteCall], value: Value, context: Context) -> MetricResult:
+    def conclude(self, remote_calls: Sequence[RemoteCall], value: Value, context: Context) -> MetricResult:
         judgments: list[Judgment] = []
-        for number, one in enumerate(asked, 1):
+        for number, remote_call in enumerate(remote_calls, 1):
             try:
-                judgments.append(self._read(one.last, one.request))
+                judgments.append(self._read(remote_call.last, remote_call.request))
             except (UnreadableError, OffScaleError) as problem:
                 code = Code.OFF_SCALE if isinstance(problem, OffScaleError) else Code.UNREADABLE_REPLY
-                fields: dict[str, Any] = {"problem": str(problem), "vote": number, "votes": len(asked)}
+                fields: dict[str, Any] = {"problem": str(problem), "vote": number, "votes": len(remote_calls)}
                 if isinstance(problem, OffScaleError) and "scale" not in self.model_fields_set and problem.fits:
                     fields["fits"] = problem.fits
-                return self.error(evidence=replies_as_evidence(asked), code=code, fields=fields)
+                return self.error(evidence=replies_as_evidence(remote_calls), code=code, fields=fields)
         if not judgments:
             raise UnusableError(code=Code.NOT_ASKED, kind=self.asks, target=self.target)
-        result = self._result(judgments, asked)
+        result = self._result(judgments, remote_calls)
         return result if self.accept is None else self._accepted(result, judgments, value, context, self.accept)
 
     def _read(self, reply: Reply, request: RemoteRequest) -> Judgment:
-        asked = next(one["content"] for one in request.payload["messages"] if one["role"] == "user")
+        question = next(message["content"] for message in request.payload["messages"] if message["role"] == "user")
         dimensions = tuple(self.dimensions or ())
-        material = None if self.prompt is None else material_of(asked, request.payload["fence"])
+        material = None if self.prompt is None else material_of(question, request.payload["fence"])
         if material is not None and self.reply != "json":
             form = self.form
             return read_reply(reply.raw, form, self.the_scale, dimensions, threshold=self.threshold, material=material)
         return read_judgment(
-            reply.raw, self.the_scale, dimensions, threshold=self.threshold, asked=asked, material=material
+            reply.raw, self.the_scale, dimensions, threshold=self.threshold, question=question, material=material
         )
 
-    def _result(self, judgments: Sequence[Judgment], asked: Sequence[RemoteCall]) -> MetricResult:
+    def _result(self, judgments: Sequence[Judgment], remote_calls: Sequence[RemoteCall]) -> MetricResult:
         scale = self.the_scale
         raw, medians = _medians(judgments)
         share = scale.share(raw)
         reached = share >= self.threshold - 1e-9
         least = scale.low + self.threshold * (scale.high - scale.low)
-        closest = min(judgments, key=lambda one: abs(one.score - raw))
+        closest = min(judgments, key=lambda judgment: abs(judgment.score - raw))
         measured = {"measure": "score", "scale": [scale.name, scale.low, scale.high]}
         fields: dict[str, Any] = {**measured, "score": raw, "least": least, "reasoning": closest.reasoning[:_LINE]}
         code, expected = Code.WITHIN if reached else Code.TOO_LOW, f">= {scale.written(least)}"
@@ -351,9 +351,9 @@ class Judge(RemoteMetric):
                 fields["least"] = minimum
             code = Code.MEASURED if passed is None else Code.WITHIN if passed else Code.TOO_LOW
             wanted = None if minimum is None else f">= {minimum:g}"
-            found = _figure(scale, figure)
-            evidence.append(Evidence(f"dimensions.{name}", passed, "", wanted, found, code=code, fields=fields))
-        evidence.extend(_words(judgments, asked))
+            amount = _figure(scale, figure)
+            evidence.append(Evidence(f"dimensions.{name}", passed, "", wanted, amount, code=code, fields=fields))
+        evidence.extend(_words(judgments, remote_calls))
         return self.result(self._passes(raw, medians), share, tuple(evidence))
 
     def _passes(self, score: float, dimensions: Mapping[str, float]) -> bool:
@@ -365,9 +365,9 @@ class Judge(RemoteMetric):
         self, result: MetricResult, judgments: Sequence[Judgment], value: Value, context: Context, accept: Accept
     ) -> MetricResult:
         """The result if the judge may decide with this score, else what a person says, or that one is waited for."""
-        scale, known = self.the_scale, context.replies or {}
+        scale, replies = self.the_scale, context.replies or {}
         scored, person = self._of_people(value, context)
-        labelled = read_labelled(known[scored.hash].raw) if scored.hash in known else LabelledScores(())
+        labelled = read_labelled(replies[scored.hash].raw) if scored.hash in replies else LabelledScores(())
         threshold = self.threshold if context.pass_threshold is None else context.pass_threshold
 
         def passes(score: float, dimensions: Mapping[str, float]) -> bool:
@@ -377,33 +377,36 @@ class Judge(RemoteMetric):
 
         scores = tuple(
             LabelledScore(
-                scale.share(one.score), passes(one.score, one.dimensions), one.good is not context.negate, one.count
+                scale.share(score.score),
+                passes(score.score, score.dimensions),
+                score.good is not context.negate,
+                score.count,
             )
-            for one in labelled.scores
+            for score in labelled.scores
         )
-        found = acceptance(scores, scale.name, threshold, accept.error, accept.confidence)
+        accepted = acceptance(scores, scale.name, threshold, accept.error, accept.confidence)
         raw, medians = _medians(judgments)
-        above, below = found.silent_between(threshold)
+        above, below = accepted.silent_between(threshold)
         fields: dict[str, Any] = {
             "score": raw, "scale": [scale.name, scale.low, scale.high], "error": accept.error,
-            "confidence": accept.confidence, "labels": found.labels, "decided": found.decided, "wrong": found.wrong,
-            "needed": found.needed, "unjudged": labelled.unjudged, "trusted": found.trusted,
+            "confidence": accept.confidence, "labels": accepted.labels, "decided": accepted.decided, "wrong": accepted.wrong,
+            "needed": accepted.needed, "unjudged": labelled.unjudged, "trusted": accepted.trusted,
             "above": None if above is None else scale.score(above),
             "below": None if below is None else scale.score(below),
         }  # fmt: skip
-        if found.decides(scale.share(raw), passes(raw, medians)):
+        if accepted.decides(scale.share(raw), passes(raw, medians)):
             line = Evidence("accept", None, code=Code.TRUSTED, fields=fields)
             return replace(result, evidence=(*result.evidence, line))
         # The judge's figures stay to be seen, but they decide nothing.
-        shown = tuple([replace(line, passed=None) for line in result.evidence])
-        silent = replace(result, outcome=Outcome.NEEDS_REVIEW, score=None, evidence=shown, code=Code.KEEPS_SILENT)
+        lines = tuple([replace(line, passed=None) for line in result.evidence])
+        silent = replace(result, outcome=Outcome.NEEDS_REVIEW, score=None, evidence=lines, code=Code.KEEPS_SILENT)
         silent = replace(silent, fields=fields)
-        label = known.get(person.hash)
+        label = replies.get(person.hash)
         if label is None:
             return silent
         passed, score, line = read_label(label.raw, negate=context.negate)
-        kept = Evidence("accept", None, code=Code.KEEPS_SILENT, fields=fields)
-        return self.result(passed, score, (line, kept, *shown))
+        evidence = Evidence("accept", None, code=Code.KEEPS_SILENT, fields=fields)
+        return self.result(passed, score, (line, evidence, *lines))
 
     def _asked(self, value: Value, context: Context) -> dict[str, Any]:
         """What one vote is asked with. Raises `UnusableError`."""
@@ -411,17 +414,17 @@ class Judge(RemoteMetric):
         dimensions, scale = self.dimensions or {}, self.the_scale
         template = self.template
         if template is None:
-            wanted = [name for name in dict.fromkeys(self.see) if name != "expected" or self._has_reference(context)]
-            if not wanted:
+            names = [name for name in dict.fromkeys(self.see) if name != "expected" or self._has_reference(context)]
+            if not names:
                 raise UnusableError(code=Code.NOTHING_TO_SEE)
-            material = [self._shown(name, value, context) for name in wanted]
+            material = [self._shown(name, value, context) for name in names]
             return {"messages": judge_messages(criteria, scale, dimensions, material)}
         form = self.form
         answer = json_form(scale, dimensions) if form.kind == "json" else form.asked_for(scale, tuple(dimensions))
         words = {"criteria": criteria, "dimensions": listed(dimensions), "reply_form": answer}
         content, fence = template.filled(words, lambda name: self._shown(name, value, context))
-        made: dict[str, Any] = {"messages": own_messages(content), "fence": fence}
-        return made if form.kind == "json" else {**made, "reply": "text"}
+        payload: dict[str, Any] = {"messages": own_messages(content), "fence": fence}
+        return payload if form.kind == "json" else {**payload, "reply": "text"}
 
     def _has_reference(self, context: Context) -> bool:
         return self.reference is not None or context.expected_value is not None
@@ -443,10 +446,10 @@ class Judge(RemoteMetric):
             return SHOWN["expected"], text_of(context.expected_value) if self.reference is None else self.reference
         try:
             if name == "context" and is_blank(context.variables.get(name)):
-                asked = last_request(transcript)
-                if asked is None:
+                request_text = last_request(transcript)
+                if request_text is None:
                     raise UnusableError(code=Code.NO_CONTEXT)
-                return SHOWN[name], asked
+                return SHOWN[name], request_text
             return variable_text(name, context.variables)
         except ExtractionError as problem:
             raise UnusableError(code=problem.code, **problem.fields) from None
@@ -490,24 +493,28 @@ class Judge(RemoteMetric):
 def _medians(judgments: Sequence[Judgment]) -> tuple[float, dict[str, float]]:
     """The score over all votes, and that of each dimension."""
     names = judgments[0].dimensions
-    score = median(one.score for one in judgments)
-    return score, {name: median(one.dimensions[name] for one in judgments) for name in names}
+    score = median(judgment.score for judgment in judgments)
+    return score, {name: median(judgment.dimensions[name] for judgment in judgments) for name in names}
 
 
-def _words(judgments: Sequence[Judgment], asked: Sequence[RemoteCall]) -> Iterator[Evidence]:
+def _words(judgments: Sequence[Judgment], remote_calls: Sequence[RemoteCall]) -> Iterator[Evidence]:
     """What the judge said, whole; and with several votes, how far they lie apart."""
     many = len(judgments) > 1
     fields: dict[str, Any]
     if many:
-        scores = [one.score for one in judgments]
+        scores = [judgment.score for judgment in judgments]
         fields = {"votes": scores, "median": median(scores)}
         yield Evidence("votes", None, found=scores, code=Code.REPLIED, fields=fields)
-    for number, (one, its) in enumerate(zip(judgments, asked, strict=True), 1):
+    for number, (judgment, its) in enumerate(zip(judgments, remote_calls, strict=True), 1):
         which = f"[{number}]" if many else ""
-        if one.reasoning or its.repair is not None:
-            fields = {"text": one.reasoning[: 2 * _LINE], "model": its.last.model, "repaired": its.repair is not None}
-            yield Evidence(f"reasoning{which}", None, found=one.reasoning, code=Code.REPLIED, fields=fields)
-        for name, texts in (("strengths", one.strengths), ("weaknesses", one.weaknesses)):
+        if judgment.reasoning or its.repair is not None:
+            fields = {
+                "text": judgment.reasoning[: 2 * _LINE],
+                "model": its.last.model,
+                "repaired": its.repair is not None,
+            }
+            yield Evidence(f"reasoning{which}", None, found=judgment.reasoning, code=Code.REPLIED, fields=fields)
+        for name, texts in (("strengths", judgment.strengths), ("weaknesses", judgment.weaknesses)):
             if texts:
                 fields = {"remarks": list(texts)}
                 yield Evidence(f"{name}{which}", None, found=list(texts), code=Code.REPLIED, fields=fields)

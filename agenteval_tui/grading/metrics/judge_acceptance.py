@@ -108,19 +108,21 @@ def acceptance(
     scores: tuple[LabelledScore, ...], scale: str, threshold: float, error: float, confidence: float
 ) -> Acceptance:
     """The interval for these labels. `threshold`: the least share that passes; `error` and `confidence`: 0..1."""
-    labels = sum(one.count for one in scores)
+    labels = sum(score.count for score in scores)
     best: Acceptance | None = None
     needed: list[int] = []
     for path, part in zip(_paths(scale, threshold), _PARTS, strict=True):
         level = (1 - confidence) * part
         fewest = math.ceil(math.log(level) / math.log1p(-error))
         for low, high in path:
-            inside = [one for one in scores if _decides(low, high, one.share, one.passed)]
-            decided = sum(one.count for one in inside)
-            wrong = sum(one.count for one in inside if one.passed != one.good)
+            inside = [score for score in scores if _decides(low, high, score.share, score.passed)]
+            decided = sum(labelled_score.count for labelled_score in inside)
+            wrong = sum(
+                labelled_score.count for labelled_score in inside if labelled_score.passed != labelled_score.good
+            )
             if decided >= fewest and binomial_tail(wrong, decided, error) <= level:
-                one = Acceptance(True, low, high, labels, decided, wrong)
-                best = one if best is None or one.rank > best.rank else best
+                candidate = Acceptance(True, low, high, labels, decided, wrong)
+                best = candidate if best is None or candidate.rank > best.rank else best
                 continue
             more = _needed(wrong, decided, labels, error, level) if decided or not labels else None
             needed += [] if more is None else [more]
@@ -152,8 +154,8 @@ def _paths(scale: str, threshold: float) -> tuple[list[tuple[float | None, float
     stand; the others are the steps of the scale."""
     steps = _STEPS[scale]
     grid = [number / steps for number in range(steps + 1)]
-    lows: list[float | None] = [1.0, *[one for one in reversed(grid) if one < threshold - _NEAR][1:], None]
-    highs: list[float | None] = [0.0, *[one for one in grid if one >= threshold - _NEAR][1:], None]
+    lows: list[float | None] = [1.0, *[share for share in reversed(grid) if share < threshold - _NEAR][1:], None]
+    highs: list[float | None] = [0.0, *[share for share in grid if share >= threshold - _NEAR][1:], None]
     longest = max(len(lows), len(highs)) - 1
     both = [
         (lows[round(place * (len(lows) - 1) / longest)], highs[round(place * (len(highs) - 1) / longest)])
@@ -161,7 +163,7 @@ def _paths(scale: str, threshold: float) -> tuple[list[tuple[float | None, float
     ]
     lower: list[tuple[float | None, float | None]] = [(low, highs[0]) for low in reversed(lows)]
     upper: list[tuple[float | None, float | None]] = [(lows[0], high) for high in reversed(highs)]
-    return [one for one in dict.fromkeys(both) if one != (None, None)], lower, upper
+    return [pair for pair in dict.fromkeys(both) if pair != (None, None)], lower, upper
 
 
 def _needed(wrong: int, decided: int, labels: int, error: float, level: float) -> int | None:

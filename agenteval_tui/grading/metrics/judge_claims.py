@@ -92,30 +92,30 @@ class Claim(Struct, frozen=True):
 
 
 def claims(
-    given: Mapping[str, Any], scale: Scale, threshold: float, known: Container[str], depth: int = 0
+    reply: Mapping[str, Any], scale: Scale, threshold: float, known_names: Container[str], depth: int = 0
 ) -> Iterator[Claim]:
     """What the fields of a reply claim, and those of objects in fields that speak of the verdict. `known`: names that
     are read elsewhere, here but not in such objects."""
-    for name, value in given.items():
-        if not depth and (name in known or name.strip().lower() in known):
+    for name, value in reply.items():
+        if not depth and (name in known_names or name.strip().lower() in known_names):
             continue
         tokens = _tokens(name)
         if isinstance(value, Mapping):
             if depth < _DEEPEST and tokens and tokens <= _FIGURES | _GOOD | _NEUTRAL | _BESIDE:
-                yield from claims(value, scale, threshold, known, depth + 1)
+                yield from claims(value, scale, threshold, known_names, depth + 1)
             continue
         claim = _claim(name, tokens, value, scale, threshold)
         if claim is not None:
             yield claim
 
 
-def parts(given: Mapping[str, Any], scale: Scale, threshold: float) -> Iterator[bool]:
+def parts(reply: Mapping[str, Any], scale: Scale, threshold: float) -> Iterator[bool]:
     """Whether the answer passes by each of the dimensions that nobody asked for, as far as a reply tells that."""
-    for name, value in given.items():
+    for name, value in reply.items():
         tokens = _tokens(name)
         if tokens & _PARTS and tokens <= _PARTS | _OF_PARTS | _BESIDE:
-            for one in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
-                yield from _part(one, scale, threshold)
+            for part in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
+                yield from _part(part, scale, threshold)
         elif tokens & _MERITS and tokens <= _MERITS | _FIGURES | _BESIDE:
             yield from _part(value, scale, threshold)
 
@@ -123,54 +123,56 @@ def parts(given: Mapping[str, Any], scale: Scale, threshold: float) -> Iterator[
 def _part(value: Any, scale: Scale, threshold: float) -> Iterator[bool]:
     if isinstance(value, Mapping):
         beside = claims(
-            {name: one for name, one in value.items() if not isinstance(one, Mapping)}, scale, threshold, ()
+            {name: entry for name, entry in value.items() if not isinstance(entry, Mapping)}, scale, threshold, ()
         )
         passes = [claim.passes for claim in beside]
         if passes:
-            yield not any(one == {False} for one in passes)
+            yield not any(outcomes == {False} for outcomes in passes)
         return
-    said = _said(value)
-    if said is None:
+    stated = _said(value)
+    if stated is None:
         number = plain_number(value)
         if number is None or not scale.low <= number <= scale.high:
             return
-        said = scale.passes(number, threshold)
-    yield said
+        stated = scale.passes(number, threshold)
+    yield stated
 
 
 def _claim(name: str, tokens: frozenset[str], value: Any, scale: Scale, threshold: float) -> Claim | None:
-    said = _said(value)
+    stated = _said(value)
     if tokens & _INVENTED and tokens <= _INVENTED | _NEUTRAL | _BESIDE:
-        is_there = said is True or (isinstance(value, list) and any(isinstance(one, str) and one for one in value))
+        is_there = stated is True or (
+            isinstance(value, list) and any(isinstance(entry, str) and entry for entry in value)
+        )
         return Claim(name, frozenset((False,))) if is_there else None
-    if "answer" in tokens and tokens <= _BESIDE and said is False:
+    if "answer" in tokens and tokens <= _BESIDE and stated is False:
         return Claim(name, frozenset((False,)))  # "yes" and "no" may also be what the agent answered
     if tokens <= _FIGURES | _NEUTRAL | _BESIDE and tokens & (_FIGURES | _NEUTRAL):
-        if isinstance(value, str) and said is None:
-            said = True if _plain(value) in _WELL else False if _plain(value) in _POOR else None
+        if isinstance(value, str) and stated is None:
+            stated = True if _plain(value) in _WELL else False if _plain(value) in _POOR else None
         shares = _shares(value, tokens, scale)
         if shares:
             is_whole = bool(tokens & _FINAL) and "score" in tokens and len(shares) == 1
             passes = frozenset(share >= threshold - 1e-9 for share in shares)
             return Claim(name, passes, next(iter(shares)) if is_whole else None)
-        if said is None and "grade" in tokens and isinstance(value, str):
-            said = _LETTERS.get(value.strip().rstrip("+-").lower())
-        return None if said is None else Claim(name, frozenset((said,)))
+        if stated is None and "grade" in tokens and isinstance(value, str):
+            stated = _LETTERS.get(value.strip().rstrip("+-").lower())
+        return None if stated is None else Claim(name, frozenset((stated,)))
     if tokens <= _BESIDE and (tokens & _WHOLE or ("total" in tokens and _has_fraction(value))):
         shares = _shares(value, tokens, scale)
         if shares:
             return Claim(name, frozenset(share >= threshold - 1e-9 for share in shares))
-        if scale.name == "pass_fail" and said is not None:
-            return Claim(name, frozenset((said,)))
+        if scale.name == "pass_fail" and stated is not None:
+            return Claim(name, frozenset((stated,)))
     if tokens <= _GOOD | _NEUTRAL | _BESIDE and tokens & _GOOD:
-        said = said if said is not None else _as_flag(value)
-        return None if said is None else Claim(name, frozenset((said,)))
+        stated = stated if stated is not None else _as_flag(value)
+        return None if stated is None else Claim(name, frozenset((stated,)))
     if tokens <= _BAD | _NEUTRAL | _BESIDE and tokens & _BAD:
-        if isinstance(value, str) and said is not None and _plain(value) in _BAD:
-            return Claim(name, frozenset((said,)))  # "failed": "failed"
-        return None if said is None else Claim(name, frozenset((not said,)))
-    if isinstance(value, str) and _plain(value) in _ALONE and said is not None:
-        return Claim(name, frozenset((said,)))
+        if isinstance(value, str) and stated is not None and _plain(value) in _BAD:
+            return Claim(name, frozenset((stated,)))  # "failed": "failed"
+        return None if stated is None else Claim(name, frozenset((not stated,)))
+    if isinstance(value, str) and _plain(value) in _ALONE and stated is not None:
+        return Claim(name, frozenset((stated,)))
     return None
 
 

@@ -12,8 +12,8 @@ def _judge_preset(name: str, description: str, criteria: str, see: list[See]) ->
 
     `description` is what the editor and the docs say of it, `see` the parts of a run that it gets to see by default.
     """
-    shown = Field(default=see, min_length=1, description="What the judge sees.")
-    preset = create_model(name, __base__=Judge, __doc__=description, __module__=__name__, see=(list[See], shown))
+    see_field = Field(default=see, min_length=1, description="What the judge sees.")
+    preset = create_model(name, __base__=Judge, __doc__=description, __module__=__name__, see=(list[See], see_field))
     preset.given_criteria = criteria
     return preset
 

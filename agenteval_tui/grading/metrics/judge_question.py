@@ -111,47 +111,50 @@ class PromptTemplate(Struct, frozen=True):
     @property
     def names(self) -> frozenset[str]:
         """The placeholders that need a value."""
-        return frozenset(one.name for one in self.placeholders if one.is_path)
+        return frozenset(placeholder.name for placeholder in self.placeholders if placeholder.is_path)
 
-    def filled(self, words: Mapping[str, str], shown: Callable[[str], tuple[str, str]]) -> tuple[str, str]:
+    def filled(self, words: Mapping[str, str], material_of: Callable[[str], tuple[str, str]]) -> tuple[str, str]:
         """The prompt with everything in its place, and the code of the fences.
 
         `words` are put in as they are. All else is (what it is, text) of `shown`, and stands between fences whose code
         is made from that text. What is put in is not looked at again, so it can neither close its fence nor hold a
         placeholder. Raises what `shown` raises.
         """
-        material = {name: shown(name) for name in sorted(self.names - words.keys())}
+        material = {name: material_of(name) for name in sorted(self.names - words.keys())}
         fence = content_hash([list(pair) for pair in material.values()])[:16]
-        made, end = "", 0
-        for one in self.placeholders:
-            made += self.text[end : one.start]
-            end = one.end
-            if one.is_literal:
-                made += one.name[1:-1]
-            elif one.name in words:
-                made += words[one.name]
+        question, end = "", 0
+        for placeholder in self.placeholders:
+            question += self.text[end : placeholder.start]
+            end = placeholder.end
+            if placeholder.is_literal:
+                question += placeholder.name[1:-1]
+            elif placeholder.name in words:
+                question += words[placeholder.name]
             else:
-                made += "" if not made or made.endswith("\n") else "\n"
-                made += _fenced(fence, *material[one.name])
-                made += "" if self.text[end:].startswith(("\n", "\r\n")) else "\n"
-        return made + self.text[end:], fence
+                question += "" if not question or question.endswith("\n") else "\n"
+                question += _fenced(fence, *material[placeholder.name])
+                question += "" if self.text[end:].startswith(("\n", "\r\n")) else "\n"
+        return question + self.text[end:], fence
 
 
 @lru_cache(maxsize=128)
 def template_of(text: str) -> PromptTemplate:
     """The prompt made ready. Raises `PromptError` for one that shows a judge nothing of the run."""
-    found = tuple(placeholders_in(text))
-    for one in found:
-        if not one.is_path and not one.is_literal:
-            raise PromptError(f"{{{{{one.name}}}}} cannot be read: write a name or a text in quotes", one.start)
-    made = PromptTemplate(text, found)
-    if made.names & _JUDGED:
-        return made
-    for one in found:
-        meant = _ELSEWHERE.get(one.name)
+    placeholders = tuple(placeholders_in(text))
+    for placeholder in placeholders:
+        if not placeholder.is_path and not placeholder.is_literal:
+            raise PromptError(
+                f"{{{{{placeholder.name}}}}} cannot be read: write a name or a text in quotes", placeholder.start
+            )
+    template = PromptTemplate(text, placeholders)
+    if template.names & _JUDGED:
+        return template
+    for placeholder in placeholders:
+        meant = _ELSEWHERE.get(placeholder.name)
         if meant in _JUDGED:
             raise PromptError(
-                f"the answer is not in this prompt: write {{{{{meant}}}}} for {{{{{one.name}}}}}", one.start
+                f"the answer is not in this prompt: write {{{{{meant}}}}} for {{{{{placeholder.name}}}}}",
+                placeholder.start,
             )
     for message, position in in_single_braces(text):
         raise PromptError(message, position)
@@ -186,8 +189,8 @@ def variable_text(name: str, variables: Mapping[str, Any]) -> tuple[str, str]:
     try:
         value = look_up(name, variables)
     except PlaceholderError:
-        known = sorted({*OWN_NAMES, *map(str, variables)})
-        raise PlaceholderError(code=Code.UNKNOWN_VARIABLE, variable=name, known=known, meant=elsewhere(name)) from None
+        names = sorted({*OWN_NAMES, *map(str, variables)})
+        raise PlaceholderError(code=Code.UNKNOWN_VARIABLE, variable=name, known=names, meant=elsewhere(name)) from None
     return f"variable {name}", text_of(value)
 
 
@@ -205,10 +208,10 @@ def repair_messages(
 ) -> list[dict[str, str]]:
     """The conversation that asks once more, after a reply that could not be read."""
     again = f"Your answer could not be read: {why}. Give the same judgment again, {form}."
-    said = reply if len(reply) <= 8000 else reply[:8000] + " …"
+    quoted_reply = reply if len(reply) <= 8000 else reply[:8000] + " …"
     return [
-        *(dict(one) for one in messages),
-        {"role": "assistant", "content": said or "(an empty answer)"},
+        *(dict(message) for message in messages),
+        {"role": "assistant", "content": quoted_reply or "(an empty answer)"},
         {"role": "user", "content": again},
     ]
 
@@ -264,7 +267,7 @@ def tools_of(transcript: Transcript) -> str:
     return "\n\n".join(blocks) or "(no tool was called)"
 
 
-def _arguments(given: Any) -> str:
-    if isinstance(given, Mapping):
-        return ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in given.items())
-    return argument_text(given) if given not in (None, "") else ""
+def _arguments(arguments: Any) -> str:
+    if isinstance(arguments, Mapping):
+        return ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items())
+    return argument_text(arguments) if arguments not in (None, "") else ""

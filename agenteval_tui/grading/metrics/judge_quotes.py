@@ -18,13 +18,13 @@ _SIGNED = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?")
 _LONGEST_WORD = 40  # characters of a text that may be a verdict
 
 
-def is_quoted(written: str, value: Any, asked: str, material: str) -> bool:
+def is_quoted(written: str, value: Any, question: str, material: str) -> bool:
     """Whether an object repeats what was asked: `written` as the judge wrote it, `value` what it is.
 
     The object as a whole may stand in `asked` (the form of the answer does), or any figure or verdict of it, with its
     name, in the `material`, however it is escaped there. A judge that chose the same figure by itself is asked again.
     """
-    prompt = _plain(asked)
+    prompt = _plain(question)
     if _plain(written) in prompt or _plain(json.dumps(value, ensure_ascii=False)) in prompt:
         return True
     text = _plain(material)
@@ -37,17 +37,17 @@ def figure_is_quoted(text: str, start: int, end: int, material: str) -> bool:
     """
     figure, line = text[start:end].strip(), text[text.rfind("\n", 0, start) + 1 : start]
     label = _label_before(line)
-    shown = _spaced(material)
+    plain_material = _spaced(material)
     if label:
         after = rf"{re.escape(label)}[ :=\[(]*"
-        if any(_same_figure(figure, shown, match.end()) for match in re.finditer(after, shown)):
+        if any(_same_figure(figure, plain_material, match.end()) for match in re.finditer(after, plain_material)):
             return True
     elif any(_same_figure(figure, row, 0) for row in map(_spaced, material.splitlines())):
         return True
     attached = _spaced(re.split(r"\s", text[end:], maxsplit=1)[0])
-    if not any(one.isalnum() for one in attached):
+    if not any(char.isalnum() for char in attached):
         return False
-    return re.search(rf"(?<![\w.]){re.escape(_spaced(figure) + attached)}(?!\w)", shown) is not None
+    return re.search(rf"(?<![\w.]){re.escape(_spaced(figure) + attached)}(?!\w)", plain_material) is not None
 
 
 def _label_before(line: str) -> str:
@@ -55,7 +55,7 @@ def _label_before(line: str) -> str:
     words = _spaced(line).rstrip(" :=[(").split(" ")
     for number in range(1, len(words) + 1):
         last = " ".join(words[-number:])
-        if any(one.isalnum() for one in last):
+        if any(char.isalnum() for char in last):
             return last
     return ""
 
@@ -71,7 +71,7 @@ def _same_figure(figure: str, text: str, at: int) -> bool:
 
 def _spaced(text: str) -> str:
     """As `_plain`, with one space where there are any."""
-    unescaped = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), html.unescape(text))
+    unescaped = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), html.unescape(text))
     return " ".join(_MARKS.sub("", unescaped).casefold().split())
 
 
@@ -99,5 +99,5 @@ def _scalars(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _plain(text: str) -> str:
-    unescaped = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), html.unescape(text))
+    unescaped = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), html.unescape(text))
     return _LEFT_OUT.sub("", unescaped).casefold()

@@ -59,7 +59,7 @@ def read_judgment(
     dimensions: Sequence[str] = (),
     *,
     threshold: float | None = None,
-    asked: str | None = None,
+    question: str | None = None,
     material: str | None = None,
 ) -> Judgment:
     """The judgment in a reply. Raises `UnreadableError`, and `OffScaleError` for a score that is not on the scale.
@@ -78,18 +78,18 @@ def read_judgment(
             bare = _BARE.fullmatch(bare_text)
             if bare is not None and scale.name == "one_to_five" and not dimensions:
                 return Judgment(scale.read(bare[1]), {})
-            given = _object(bare_text)
+            reply = _object(bare_text)
         except _NotAloneError:
-            if asked is None:
+            if question is None:
                 raise
-            shown = asked.rpartition(ANSWER_TITLE)[0] if material is None else material
-            given = _only_object(text, asked, shown)
-        return judgment_in(given, scale, dimensions, least)
+            shown_material = question.rpartition(ANSWER_TITLE)[0] if material is None else material
+            reply = _only_object(text, question, shown_material)
+        return judgment_in(reply, scale, dimensions, least)
     except NoScoreError as problem:
         raise UnreadableError(str(problem)) from None
 
 
-def _only_object(text: str, asked: str, material: str) -> Mapping[str, Any]:
+def _only_object(text: str, question: str, material: str) -> Mapping[str, Any]:
     """The only JSON object of a reply, with sentences around it. Raises `UnreadableError`.
 
     A brace anywhere else may be the rest of a verdict that is cut off or broken, so the reply isn't read then.
@@ -117,7 +117,7 @@ def _only_object(text: str, asked: str, material: str) -> Mapping[str, Any]:
         raise UnreadableError("there is more than one JSON object in the reply")
     if before.endswith(_INSIDE_BEFORE) or after.startswith(_INSIDE_AFTER):
         raise UnreadableError("the JSON object in the reply is part of a list or a quotation")
-    if is_quoted(text[start:end], value, asked, material):
+    if is_quoted(text[start:end], value, question, material):
         raise UnreadableError("the only JSON object in the reply is a quote of what was asked")
     assert isinstance(value, dict)
     return value
@@ -161,7 +161,7 @@ def without_thought(text: str) -> str:
 def _object(text: str) -> Mapping[str, Any]:
     """The one JSON object that a text is. Raises `UnreadableError`."""
     try:
-        given = json.loads(text, object_pairs_hook=_agreeing, parse_constant=_no_constant)
+        reply = json.loads(text, object_pairs_hook=_agreeing, parse_constant=_no_constant)
     except json.JSONDecodeError as problem:
         if problem.msg == "Extra data":
             raise _NotAloneError("there is text after the JSON value") from None
@@ -172,9 +172,9 @@ def _object(text: str) -> Mapping[str, Any]:
         raise
     except ValueError:  # a whole number with thousands of digits
         raise UnreadableError("the JSON has a number that is too long") from None
-    if not isinstance(given, dict):
+    if not isinstance(reply, dict):
         raise UnreadableError("the reply is JSON, but not an object")
-    return given
+    return reply
 
 
 def _agreeing(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -187,8 +187,8 @@ def _agreeing(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return held
 
 
-def _same(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and bool(one == other)
+def _same(value: Any, other: Any) -> bool:
+    return type(value) is type(other) and bool(value == other)
 
 
 def _no_constant(name: str) -> Any:
@@ -198,47 +198,47 @@ def _no_constant(name: str) -> Any:
 _DECODER = json.JSONDecoder(object_pairs_hook=_agreeing, parse_constant=_no_constant)
 
 
-def judgment_in(given: Mapping[str, Any], scale: Scale, dimensions: Sequence[str], threshold: float) -> Judgment:
+def judgment_in(reply: Mapping[str, Any], scale: Scale, dimensions: Sequence[str], threshold: float) -> Judgment:
     """The judgment in a reply's fields. Raises `UnreadableError`, `NoScoreError` and `OffScaleError`."""
-    scores = _dimensions(given, scale, dimensions, threshold)
+    scores = _dimensions(reply, scale, dimensions, threshold)
     mean = sum(scores.values()) / len(scores) if scores else None
-    score = _stated(given, scale, threshold, mean, frozenset(dimensions))
+    score = _stated(reply, scale, threshold, mean, frozenset(dimensions))
     if score is None:
         raise UnreadableError("the JSON object has no `score`")
-    apart = [scale.passes(one, threshold) for one in scores.values()] or list(parts(given, scale, threshold))
+    apart = [scale.passes(score, threshold) for score in scores.values()] or list(parts(reply, scale, threshold))
     if apart and scale.passes(score, threshold) and not any(apart):
         # The other way round may be right: what the criteria ask for need not be one of the dimensions.
         raise UnreadableError("the score passes, and the score of each dimension fails: they contradict each other")
     return Judgment(
         score,
         scores,
-        _text(given.get("reasoning", given.get("reason", ""))),
-        _texts(given.get("strengths")),
-        _texts(given.get("weaknesses")),
+        _text(reply.get("reasoning", reply.get("reason", ""))),
+        _texts(reply.get("strengths")),
+        _texts(reply.get("weaknesses")),
     )
 
 
-def _dimensions(given: Mapping[str, Any], scale: Scale, wanted: Sequence[str], threshold: float) -> dict[str, float]:
-    if not wanted:
+def _dimensions(reply: Mapping[str, Any], scale: Scale, names: Sequence[str], threshold: float) -> dict[str, float]:
+    if not names:
         return {}
-    holders = [given[name] for name in _BY_DIMENSION if isinstance(given.get(name), Mapping)] or [given]
-    found: dict[str, float] = {}
-    for name in wanted:
+    holders = [reply[name] for name in _BY_DIMENSION if isinstance(reply.get(name), Mapping)] or [reply]
+    scores: dict[str, float] = {}
+    for name in names:
         for held in holders:
-            one = held.get(name)
-            if isinstance(one, Mapping):  # {"helpful": {"score": 4, "reasoning": "..."}}
-                score = _stated(one, scale, threshold, None)
+            entry = held.get(name)
+            if isinstance(entry, Mapping):  # {"helpful": {"score": 4, "reasoning": "..."}}
+                score = _stated(entry, scale, threshold, None)
             else:
-                score = None if one is None else scale.read(one)
-            if score is not None and found.setdefault(name, score) != score:
+                score = None if entry is None else scale.read(entry)
+            if score is not None and scores.setdefault(name, score) != score:
                 raise UnreadableError(f"there are two different scores for the dimension {_quoted(name)}")
-        if name not in found:
+        if name not in scores:
             raise UnreadableError(f"there is no score for the dimension {_quoted(name)}")
-    return found
+    return scores
 
 
 def _stated(
-    given: Mapping[str, Any],
+    reply: Mapping[str, Any],
     scale: Scale,
     threshold: float,
     otherwise: float | None,
@@ -248,11 +248,11 @@ def _stated(
     `dimensions`: names of fields that have a score of their own."""
     scores: dict[str, float] = {}
     verdicts: dict[str, bool] = {}
-    for name, value in given.items():
-        known = name.strip().lower()  # "Score" beside "score" may contradict it, and is not read alone
-        if known in _SCORE and value is not None:
+    for name, value in reply.items():
+        folded = name.strip().lower()  # "Score" beside "score" may contradict it, and is not read alone
+        if folded in _SCORE and value is not None:
             scores[name] = scale.read(value)
-        elif known in _PASS and value is not None:
+        elif folded in _PASS and value is not None:
             verdicts[name] = read_verdict(value)
     if len(set(scores.values())) > 1:
         raise UnreadableError(f"{_listed(scores)} contradict each other")
@@ -263,7 +263,7 @@ def _stated(
         return None
     passed, share = scale.passes(score, threshold), scale.share(score)
     against = [name for name, verdict in verdicts.items() if verdict is not passed]
-    beside = claims(given, scale, threshold, _READ_APART | dimensions)
+    beside = claims(reply, scale, threshold, _READ_APART | dimensions)
     against += [claim.name for claim in beside if not claim.agrees(passed, share)]
     if against:
         raise UnreadableError(f"{_listed([*(scores or ['the score']), *against])} contradict each other")
@@ -278,13 +278,13 @@ def _quoted(name: str) -> str:
     return repr(cut(name, 60))
 
 
-def _text(given: Any) -> str:
-    if isinstance(given, str):
-        return given
-    return "" if given is None else json.dumps(given, ensure_ascii=False, default=str)
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _texts(given: Any) -> tuple[str, ...]:
-    if isinstance(given, str):
-        return (given,) if given.strip() else ()
-    return tuple(_text(one) for one in given) if isinstance(given, list) else ()
+def _texts(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,) if value.strip() else ()
+    return tuple(_text(text) for text in value) if isinstance(value, list) else ()

@@ -126,12 +126,12 @@ def _number(text: str, scale: Scale) -> float:
     figure = text.removesuffix(".")
     if _FIGURE.fullmatch(figure) is not None:
         return scale.read(figure)
-    found = _IN_WORDS.findall(text)
-    if not found:
+    figures = _IN_WORDS.findall(text)
+    if not figures:
         raise UnreadableError(f"the reply is not a number: {_shown(text)}")
-    if len(found) > 1:
+    if len(figures) > 1:
         raise UnreadableError(f"the reply has several numbers: {_shown(text)}")
-    if found[0] == figure.lstrip("+-"):
+    if figures[0] == figure.lstrip("+-"):
         raise UnreadableError(
             f"{_shown(text)} can be read in more than one way: write one number, like {scale.example}"
         )
@@ -141,7 +141,7 @@ def _number(text: str, scale: Scale) -> float:
 def _yes_or_no(text: str, form: ReplyForm) -> float:
     word = text.rstrip(".!").strip().casefold()
     for words, verdict in ((form.yes, 1.0), (form.no, 0.0)):
-        if word in {one.casefold() for one in words}:
+        if word in {word.casefold() for word in words}:
             return verdict
     raise UnreadableError(f"the reply is neither {form.yes[0].upper()} nor {form.no[0].upper()}: {_shown(text)}")
 
@@ -180,10 +180,10 @@ def _by_lines(
         raise UnreadableError(f"there is no line {_quoted(f'{missing[0]}: …')} with a score")
     if stated is None and (form.must_overall or not dimensions):
         raise UnreadableError(f"there is no line {_quoted(f'{form.overall[0]}: …')} with a score")
-    given = {**beside, "dimensions": scores, "reasoning": text}
+    reply = {**beside, "dimensions": scores, "reasoning": text}
     if stated is not None:
-        given["score"] = stated[1]
-    return judgment_in(given, scale, dimensions, threshold)
+        reply["score"] = stated[1]
+    return judgment_in(reply, scale, dimensions, threshold)
 
 
 def _figure_of(label: str, value: str, material: str) -> str:
@@ -211,8 +211,8 @@ def reply_pattern(text: str, dimensions: Sequence[str]) -> Pattern:
 
     It has a named group `score`, or one for each dimension, and perhaps `reasoning`.
     """
-    made = compile_pattern(text)
-    names = set(made.compiled.groupindex)
+    pattern = compile_pattern(text)
+    names = set(pattern.compiled.groupindex)
     if not names:
         raise PatternReplyError(
             f"{text!r} is neither {', '.join(KINDS[:-1])} or {KINDS[-1]}, nor a pattern with a group (?P<score>...)"
@@ -227,8 +227,8 @@ def reply_pattern(text: str, dimensions: Sequence[str]) -> Pattern:
         raise PatternReplyError(f"the pattern has no group for the dimension: write (?P<{missing[0]}>...)")
     if "score" not in names and not dimensions:
         raise PatternReplyError("the pattern has no group (?P<score>...)")
-    _probe(made)
-    return made
+    _probe(pattern)
+    return pattern
 
 
 def group_of(dimension: str) -> str:
@@ -251,7 +251,7 @@ def _probe(pattern: Pattern) -> None:
                 )
         head = _LITERAL.match(pattern.body)
         begun = "" if head is None else head[0]
-        for character in dict.fromkeys([*"4a ", *(one for one in pattern.body if one.isalnum())]):
+        for character in dict.fromkeys([*"4a ", *(char for char in pattern.body if char.isalnum())]):
             for before in dict.fromkeys(("", begun, f"{begun}4 ")):
                 compiled.search(f"{before}{character * _REPEATED}\x00", timeout=_SLOW_S)
                 compiled.search(f"{before}{character * _REPEATED}{_ENDS}", timeout=_SLOW_S)
@@ -272,11 +272,11 @@ def _by_pattern(
     groups = {group_of(name): name for name in dimensions}
     match = _only_match(pattern, text, [*groups, "score"])
     figures = {name: _captured(match, name, material) for name in [*groups, "score"] if name in match.groupdict()}
-    given: dict[str, Any] = {"dimensions": {groups[name]: _word(figures[name], form, scale) for name in groups}}
+    reply: dict[str, Any] = {"dimensions": {groups[name]: _word(figures[name], form, scale) for name in groups}}
     if "score" in figures:
-        given["score"] = _word(figures["score"], form, scale)
-    given["reasoning"] = match.groupdict().get("reasoning") or text
-    return judgment_in(given, scale, dimensions, threshold)
+        reply["score"] = _word(figures["score"], form, scale)
+    reply["reasoning"] = match.groupdict().get("reasoning") or text
+    return judgment_in(reply, scale, dimensions, threshold)
 
 
 def _only_match(pattern: Pattern, text: str, groups: Iterable[str]) -> Any:
@@ -291,27 +291,27 @@ def _only_match(pattern: Pattern, text: str, groups: Iterable[str]) -> Any:
     others: list[Any] = pattern.matches(text, 2)[1:]
     try:
         overlapping = pattern.compiled.finditer(text, overlapped=True, timeout=1.0)
-        others += [one for _, one in zip(range(_MANY), overlapping, strict=False)]
+        others += [overlap for _, overlap in zip(range(_MANY), overlapping, strict=False)]
         first = min((match.start(name) for name in named if match.start(name) >= 0), default=0)
-        others += [one for one in (pattern.compiled.search(text[:first], timeout=1.0),) if one is not None]
+        others += [earlier for earlier in (pattern.compiled.search(text[:first], timeout=1.0),) if earlier is not None]
     except TimeoutError:
         raise SlowPatternError(pattern.text) from None
-    for one in others:
+    for other in others:
         for name in named:
-            (start, end), (left, right) = match.span(name), one.span(name)
+            (start, end), (left, right) = match.span(name), other.span(name)
             if left >= 0 and not (start <= left and right <= end):
-                both = f"{_quoted(match[name] or '')} and {_quoted(one[name])}"
+                both = f"{_quoted(match[name] or '')} and {_quoted(other[name])}"
                 raise UnreadableError(f"the pattern finds several scores in the reply: {both}")
     return match
 
 
 def _captured(match: Any, name: str, material: str) -> str:
-    found = list(dict.fromkeys(match.spans(name)))
-    if not found:
+    spans = list(dict.fromkeys(match.spans(name)))
+    if not spans:
         raise UnreadableError(f"the pattern finds no {name!r} in the reply")
-    if len(found) > 1:
+    if len(spans) > 1:
         raise UnreadableError(f"the pattern finds several figures for {name!r} in the reply")
-    start, end = found[0]
+    start, end = spans[0]
     if _in_quotation(match) or figure_is_quoted(match.string, start, end, material):
         raise UnreadableError(f"{_quoted(match[name])} is in what was judged, in the same words: it may be a quote")
     return str(match[name]).strip()
@@ -328,7 +328,7 @@ def _word(figure: str, form: ReplyForm, scale: Scale) -> Any:
         return figure
     word = figure.casefold()
     for words, verdict in ((form.yes, True), (form.no, False)):
-        if word in {one.casefold() for one in words}:
+        if word in {word.casefold() for word in words}:
             return verdict
     return figure
 
@@ -349,8 +349,8 @@ def form_of(
     dimensions: Mapping[str, str] | None,
 ) -> ReplyForm:
     """The form that a metric's properties name. Raises `PatternReplyError` and `PatternError`."""
-    kind: Kind = next((one for one in KINDS if one == reply), "pattern")
-    made = ReplyForm(kind, tuple(yes or YES), tuple(no or NO))
+    kind: Kind = next((form_kind for form_kind in KINDS if form_kind == reply), "pattern")
+    form = ReplyForm(kind, tuple(yes or YES), tuple(no or NO))
     if overall is not None:
-        made = replace(made, overall=(overall,), must_overall=True)
-    return made if kind != "pattern" else replace(made, pattern=reply_pattern(reply, tuple(dimensions or ())))
+        form = replace(form, overall=(overall,), must_overall=True)
+    return form if kind != "pattern" else replace(form, pattern=reply_pattern(reply, tuple(dimensions or ())))

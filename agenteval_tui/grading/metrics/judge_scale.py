@@ -45,17 +45,17 @@ class Scale(Struct, frozen=True):
     in_words: str
     example: str
 
-    def read(self, given: Any) -> float:
+    def read(self, value: Any) -> float:
         """The score in what a judge wrote. Raises `OffScaleError`, or `NoScoreError` when it is not a score. `"false"`
         is false. A number may be in quotes.
         """
-        if self.name == "pass_fail" and (said := _word(given)) is not None:
-            return float(said)
-        if isinstance(given, bool):
-            raise NoScoreError(f"{str(given).lower()} is not a number")
-        number = plain_number(given)
+        if self.name == "pass_fail" and (passed := _word(value)) is not None:
+            return float(passed)
+        if isinstance(value, bool):
+            raise NoScoreError(f"{str(value).lower()} is not a number")
+        number = plain_number(value)
         if number is None:
-            raise NoScoreError(f"{_short(given)} is not a score")
+            raise NoScoreError(f"{_short(value)} is not a score")
         if not self.low <= number <= self.high or (self.name == "pass_fail" and number not in (0, 1)):
             raise OffScaleError(f"{number:g} is not on the scale ({self.in_words})", number)
         return number
@@ -93,14 +93,14 @@ def _is_on(scale: Scale, number: float) -> bool:
     return scale.low <= number <= scale.high
 
 
-def read_verdict(given: Any) -> bool:
+def read_verdict(value: Any) -> bool:
     """Pass or fail, as a judge wrote it: a word, true or false, 1 or 0. Raises `NoScoreError` when it is neither."""
-    said = _word(given)
-    if said is not None:
-        return said
-    number = plain_number(given)
+    passed = _word(value)
+    if passed is not None:
+        return passed
+    number = plain_number(value)
     if number not in (0, 1):
-        raise NoScoreError(f"{_short(given)} is neither pass nor fail")
+        raise NoScoreError(f"{_short(value)} is neither pass nor fail")
     return bool(number)
 
 
@@ -111,27 +111,27 @@ def median(scores: Iterable[float]) -> float:
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
-def _word(given: Any) -> bool | None:
-    if isinstance(given, str):
-        word = given.strip().lower()
+def _word(value: Any) -> bool | None:
+    if isinstance(value, str):
+        word = value.strip().lower()
         return True if word in _TRUE else False if word in _FALSE else None
-    return given if isinstance(given, bool) else None
+    return value if isinstance(value, bool) else None
 
 
-def plain_number(given: Any) -> float | None:
+def plain_number(value: Any) -> float | None:
     """A number, or a text that is nothing but one; None for anything else."""
-    if isinstance(given, str):
-        if _NUMBER.fullmatch(given.strip()) is None:  # float() would also read "1_0" and "١"
+    if isinstance(value, str):
+        if _NUMBER.fullmatch(value.strip()) is None:  # float() would also read "1_0" and "١"
             return None
-        given = float(given)
-    if not isinstance(given, int | float):
+        value = float(value)
+    if not isinstance(value, int | float):
         return None
     try:
-        number = float(given)
+        number = float(value)
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
 
 
-def _short(given: Any) -> str:
-    return cut(repr(given), 60)
+def _short(value: Any) -> str:
+    return cut(repr(value), 60)

@@ -52,30 +52,30 @@ class Keywords(Metric):
         return not any(self._listed)
 
     def compile(self) -> Check:
-        wanted = tuple((number, keyword) for number, keyword in enumerate(self._listed) if keyword)
-        needles = tuple(keyword.lower() if self.ignore_case else keyword for _, keyword in wanted)
+        keywords = tuple((number, keyword) for number, keyword in enumerate(self._listed) if keyword)
+        needles = tuple(keyword.lower() if self.ignore_case else keyword for _, keyword in keywords)
         quick = quick_results(self)
         ignore_case, least = self.ignore_case, self.min_fraction
 
         def check(value: Value, context: Context) -> MetricResult:
             text = value.lower if ignore_case else value.text
-            found = 0
+            count = 0
             for needle in needles:
                 if needle in text:
-                    found += 1
-            share = found / len(needles)
+                    count += 1
+            share = count / len(needles)
             passed = share >= least - 1e-9
             if not context.explain:
                 return quick(passed, share)
-            lines = list(_evidence(wanted, ignore_case, value))
+            lines = list(_evidence(keywords, ignore_case, value))
             if least < 1:
-                fields = {"measure": "keywords", "count": found, "of": len(needles), "least": least}
+                fields = {"measure": "keywords", "count": count, "of": len(needles), "least": least}
                 code = Code.WITHIN if passed else Code.TOO_FEW
                 lines.insert(
                     0, Evidence("min_fraction", passed, "", least, share, group="Keywords", code=code, fields=fields)
                 )
                 # One keyword alone decides nothing then.
-                lines[1:] = [_undecided(one) for one in lines[1:]]
+                lines[1:] = [_undecided(line) for line in lines[1:]]
             return with_evidence(self, passed, share, lines)
 
         return check
@@ -84,28 +84,28 @@ class Keywords(Metric):
         if self.checks_nothing():
             yield ConfigWarning("warning", "checks-nothing", "there is no keyword: this checks nothing", ("keywords",))
             return
-        seen: set[str] = set()
+        earlier: set[str] = set()
         for number, keyword in enumerate(self.keywords if isinstance(self.keywords, list) else ()):
             folded = keyword.lower() if self.ignore_case else keyword
             if not keyword:
                 yield ConfigWarning("warning", "checks-nothing", "an empty text is ignored here", ("keywords", number))
-            elif folded in seen:
+            elif folded in earlier:
                 yield ConfigWarning(
                     "info", "duplicate", f"{quoted(keyword)} is in the list already", ("keywords", number)
                 )
-            seen.add(folded)
+            earlier.add(folded)
         if self.min_fraction == 0:
             text = "this cannot fail: `min_fraction` 0 asks for no keyword at all"
             yield ConfigWarning("warning", "cannot-fail", text, ("min_fraction",))
 
 
-def _undecided(one: Evidence) -> Evidence:
-    return one if one.passed else replace(one, passed=None)
+def _undecided(evidence: Evidence) -> Evidence:
+    return evidence if evidence.passed else replace(evidence, passed=None)
 
 
-def _evidence(wanted: tuple[tuple[int, str], ...], ignore_case: bool, value: Value) -> Iterator[Evidence]:
+def _evidence(keywords: tuple[tuple[int, str], ...], ignore_case: bool, value: Value) -> Iterator[Evidence]:
     missed = 0
-    for number, keyword in wanted:
+    for number, keyword in keywords:
         name = f"keywords[{number}]"
         text, needle = (value.lower, keyword.lower()) if ignore_case else (value.text, keyword)
         start = text.find(needle)

@@ -54,17 +54,17 @@ class Lexical(Metric):
 
     def _evidence(self, value: Value, other: str, score: float, passed: bool) -> Evidence:
         fields: dict[str, Any] = {"measure": "likeness", "method": self.method, "amount": score, "least": self.min}
-        expected, found = as_evidence(other), as_evidence(value.text)
+        expected, actual = as_evidence(other), as_evidence(value.text)
         spans = value.spans(0, len(value.text)) if value.text else ()
         if passed:
-            return Evidence(self.method, True, "", expected, found, spans, (), "Lexical", Code.WITHIN, fields)
+            return Evidence(self.method, True, "", expected, actual, spans, (), "Lexical", Code.WITHIN, fields)
         miss = nearest(value, other, "equals", False)
         if not value.text:
             fields["empty"] = True
         elif miss is not None:
             fields["near"] = miss.fields
         near = () if miss is None else value.spans(miss.start, miss.end)
-        return Evidence(self.method, False, "", expected, found, spans, near, "Lexical", Code.TOO_LOW, fields)
+        return Evidence(self.method, False, "", expected, actual, spans, near, "Lexical", Code.TOO_LOW, fields)
 
     def findings(self) -> Iterator[ConfigWarning]:
         if self.min == 0:

@@ -97,16 +97,16 @@ class MatcherError(ValueError):
 def usable_arguments(arguments: Any) -> Any:
     """A tool's expected arguments, whose matchers can be used: a validator. Raises the first `MatcherError`, with the
     others in its `more`."""
-    found: list[MatcherError] = []
-    for number, one in enumerate(arguments if isinstance(arguments, list) else [arguments or {}]):
-        for name, expected in one.items():
+    matcher_errors: list[MatcherError] = []
+    for number, entry in enumerate(arguments if isinstance(arguments, list) else [arguments or {}]):
+        for name, expected in entry.items():
             try:
                 compile_matcher(expected, (number, name) if isinstance(arguments, list) else (name,), named=True)
             except MatcherError as error:
-                found.append(error)
-    if found:
-        found[0].more = tuple(found[1:])
-        raise found[0]
+                matcher_errors.append(error)
+    if matcher_errors:
+        matcher_errors[0].more = tuple(matcher_errors[1:])
+        raise matcher_errors[0]
     return arguments
 
 
@@ -132,8 +132,8 @@ def compile_matcher(expected: Any, path: tuple[str | int, ...] = (), *, named: b
         if len(parts) == 1:
             return parts[0]
         tests = tuple(part.holds for part in parts)
-        said, optional = " and ".join(p.said for p in parts), any(part.optional for part in parts)
-        return Matcher(lambda value: all(test(value) for test in tests), said, optional)
+        phrase, optional = " and ".join(p.said for p in parts), any(part.optional for part in parts)
+        return Matcher(lambda value: all(test(value) for test in tests), phrase, optional)
     if isinstance(expected, Mapping) and has_matcher(expected):
         return _object(expected, path)
     if isinstance(expected, list) and has_matcher(expected):
@@ -180,9 +180,9 @@ def plain_value(expected: Any) -> tuple[Any, bool]:
     return (None, False) if has_matcher(expected) else (expected, True)
 
 
-def taken_for_matcher(expected: Any, found: Any) -> bool:
+def taken_for_matcher(expected: Any, actual: Any) -> bool:
     """Whether a value that is not right is written just as it is expected: what was meant as a value is a matcher."""
-    return has_matcher(expected) and same_json(expected, found)
+    return has_matcher(expected) and same_json(expected, actual)
 
 
 def same_json(left: Any, right: Any) -> bool:
@@ -220,9 +220,9 @@ def type_of(value: Any) -> str:
 
 
 def _object(expected: Mapping[str, Any], path: tuple[str | int, ...]) -> Matcher:
-    made = {key: compile_matcher(item, (*path, key), named=True) for key, item in expected.items()}
-    tests = {key: matcher.holds for key, matcher in made.items()}
-    due = frozenset(key for key, matcher in made.items() if not matcher.optional)
+    matchers = {key: compile_matcher(item, (*path, key), named=True) for key, item in expected.items()}
+    tests = {key: matcher.holds for key, matcher in matchers.items()}
+    due = frozenset(key for key, matcher in matchers.items() if not matcher.optional)
     return Matcher(
         lambda value: (
             isinstance(value, Mapping)
@@ -252,8 +252,8 @@ def _one(name: str, operand: Any, path: tuple[str | int, ...]) -> Matcher:
         if not isinstance(operand, list):
             raise MatcherError(f"`$one_of` needs a list, not {_article(operand)}", path)
         options = tuple(compile_matcher(item, (*path, number)).holds for number, item in enumerate(operand))
-        said = f"one of {shown(operand)}"
-        return Matcher(lambda value: any(option(value) for option in options), said)
+        phrase = f"one of {shown(operand)}"
+        return Matcher(lambda value: any(option(value) for option in options), phrase)
     if name == "$optional":
         inner = compile_matcher(operand, path)
         return Matcher(inner.holds, f"{inner.said}, if given", True)
@@ -303,8 +303,8 @@ def _bound(name: str, limit: float) -> Matcher:
         "$lt": (lambda value: number(value) and value < limit, "less than"),
         "$lte": (lambda value: number(value) and value <= limit, "at most"),
     }
-    holds, said = tests[name]
-    return Matcher(holds, f"{said} {shown(limit)}")
+    holds, phrase = tests[name]
+    return Matcher(holds, f"{phrase} {shown(limit)}")
 
 
 def _article(value: Any) -> str:

@@ -133,10 +133,10 @@ class ConfigWarning(Struct, frozen=True):
     path: tuple[str | int, ...] = ()
 
 
-def expected_text(given: str | None, context: Context) -> str | None:
+def expected_text(text: str | None, context: Context) -> str | None:
     """`given`, else the criterion's expected value as text; None when there is neither."""
-    if given is not None or context.expected_value is None:
-        return given
+    if text is not None or context.expected_value is None:
+        return text
     return text_of(json_like(context.expected_value))
 
 
@@ -150,15 +150,15 @@ def with_evidence(metric: Metric, passed: bool, score: float, evidence: Iterable
 
 def quick_results(metric: Metric) -> Quick:
     """Results without evidence, each made once: grading thousands makes the same few again and again."""
-    known: dict[tuple[bool, float], MetricResult] = {}
+    cached: dict[tuple[bool, float], MetricResult] = {}
 
     def result(passed: bool, score: float) -> MetricResult:
-        found = known.get((passed, score))
-        if found is None:
-            found = metric.result(passed, score)
-            if len(known) < _KEPT:
-                known[passed, score] = found
-        return found
+        metric_result = cached.get((passed, score))
+        if metric_result is None:
+            metric_result = metric.result(passed, score)
+            if len(cached) < _KEPT:
+                cached[passed, score] = metric_result
+        return metric_result
 
     return result
 

@@ -49,8 +49,8 @@ class Pii(Metric):
         return self.kinds == []
 
     def compile(self) -> Check:
-        kinds = [one for one in KINDS if self.kinds is None or one.name in self.kinds]
-        allowed = {plain(one) for one in self.allow or ()}
+        kinds = [pii_kind for pii_kind in KINDS if self.kinds is None or pii_kind.name in self.kinds]
+        allowed = {plain(text) for text in self.allow or ()}
         quick = quick_results(self)
 
         def check(value: Value, context: Context) -> MetricResult:
@@ -80,12 +80,12 @@ class PiiKind(Struct, frozen=True):
     needs: str = ""
 
 
-def _always(found: str) -> bool:
+def _always(text: str) -> bool:
     return True
 
 
-def _luhn(found: str) -> bool:
-    digits = [int(char) for char in found if char.isdigit()]
+def _luhn(text: str) -> bool:
+    digits = [int(char) for char in text if char.isdigit()]
     if not 13 <= len(digits) <= 19 or len(set(digits)) == 1:
         return False
     doubled = [digit if place % 2 == 0 else (digit * 2 - 9 if digit > 4 else digit * 2)
@@ -93,43 +93,43 @@ def _luhn(found: str) -> bool:
     return sum(doubled) % 10 == 0
 
 
-def _iban(found: str) -> bool:
-    plain = "".join(found.split()).upper()
+def _iban(text: str) -> bool:
+    plain = "".join(text.split()).upper()
     if not 15 <= len(plain) <= 34:
         return False
     number = "".join(str(int(char, 36)) for char in plain[4:] + plain[:4])
     return int(number) % 97 == 1
 
 
-def _phone(found: str) -> bool:
-    digits = sum(char.isdigit() for char in found)
+def _phone(text: str) -> bool:
+    digits = sum(char.isdigit() for char in text)
     if not 7 <= digits <= 15:
         return False
     # Groups of digits alone may be anything (a date, an order number); these are how phone numbers are written.
-    groups = [group for group in "".join(c if c.isdigit() else " " for c in found).split() if group]
-    if found.startswith("+") or "(" in found:
+    groups = [group for group in "".join(c if c.isdigit() else " " for c in text).split() if group]
+    if text.startswith("+") or "(" in text:
         return True
-    if found.startswith("00") and digits >= 10:
+    if text.startswith("00") and digits >= 10:
         return True
-    if found.startswith("0") and len(groups) >= 2:
-        return not (found.count("-") == 2 and [len(group) for group in groups] == [3, 2, 4])  # written as an SSN
+    if text.startswith("0") and len(groups) >= 2:
+        return not (text.count("-") == 2 and [len(group) for group in groups] == [3, 2, 4])  # written as an SSN
     return [len(group) for group in groups] in ([3, 3, 4], [1, 3, 3, 4], [3, 4])
 
 
-def _ssn(found: str) -> bool:
-    area, group, serial = (found[:3], found[4:6], found[7:])
+def _ssn(text: str) -> bool:
+    area, group, serial = (text[:3], text[4:6], text[7:])
     return area not in ("000", "666") and area < "900" and group != "00" and serial != "0000"
 
 
-def _ip(found: str) -> bool:
+def _ip(text: str) -> bool:
     try:
-        address = ip_address(found)
+        address = ip_address(text)
     except ValueError:
         return False
     # "::" is in many a text; four single digits are a version more often than a computer.
     if address.version == 4:
-        return any(len(part) > 1 for part in found.split("."))
-    return len(found) > 4 and sum(char.isalnum() for char in found) > 3
+        return any(len(part) > 1 for part in text.split("."))
+    return len(text) > 4 and sum(char.isalnum() for char in text) > 3
 
 
 KINDS = (
@@ -181,9 +181,9 @@ def _find(kind: PiiKind, text: str, allowed: set[str]) -> Iterator[tuple[int, in
         raise SlowPatternError(f"for {kind.name}") from None
 
 
-def plain(found: str) -> str:
+def plain(text: str) -> str:
     """Data as it is compared with what is allowed."""
-    return "".join(found.split()).lower()
+    return "".join(text.split()).lower()
 
 
 def _evidence(kind: PiiKind, value: Value, allowed: set[str]) -> Evidence:

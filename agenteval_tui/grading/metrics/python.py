@@ -87,9 +87,9 @@ class Python(RemoteMetric):
         }
         return (RemoteRequest("call", self.function, payload),)
 
-    def conclude(self, asked: Sequence[RemoteCall], value: Value, context: Context) -> MetricResult:
+    def conclude(self, remote_calls: Sequence[RemoteCall], value: Value, context: Context) -> MetricResult:
         try:
-            returned: Any = json.loads(asked[0].last.raw)
+            returned: Any = json.loads(remote_calls[0].last.raw)
         except (ValueError, RecursionError):
             raise self._unusable("unreadable") from None
         printed: tuple[Evidence, ...] = ()
@@ -174,8 +174,8 @@ def _rationale(result: Mapping[str, Any]) -> Any:
 
 def _evidence_of(result: Any) -> Sequence[Evidence]:
     """The conditions that a result names: its `evidence`, or promptfoo's `componentResults`."""
-    given = _first(result, ("evidence", "componentResults")) if isinstance(result, Mapping) else None
-    listed = given if isinstance(given, list) else [given] if given else []
+    entries = _first(result, ("evidence", "componentResults")) if isinstance(result, Mapping) else None
+    listed = entries if isinstance(entries, list) else [entries] if entries else []
     lines = []
     for number, condition in enumerate(listed[:100], 1):
         if isinstance(condition, Mapping):

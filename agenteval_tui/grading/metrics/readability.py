@@ -40,27 +40,27 @@ class Readability(Metric):
         words = spoken_texts(value.text)
         if not words:
             return self.error(code=Code.NO_WORDS)
-        found = grade(words, count_sentences(value.text))
-        passed = found <= self.max_grade
-        score = 1.0 if passed else self.max_grade / found
+        level = grade(words, count_sentences(value.text))
+        passed = level <= self.max_grade
+        score = 1.0 if passed else self.max_grade / level
         if not context.explain:
             return self.result(passed, score)
-        return with_evidence(self, passed, score, (self._evidence(value, found, passed),))
+        return with_evidence(self, passed, score, (self._evidence(value, level, passed),))
 
-    def _evidence(self, value: Value, found: float, passed: bool) -> Evidence:
+    def _evidence(self, value: Value, level: float, passed: bool) -> Evidence:
         words = words_without_markup(value.text)
         sentences = count_sentences(value.text)
         per_word = sum(syllables(word.text) for word in words) / len(words)
-        fields: dict[str, Any] = {"measure": "grade", "amount": found, "most": self.max_grade}
+        fields: dict[str, Any] = {"measure": "grade", "amount": level, "most": self.max_grade}
         fields |= {"words": len(words), "sentences": sentences, "syllables": per_word}
         group = "Readability"
         if passed:
-            return Evidence("max_grade", True, "", self.max_grade, found, (), (), group, Code.WITHIN, fields)
+            return Evidence("max_grade", True, "", self.max_grade, level, (), (), group, Code.WITHIN, fields)
         # What could be said more simply: the longest words.
         hard = sorted({word.text: word for word in words if syllables(word.text) > _HARD}.values(), key=_weight)[:5]
         spans = tuple(span for word in hard for span in value.spans(word.start, word.end))
         fields["hardest"] = [abbreviate(word.text) for word in hard]
-        return Evidence("max_grade", False, "", self.max_grade, found, spans, (), group, Code.TOO_HIGH, fields)
+        return Evidence("max_grade", False, "", self.max_grade, level, spans, (), group, Code.TOO_HIGH, fields)
 
     def findings(self) -> Iterator[ConfigWarning]:
         if self.max_grade is None:

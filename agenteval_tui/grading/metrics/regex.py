@@ -109,8 +109,8 @@ def _evidence(pattern: Pattern, unwanted: bool, value: Value) -> Evidence:
     if hits:
         lines = list(dict.fromkeys(line_of(value.text, hit.start()) for hit in hits))
         fields |= {"lines": lines, "count": len(hits), **({"or_more": True} if len(hits) == _HITS else {})}
-        found = as_evidence(hits[0][0], FOUND)
-        return Evidence(name, not unwanted, "", pattern.text, found, spans, (), "Regex", Code.PRESENT, fields)
+        text = as_evidence(hits[0][0], FOUND)
+        return Evidence(name, not unwanted, "", pattern.text, text, spans, (), "Regex", Code.PRESENT, fields)
     near: tuple[Span, ...] = ()
     if not unwanted and not value.text:
         fields["empty"] = True

@@ -67,9 +67,9 @@ class Repetition(Metric):
 
 
 def _again(words: list[Word]) -> Iterator[Word]:
-    seen: set[str] = set()
+    earlier: set[str] = set()
     for word in words:
         folded = word.text.lower()
-        if folded in seen:
+        if folded in earlier:
             yield word
-        seen.add(folded)
+        earlier.add(folded)

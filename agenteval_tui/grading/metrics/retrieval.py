@@ -49,17 +49,17 @@ class Retrieval(Metric):
         return tuple((name, least) for name in _MINIMUMS if (least := getattr(self, f"min_{name}")) is not None)
 
     def check(self, value: Value, context: Context) -> MetricResult:
-        found = _list(value)
-        if found is None:
+        documents = _list(value)
+        if documents is None:
             return self.error(code=Code.NOT_A_LIST)
-        figures = measure(found, self.relevant, self.k)
+        figures = measure(documents, self.relevant, self.k)
         held = [getattr(figures, name) >= least - 1e-9 for name, least in self._minimums()]
         passed = all(held)
         if not context.explain:
             return self.result(passed, figures.f1)
-        return with_evidence(self, passed, figures.f1, self._evidence(found, figures, value))
+        return with_evidence(self, passed, figures.f1, self._evidence(documents, figures, value))
 
-    def _evidence(self, found: Sequence[str], figures: RetrievalScores, value: Value) -> Iterator[Evidence]:
+    def _evidence(self, documents: Sequence[str], figures: RetrievalScores, value: Value) -> Iterator[Evidence]:
         minimums = dict(self._minimums())
         for name in _MINIMUMS:
             amount = getattr(figures, name)
@@ -72,20 +72,20 @@ class Retrieval(Metric):
             fields["least"] = least
             code = Code.WITHIN if holds else Code.TOO_LOW
             yield Evidence(f"min_{name}", holds, "", least, amount, (), (), "Retrieval", code, fields)
-        ranks = {one: rank for rank, one in reversed(list(enumerate(found, start=1)))}
-        for number, one in enumerate(self.relevant[:_LINES]):
-            rank = ranks.get(one)
+        ranks = {document: rank for rank, document in reversed(list(enumerate(documents, start=1)))}
+        for number, document in enumerate(self.relevant[:_LINES]):
+            rank = ranks.get(document)
             where = _place(value, rank - 1) if rank is not None else ()
             name, group = f"relevant[{number}]", "relevant"
-            fields = {"document": one, "rank": rank, "k": self.k}
+            fields = {"document": document, "rank": rank, "k": self.k}
             if rank is None:
-                yield Evidence(name, None, "", one, None, (), (), group, Code.MISSING, fields)
+                yield Evidence(name, None, "", document, None, (), (), group, Code.MISSING, fields)
             elif self.k is not None and rank > self.k:
-                yield Evidence(name, None, "", one, rank, (), where, group, Code.OUT_OF_PLACE, fields)
+                yield Evidence(name, None, "", document, rank, (), where, group, Code.OUT_OF_PLACE, fields)
             else:
-                yield Evidence(name, None, "", one, rank, where, (), group, Code.PRESENT, fields)
-        wanted = set(self.relevant)
-        others = [one for one in found[: self.k] if one not in wanted]
+                yield Evidence(name, None, "", document, rank, where, (), group, Code.PRESENT, fields)
+        relevant = set(self.relevant)
+        others = [document for document in documents[: self.k] if document not in relevant]
         if others:
             code, fields = Code.UNEXPECTED, {"documents": others[:_LINES], "count": len(others)}
             yield Evidence("not relevant", None, "", None, len(others), (), (), "relevant", code, fields)
@@ -108,20 +108,20 @@ class Retrieval(Metric):
                 yield ConfigWarning("error", "contradictory", text, (f"min_{name}",))
 
 
-def measure(found: Sequence[str], relevant: Sequence[str], k: int | None = None) -> RetrievalScores:
+def measure(documents: Sequence[str], relevant: Sequence[str], k: int | None = None) -> RetrievalScores:
     """The figures of `found` (in order) against `relevant` (a set, not empty). A document counts once."""
-    wanted = set(relevant)
-    ranked = list(dict.fromkeys(found))
-    first = next((rank for rank, one in enumerate(ranked, start=1) if one in wanted), None)
+    relevant_set = set(relevant)
+    ranked = list(dict.fromkeys(documents))
+    first = next((rank for rank, document in enumerate(ranked, start=1) if document in relevant_set), None)
     top = ranked if k is None else ranked[:k]
-    hits = [rank for rank, one in enumerate(top, start=1) if one in wanted]
+    hits = [rank for rank, document in enumerate(top, start=1) if document in relevant_set]
     looked_at = len(ranked) if k is None else k
     precision = len(hits) / looked_at if looked_at else 0.0
-    recall = len(hits) / len(wanted)
+    recall = len(hits) / len(relevant_set)
     f1 = 2 * precision * recall / (precision + recall) if hits else 0.0
-    ideal = sum(1 / math.log2(rank + 1) for rank in range(1, min(len(wanted), looked_at) + 1))
+    ideal = sum(1 / math.log2(rank + 1) for rank in range(1, min(len(relevant_set), looked_at) + 1))
     if k is None:
-        ideal = sum(1 / math.log2(rank + 1) for rank in range(1, len(wanted) + 1))
+        ideal = sum(1 / math.log2(rank + 1) for rank in range(1, len(relevant_set) + 1))
     gained = sum(1 / math.log2(rank + 1) for rank in hits)
     mrr = 1 / first if first is not None and (k is None or first <= k) else 0.0
     return RetrievalScores(precision, recall, f1, mrr, min(1.0, gained / ideal) if ideal else 0.0)
@@ -131,8 +131,8 @@ def _list(value: Value) -> tuple[str, ...] | None:
     if isinstance(value, ListValue):
         return value.items
     if isinstance(value, JsonValue) and isinstance(value.data, list):
-        plain = [one for one in value.data if isinstance(one, str | int) and not isinstance(one, bool)]
-        return tuple(str(one) for one in plain) if len(plain) == len(value.data) else None
+        plain = [entry for entry in value.data if isinstance(entry, str | int) and not isinstance(entry, bool)]
+        return tuple(str(entry) for entry in plain) if len(plain) == len(value.data) else None
     return None
 
 

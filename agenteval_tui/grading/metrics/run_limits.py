@@ -49,15 +49,15 @@ class LimitMetric(Metric):
         return tuple((name, bound) for name in self.bounds if (bound := getattr(self, name)) is not None)
 
     def compile(self) -> Check:
-        given, quick = self._given(), quick_results(self)
-        return lambda value, context: self._measure(value, context, given, quick)
+        bounds, quick = self._given(), quick_results(self)
+        return lambda value, context: self._measure(value, context, bounds, quick)
 
     def _measure(
-        self, value: Value, context: Context, given: tuple[tuple[str, float], ...], quick: Quick
+        self, value: Value, context: Context, bounds: tuple[tuple[str, float], ...], quick: Quick
     ) -> MetricResult:
         held = 0
         lines: list[Evidence] = []
-        for name, bound in given:
+        for name, bound in bounds:
             amount = self.measured(name, value.transcript)
             if amount is None or not math.isfinite(amount):
                 code, fields = Code.NOT_MEASURED, {"measure": self.measure(name)}
@@ -67,7 +67,7 @@ class LimitMetric(Metric):
             held += holds
             if context.explain:
                 lines.append(self._line(name, bound, amount, holds, value.transcript))
-        passed, score = held == len(given), held / len(given)
+        passed, score = held == len(bounds), held / len(bounds)
         return with_evidence(self, passed, score, lines) if context.explain else quick(passed, score)
 
     def _line(self, name: str, bound: float, amount: float, holds: bool, transcript: Transcript) -> Evidence:

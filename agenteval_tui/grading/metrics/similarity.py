@@ -46,22 +46,22 @@ class Similarity(RemoteMetric):
             return ()
         return tuple(RemoteRequest("embed", self.embedder, {"text": text}) for text in (value.text, to))
 
-    def conclude(self, asked: Sequence[RemoteCall], value: Value, context: Context) -> MetricResult:
+    def conclude(self, remote_calls: Sequence[RemoteCall], value: Value, context: Context) -> MetricResult:
         to = self._to(context)
-        if not asked:
+        if not remote_calls:
             return self.result(False, 0.0, (Evidence("similarity", False, "", to, value.text, code=Code.EMPTY),))
-        (left, note), (right, other_note) = (_vector(one.last) for one in asked)
+        (left, note), (right, other_note) = (_vector(remote_call.last) for remote_call in remote_calls)
         if len(left) != len(right):
             raise _unusable("lengths", left=len(left), right=len(right))
         cosine = _cosine(left, right)
         passed = cosine >= self.min - 1e-9
-        model = asked[0].last.model
+        model = remote_calls[0].last.model
         fields = {"measure": "similarity", "amount": cosine, "least": self.min, "to": to[:_TO], "model": model}
-        found = round(cosine, 6)
+        likeness = round(cosine, 6)
         code = Code.WITHIN if passed else Code.TOO_LOW
-        line = Evidence("similarity", passed, "", f">= {self.min:g}", found, code=code, fields=fields)
+        line = Evidence("similarity", passed, "", f">= {self.min:g}", likeness, code=code, fields=fields)
         notes = [note] * bool(note) + [other_note] * bool(other_note)
-        evidence = (line, *(Evidence("note", None, one) for one in dict.fromkeys(notes)))
+        evidence = (line, *(Evidence("note", None, note) for note in dict.fromkeys(notes)))
         return self.result(passed, min(1.0, max(0.0, cosine)), evidence)
 
     def _to(self, context: Context) -> str:
@@ -80,13 +80,13 @@ def _unusable(problem: str, **more: Any) -> UnusableError:
 def _vector(reply: Reply) -> tuple[list[float], str]:
     """The vector and the embedder's note in a reply. Raises `UnusableError`."""
     try:
-        given: Any = json.loads(reply.raw)
-        vector = [float(one) for one in given["vector"]]
+        data: Any = json.loads(reply.raw)
+        vector = [float(number) for number in data["vector"]]
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         raise _unusable("none") from None
     if not vector or not all(map(math.isfinite, vector)):
         raise _unusable("numbers")
-    return vector, str(given.get("note", ""))
+    return vector, str(data.get("note", ""))
 
 
 def _cosine(left: Sequence[float], right: Sequence[float]) -> float:

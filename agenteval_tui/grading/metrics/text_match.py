@@ -128,7 +128,7 @@ class Condition(Struct, frozen=True):
 
 def conditions_of(metric: TextMatch) -> tuple[Condition, ...]:
     """The configured conditions. Empty needles are ignored, except in `equals`."""
-    found: list[Condition] = []
+    conditions: list[Condition] = []
     single: tuple[tuple[str, str, Side, bool], ...] = (
         ("contains", "Contains", "contains", False),
         ("contains_ignore_case", "Contains", "contains", True),
@@ -140,9 +140,9 @@ def conditions_of(metric: TextMatch) -> tuple[Condition, ...]:
     for name, group, side, ignore_case in single:
         needle = getattr(metric, name)
         if needle or (needle == "" and side == "equals"):
-            found.append(_one(name, group, side, needle, ignore_case))
+            conditions.append(_one(name, group, side, needle, ignore_case))
     if needles := _needles(metric.contains_all):
-        found.append(_all(needles))
+        conditions.append(_all(needles))
     many: tuple[tuple[str, str, Side], ...] = (
         ("contains_any", "Contains", "contains"),
         ("starts_with_any", "StartsWith", "starts_with"),
@@ -150,15 +150,15 @@ def conditions_of(metric: TextMatch) -> tuple[Condition, ...]:
     )
     for name, group, side in many:
         if needles := _needles(getattr(metric, name)):
-            found.append(_any(name, group, side, needles))
+            conditions.append(_any(name, group, side, needles))
     if needles := _needles(metric.not_contains_any):
-        found.append(_none(needles))
-    return tuple(sorted(found, key=lambda one: _GROUPS.index(one.group)))
+        conditions.append(_none(needles))
+    return tuple(sorted(conditions, key=lambda condition: _GROUPS.index(condition.group)))
 
 
-def _needles(given: list[str] | None) -> tuple[tuple[int, str], ...]:
+def _needles(texts: list[str] | None) -> tuple[tuple[int, str], ...]:
     """The needles that count, with their places in the list."""
-    return tuple((number, needle) for number, needle in enumerate(given or ()) if needle)
+    return tuple((number, needle) for number, needle in enumerate(texts or ()) if needle)
 
 
 def _one(name: str, group: str, side: Side, needle: str, ignore_case: bool) -> Condition:
@@ -210,13 +210,13 @@ def _any(name: str, group: str, side: Side, needles: tuple[tuple[int, str], ...]
         hits = [(needle, at) for needle in texts if (at := _find(side, needle, False, value)) is not None]
         if hits:
             spans = tuple(span for _, at in hits[:_HITS] for span in value.spans(*at))
-            found = [needle for needle, _ in hits]
+            matched = [needle for needle, _ in hits]
             fields = {"side": side}
-            yield Evidence(name, True, "", list(texts), found, spans, group=group, code=Code.PRESENT, fields=fields)
+            yield Evidence(name, True, "", list(texts), matched, spans, group=group, code=Code.PRESENT, fields=fields)
             return
         misses = [_nearest(value, needle, side, False) for needle in texts[:_NEAR_OF_LIST]]
         near = [(miss, number) for number, miss in enumerate(misses) if miss is not None]
-        best, of = max(near, key=lambda found: found[0].likeness, default=(None, 0))
+        best, of = max(near, key=lambda pair: pair[0].likeness, default=(None, 0))
         missed = _missed(name, group, list(texts), side, value, best)
         if best is not None:
             missed.fields["near"] = {**best.fields, "of": of}
@@ -267,17 +267,17 @@ def _holds(side: Side, needle: str, ignore_case: bool) -> Callable[[Value], bool
 
 def _find(side: Side, needle: str, ignore_case: bool, value: Value) -> tuple[int, int] | None:
     """Start and end in the text where the condition holds; None when it does not."""
-    text, wanted = (value.lower, needle.lower()) if ignore_case else (value.text, needle)
+    text, target = (value.lower, needle.lower()) if ignore_case else (value.text, needle)
     if side == "equals":
-        return (0, len(value.text)) if text == wanted else None
+        return (0, len(value.text)) if text == target else None
     if side == "starts_with":
-        return (0, len(wanted)) if text.startswith(wanted) else None
+        return (0, len(target)) if text.startswith(target) else None
     if side == "ends_with":
-        return (len(text) - len(wanted), len(text)) if text.endswith(wanted) else None
-    start = text.find(wanted)
+        return (len(text) - len(target), len(text)) if text.endswith(target) else None
+    start = text.find(target)
     if start < 0:
         return None
-    end = start + len(wanted)
+    end = start + len(target)
     return value.in_text(start, end) if ignore_case else (start, end)
 
 
@@ -305,25 +305,25 @@ def _nearest(value: Value, needle: str, side: Side, ignore_case: bool) -> NearMa
 def _missed(name: str, group: str, expected: Any, side: Side, value: Value, miss: NearMatch | None) -> Evidence:
     text = value.text
     looked_at: tuple[Span, ...] = ()
-    found: str | None = None
+    excerpt: str | None = None
     if side == "equals":
-        found, looked_at = as_evidence(text), value.spans(0, len(text))
+        excerpt, looked_at = as_evidence(text), value.spans(0, len(text))
     elif side == "starts_with":
-        found = text[: _length(expected)]
-        looked_at = value.spans(0, len(found))
+        excerpt = text[: _length(expected)]
+        looked_at = value.spans(0, len(excerpt))
     elif side == "ends_with":
-        found = text[max(0, len(text) - _length(expected)) :]
-        looked_at = value.spans(len(text) - len(found), len(text))
+        excerpt = text[max(0, len(text) - _length(expected)) :]
+        looked_at = value.spans(len(text) - len(excerpt), len(text))
     fields: dict[str, Any] = {"side": side}
     if not text:
         fields["empty"] = True
     elif miss is not None:
         fields["near"] = miss.fields
         if side == "contains":
-            found = as_evidence(text[miss.start : miss.end])
+            excerpt = as_evidence(text[miss.start : miss.end])
     near = value.spans(miss.start, miss.end) if miss is not None else ()
     code = Code.DIFFERS if side == "equals" else Code.MISSING
-    return Evidence(name, False, "", expected, found, looked_at, near, group, code, fields)
+    return Evidence(name, False, "", expected, excerpt, looked_at, near, group, code, fields)
 
 
 def _length(expected: Any) -> int:
@@ -465,8 +465,8 @@ def _against(name: str, other: str, whole: str, *more: int) -> ConfigWarning:
 
 
 def _sides(metric: TextMatch) -> Iterator[ConfigWarning]:
-    for one, many, kind in (("starts_with", "starts_with_any", "begin"), ("ends_with", "ends_with_any", "end")):
-        single = getattr(metric, one)
+    for field, many, kind in (("starts_with", "starts_with_any", "begin"), ("ends_with", "ends_with_any", "end")):
+        single = getattr(metric, field)
         needles = [needle for needle in getattr(metric, many) or () if needle]
         if not single or not needles:
             continue
@@ -475,15 +475,15 @@ def _sides(metric: TextMatch) -> Iterator[ConfigWarning]:
         else:
             fits = any(single.endswith(needle) or needle.endswith(single) for needle in needles)
         if not fits:
-            text = f"no text can {kind} with `{one}` and with one of `{many}`: this can never pass"
+            text = f"no text can {kind} with `{field}` and with one of `{many}`: this can never pass"
             yield ConfigWarning("error", "contradictory", text, (many,))
 
 
 def _implied(metric: TextMatch) -> Iterator[ConfigWarning]:
     if metric.equals is None:
         return
-    given = {name for name in metric.model_fields_set if getattr(metric, name) is not None}
-    given -= {"equals", "name", "weight"}
-    if given and not list(_equals_against_the_rest(metric)):
-        names = ", ".join(f"`{name}`" for name in type(metric).model_fields if name in given)
+    set_names = {name for name in metric.model_fields_set if getattr(metric, name) is not None}
+    set_names -= {"equals", "name", "weight"}
+    if set_names and not list(_equals_against_the_rest(metric)):
+        names = ", ".join(f"`{name}`" for name in type(metric).model_fields if name in set_names)
         yield ConfigWarning("info", "without-effect", f"`equals` says it all: {names} can change nothing", ("equals",))

@@ -134,7 +134,7 @@ def findings_of(metric: ToolCheck) -> Iterator[ConfigWarning]:
         yield ConfigWarning("warning", "checks-nothing", "this ToolCheck names no tool: it checks nothing")
         return
     forbidden = [name for name in metric.forbidden_tools or () if name]
-    seen: set[str] = set()
+    earlier: set[str] = set()
     for number, tool in enumerate(tools):
         at = ("tools", number)
         yield from _tool(tool, at)
@@ -147,13 +147,13 @@ def findings_of(metric: ToolCheck) -> Iterator[ConfigWarning]:
         if metric.tool_call_forbidden and tool.required:
             text = f"{quoted(tool.name)} is required, but no tool may be called: this can never pass"
             yield ConfigWarning("error", "contradictory", text, ("tool_call_forbidden",))
-        if tool.name in seen:
+        if tool.name in earlier:
             text = (
                 f"{quoted(tool.name)} is listed twice: every call of it is measured against both. For calls with "
                 "different arguments, make one entry with a list of `arguments` and with `min_calls`"
             )
             yield ConfigWarning("warning", "duplicate", text, (*at, "name"))
-        seen.add(tool.name)
+        earlier.add(tool.name)
     for number, name in enumerate(metric.forbidden_tools or ()):
         if not name:
             yield ConfigWarning(
@@ -236,15 +236,15 @@ class Tool:
         if data.arguments is not None:
             listed = data.arguments if isinstance(data.arguments, list) else [data.arguments]
             values: dict[str, list[Any]] = {}
-            for one in listed:
-                for name, value in one.items():
+            for entry in listed:
+                for name, value in entry.items():
                     values.setdefault(name, []).append(value)
             self.expected = tuple(
                 Expected(name, tuple(compile_matcher(value, named=True) for value in written), tuple(written))
                 for name, written in values.items()
             )
-        self._names = frozenset(one.name for one in self.expected or ())
-        self._optional = frozenset(one.name for one in self.expected or () if one.optional)
+        self._names = frozenset(expected.name for expected in self.expected or ())
+        self._optional = frozenset(expected.name for expected in self.expected or () if expected.optional)
 
     def usage(self, calls: int) -> float:
         """1 when the number of calls is right; 0 when a required tool was never called; else 0.5."""
@@ -257,23 +257,27 @@ class Tool:
         expected = self.expected
         if expected is None:
             return True
-        given = arguments_of(call)
-        if given is None:
+        arguments = arguments_of(call)
+        if arguments is None:
             # Arguments that are no JSON object have no names: right only when none is asked for and any may be given.
             return not expected and self.additional
-        for one in expected:
-            if one.name not in given:
-                if one.name in self._optional:
+        for argument in expected:
+            if argument.name not in arguments:
+                if argument.name in self._optional:
                     continue
                 return False
-            matchers = one.matchers
-            if not (matchers[0].holds(given[one.name]) if len(matchers) == 1 else one.holds(given[one.name])):
+            matchers = argument.matchers
+            if not (
+                matchers[0].holds(arguments[argument.name])
+                if len(matchers) == 1
+                else argument.holds(arguments[argument.name])
+            ):
                 return False
-        return self.additional or given.keys() <= self._names
+        return self.additional or arguments.keys() <= self._names
 
-    def additional_names(self, given: Mapping[str, Any]) -> list[str]:
+    def additional_names(self, arguments: Mapping[str, Any]) -> list[str]:
         """The names of arguments that are given and not expected."""
-        return [name for name in given if name not in self._names]
+        return [name for name in arguments if name not in self._names]
 
 
 def arguments_of(call: ToolCall) -> Mapping[str, Any] | None:
@@ -354,11 +358,11 @@ def evidence_of(check: CompiledToolCheck, calls: tuple[ToolCall, ...]) -> Iterat
     # What is nearest is looked for only where something is missing or wrong.
     right = check.score(calls)[1]
     paired = () if right else nearest_calls(check.tools, calls)
-    entries = {one.call: one.tool for one in paired if one.call is not None and one.same_name}
+    entries = {pair.call: pair.tool for pair in paired if pair.call is not None and pair.same_name}
     faulty = _faulty_tools(check, calls, entries)
     for number, tool in enumerate(check.tools):
         own = [(index, call) for index, call in enumerate(calls) if call.name == tool.name]
-        nearest = [one for one in paired if one.tool == number and one.call is not None]
+        nearest = [pair for pair in paired if pair.tool == number and pair.call is not None]
         yield _usage(number, tool, own, calls, nearest)
         if tool.expected is not None:
             elsewhere = {index: entries[index] for index, _ in own if entries.get(index, number) != number}
@@ -390,45 +394,45 @@ def _none_at_all(calls: tuple[ToolCall, ...]) -> Evidence:
 def _usage(number: int, tool: Tool, own: Numbered, calls: tuple[ToolCall, ...], nearest: list[Nearest]) -> Evidence:
     name = f"tools[{number}].usage"
     spans = tuple(Span("tool", index) for index, _ in own[:_SPANS])
-    wanted = wanted_phrase(tool.least, tool.most)
+    phrase = wanted_phrase(tool.least, tool.most)
     times = len(own)
     fields: dict[str, Any] = {"tool": tool.name, "calls": times, "least": tool.least, "most": tool.most}
     near: tuple[Span, ...] = ()
     if times == 0:
         if not tool.required:
-            return Evidence(name, True, "", wanted, 0, group="usage", code=Code.NOT_CALLED, fields=fields)
+            return Evidence(name, True, "", phrase, 0, group="usage", code=Code.NOT_CALLED, fields=fields)
         fields["called"] = list(dict.fromkeys(call.name for call in calls))
         if calls and nearest:
             fields["nearest"] = _nearest(tool, calls, nearest[0])
-            near = tuple(Span("tool", one.call or 0) for one in nearest)[:_SPANS]
-        return Evidence(name, False, "", wanted, 0, near=near, group="usage", code=Code.NEVER_CALLED, fields=fields)
+            near = tuple(Span("tool", pair.call or 0) for pair in nearest)[:_SPANS]
+        return Evidence(name, False, "", phrase, 0, near=near, group="usage", code=Code.NEVER_CALLED, fields=fields)
     passed = tool.usage(times) == 1.0
     if passed:
-        return Evidence(name, True, "", wanted, times, spans, group="usage", code=Code.CALLED, fields=fields)
-    others = [one for one in nearest if not one.same_name and one.call is not None]
+        return Evidence(name, True, "", phrase, times, spans, group="usage", code=Code.CALLED, fields=fields)
+    others = [pair for pair in nearest if not pair.same_name and pair.call is not None]
     if others:
-        fields["perhaps"] = [_named(one, tool, calls) for one in others[:_NEAREST]]
-        near = tuple(Span("tool", one.call or 0) for one in others)
+        fields["perhaps"] = [_named(other, tool, calls) for other in others[:_NEAREST]]
+        near = tuple(Span("tool", other.call or 0) for other in others)
     code = Code.TOO_FEW if times < tool.least else Code.TOO_MANY
-    return Evidence(name, False, "", wanted, times, spans, near, "usage", code, fields)
+    return Evidence(name, False, "", phrase, times, spans, near, "usage", code, fields)
 
 
 def _nearest(tool: Tool, calls: tuple[ToolCall, ...], nearest: Nearest) -> dict[str, Any]:
     """The call of another tool that was meant, perhaps."""
     name = calls[nearest.call or 0].name
-    made: dict[str, Any] = {"tool": name, "call": nearest.call, "calls": sum(call.name == name for call in calls)}
+    fields: dict[str, Any] = {"tool": name, "call": nearest.call, "calls": sum(call.name == name for call in calls)}
     if name.lower() == tool.name.lower():
-        made["case"] = True
+        fields["case"] = True
     if tool.expected:
-        made["arguments"] = [argument.fields() for argument in nearest.differences]
-    return made
+        fields["arguments"] = [argument.fields() for argument in nearest.differences]
+    return fields
 
 
 def _named(nearest: Nearest, tool: Tool, calls: tuple[ToolCall, ...]) -> dict[str, Any]:
-    made: dict[str, Any] = {"call": nearest.call or 0, "tool": calls[nearest.call or 0].name}
+    fields: dict[str, Any] = {"call": nearest.call or 0, "tool": calls[nearest.call or 0].name}
     if tool.expected and not nearest.differences:
-        made["equal"] = True
-    return made
+        fields["equal"] = True
+    return fields
 
 
 def _arguments(
@@ -439,7 +443,7 @@ def _arguments(
     Every call counts against every entry. If a call is wrong by its own entry (`faulty`), that is the fault: what the
     same calls are by other entries is said beside the verdict.
     """
-    expected = {one.name: one.said for one in tool.expected or ()}
+    expected = {expected.name: expected.said for expected in tool.expected or ()}
     name = f"tools[{number}].arguments"
     if not own:
         if tool.required:
@@ -448,34 +452,34 @@ def _arguments(
         return
     judged = [(position, index, call, tool.right(call)) for position, (index, call) in enumerate(own, start=1)]
     # An agent that ran wild made thousands of calls: the wrong ones are said first, the rest is counted.
-    told = judged if len(judged) <= _CALLS else sorted(judged, key=lambda one: one[3])[:_CALLS]
-    nearest = [one for one in nearest if one.same_name][:_NEAREST]
+    chosen = judged if len(judged) <= _CALLS else sorted(judged, key=lambda entry: entry[3])[:_CALLS]
+    nearest = [pair for pair in nearest if pair.same_name][:_NEAREST]
     # Where no call is right, the one that comes nearest is what a person should read first.
-    closest = {one.call for one in nearest} if not any(right for *_, right in judged) else set()
+    closest = {pair.call for pair in nearest} if not any(right for *_, right in judged) else set()
     for position, index, call, right in sorted(
-        told, key=lambda one: (one[1] in elsewhere, one[1] not in closest, one[0])
+        chosen, key=lambda entry: (entry[1] in elsewhere, entry[1] not in closest, entry[0])
     ):
         condition = name if len(own) == 1 else f"{name}[{position}]"
         fields: dict[str, Any] = {"tool": tool.name, "call": index}
         if len(own) > 1:
             fields["position"] = position
         if right:
-            spans = tuple(Span("arguments", index, path=one.name) for one in tool.expected or ())
+            spans = tuple(Span("arguments", index, path=expected.name) for expected in tool.expected or ())
             spans, code = spans or (Span("tool", index),), Code.EQUAL
         else:
             code, spans = _differences(tool, index, call, fields)
             if index in elsewhere:
                 fields["entry"] = elsewhere[index]
         passed = None if faulty and not right and index in elsewhere else right
-        kept = kept_value(call.arguments)
-        yield Evidence(condition, passed, "", expected, kept, spans, (), "arguments", code, fields)
+        value = kept_value(call.arguments)
+        yield Evidence(condition, passed, "", expected, value, spans, (), "arguments", code, fields)
     if len(own) > 1 and not all(right for *_, right in judged):
         places = {index: position for position, index, *_ in judged}
-        for one in nearest:
-            yield _paired(number, tool, one, places[one.call or 0])
-    if len(told) < len(judged):
-        wrong = sum(not right for *_, right in judged) - sum(not right for *_, right in told)
-        fields = {"tool": tool.name, "more": len(judged) - len(told), "wrong": wrong}
+        for pair in nearest:
+            yield _paired(number, tool, pair, places[pair.call or 0])
+    if len(chosen) < len(judged):
+        wrong = sum(not right for *_, right in judged) - sum(not right for *_, right in chosen)
+        fields = {"tool": tool.name, "more": len(judged) - len(chosen), "wrong": wrong}
         yield Evidence(
             f"{name}[more]", wrong == 0, "", expected, None, group="arguments", code=Code.CALLED, fields=fields
         )
@@ -496,13 +500,19 @@ def _paired(number: int, tool: Tool, nearest: Nearest, position: int) -> Evidenc
 
 def _differences(tool: Tool, index: int, call: ToolCall, fields: dict[str, Any]) -> tuple[Code, tuple[Span, ...]]:
     """The code of a call that is wrong and where it shows; `fields` gets what is wrong."""
-    found = differences(tool, call)
-    given = [one for one in found if one.kind in ("differs", "extra")]
-    spans = tuple(Span("arguments", index, path=one.path) for one in given) or (Span("tool", index),)
-    if len(found) == 1 and found[0].kind == "unreadable":
-        fields |= found[0].fields()
+    argument_differences = differences(tool, call)
+    wrong = [
+        argument_difference
+        for argument_difference in argument_differences
+        if argument_difference.kind in ("differs", "extra")
+    ]
+    spans = tuple(Span("arguments", index, path=argument_difference.path) for argument_difference in wrong) or (
+        Span("tool", index),
+    )
+    if len(argument_differences) == 1 and argument_differences[0].kind == "unreadable":
+        fields |= argument_differences[0].fields()
         return Code.UNREADABLE, spans
-    fields["arguments"] = [one.fields() for one in found]
+    fields["arguments"] = [argument_difference.fields() for argument_difference in argument_differences]
     return Code.DIFFERS, spans
 
 
@@ -547,24 +557,24 @@ class ArgumentDifference(Struct, frozen=True):
         """As fields of evidence have it (`sentences.argument_phrase`)."""
         if self.kind == "unreadable":
             return unreadable(self.got, malformed=self.malformed)
-        made: dict[str, Any] = {"is": self.kind, "argument": self.name, "path": self.path}
+        fields: dict[str, Any] = {"is": self.kind, "argument": self.name, "path": self.path}
         if self.kind != "extra":
-            made["expected"] = self.expected
+            fields["expected"] = self.expected
         if self.is_plain:
-            made["wanted"] = kept_value(self.wanted)
+            fields["wanted"] = kept_value(self.wanted)
         if self.kind != "missing" or self.elsewhere:
-            made["found"] = kept_value(self.got)
+            fields["found"] = kept_value(self.got)
         if self.hint:
-            made["hint"] = self.hint
+            fields["hint"] = self.hint
         if self.elsewhere:
-            made["elsewhere"] = self.elsewhere
-        return made
+            fields["elsewhere"] = self.elsewhere
+        return fields
 
 
 def unreadable(arguments: Any, *, malformed: bool) -> dict[str, Any]:
     """Arguments that are not a JSON object, as fields of evidence have them."""
-    found = kept_value(arguments)
-    return {"is": "unreadable", "malformed": malformed, "type": type_of(arguments), "found": found}
+    value = kept_value(arguments)
+    return {"is": "unreadable", "malformed": malformed, "type": type_of(arguments), "found": value}
 
 
 def differences(tool: Tool, call: ToolCall) -> tuple[ArgumentDifference, ...]:
@@ -572,89 +582,105 @@ def differences(tool: Tool, call: ToolCall) -> tuple[ArgumentDifference, ...]:
     expected = tool.expected
     if expected is None:
         return ()
-    given = arguments_of(call)
-    if given is None:
+    arguments = arguments_of(call)
+    if arguments is None:
         if not expected and tool.additional:
             return ()
         return (ArgumentDifference("unreadable", "", "", got=call.arguments, malformed=call.malformed),)
-    additional = [] if tool.additional else tool.additional_names(given)
-    found = [_differs(one, given[one.name]) for one in expected if one.name in given and not one.holds(given[one.name])]
-    found += [
-        _missing(one, given, tool.additional_names(given))
-        for one in expected
-        if one.name not in given and not one.optional
+    additional = [] if tool.additional else tool.additional_names(arguments)
+    argument_differences = [
+        _differs(expected, arguments[expected.name])
+        for expected in expected
+        if expected.name in arguments and not expected.holds(arguments[expected.name])
     ]
-    found += [ArgumentDifference("extra", name, name, got=given[name], cost=0.5) for name in additional]
-    return tuple(found)
+    argument_differences += [
+        _missing(expected, arguments, tool.additional_names(arguments))
+        for expected in expected
+        if expected.name not in arguments and not expected.optional
+    ]
+    argument_differences += [
+        ArgumentDifference("extra", name, name, got=arguments[name], cost=0.5) for name in additional
+    ]
+    return tuple(argument_differences)
 
 
 def distance(tool: Tool, call: ToolCall) -> float:
     """How far the call's arguments are from the expected ones: 0 (right) to 1."""
     if tool.expected is None:
         return 0.0
-    found = differences(tool, call)
-    if not found:
+    argument_differences = differences(tool, call)
+    if not argument_differences:
         return 0.0
-    given = arguments_of(call)
-    if given is None:
+    arguments = arguments_of(call)
+    if arguments is None:
         return 1.0
-    names = {one.name for one in tool.expected}
+    names = {expected.name for expected in tool.expected}
     if not tool.additional:
-        names.update(given)
-    return min(1.0, sum(one.cost for one in found) / max(len(names), 1))
+        names.update(arguments)
+    return min(1.0, sum(argument_difference.cost for argument_difference in argument_differences) / max(len(names), 1))
 
 
-def _differs(one: Expected, got: Any) -> ArgumentDifference:
-    if len(one.values) == 1:
-        leaf = only_leaf(one.values[0], got)
+def _differs(argument: Expected, actual: Any) -> ArgumentDifference:
+    if len(argument.values) == 1:
+        leaf = only_leaf(argument.values[0], actual)
         if leaf is not None:
             path, expected, inner = leaf
-            return _leaf(one.name, ".".join((one.name, *map(str, path))), expected, inner)
-    as_written = any(taken_for_matcher(value, got) for value in one.values)
-    hint = {"literal": True} if as_written else _other_form(one.holds, got)
-    wanted, plain = _plain_value(one)
+            return _leaf(argument.name, ".".join((argument.name, *map(str, path))), expected, inner)
+    as_written = any(taken_for_matcher(value, actual) for value in argument.values)
+    hint = {"literal": True} if as_written else _other_form(argument.holds, actual)
+    expected_value, plain = _plain_value(argument)
     return ArgumentDifference(
-        "differs", one.name, one.name, one.said, got, hint, 0.3 if hint else 0.9, wanted=wanted, is_plain=plain
+        "differs",
+        argument.name,
+        argument.name,
+        argument.said,
+        actual,
+        hint,
+        0.3 if hint else 0.9,
+        wanted=expected_value,
+        is_plain=plain,
     )
 
 
-def _plain_value(one: Expected) -> tuple[Any, bool]:
+def _plain_value(expected: Expected) -> tuple[Any, bool]:
     """The value that is expected, and True, where that is one JSON value without matchers in it."""
-    return plain_value(one.values[0]) if len(one.values) == 1 else (None, False)
+    return plain_value(expected.values[0]) if len(expected.values) == 1 else (None, False)
 
 
-def _leaf(name: str, path: str, expected: Any, got: Any) -> ArgumentDifference:
+def _leaf(name: str, path: str, expected: Any, actual: Any) -> ArgumentDifference:
     """A plain expected value that differs from a plain value."""
-    said = shown(expected)
-    if not (isinstance(expected, str) and isinstance(got, str)):
-        hint = _other_form(lambda value: same_json(expected, value), got)
+    phrase = shown(expected)
+    if not (isinstance(expected, str) and isinstance(actual, str)):
+        hint = _other_form(lambda value: same_json(expected, value), actual)
         cost = 0.3 if hint else 0.9
-        return ArgumentDifference("differs", name, path, said, got, hint, cost, wanted=expected, is_plain=True)
-    at = text_difference(expected, got)
-    steps = would_match(expected, got)
+        return ArgumentDifference("differs", name, path, phrase, actual, hint, cost, wanted=expected, is_plain=True)
+    at = text_difference(expected, actual)
+    steps = would_match(expected, actual)
     if steps:
-        hint = {"steps": steps, **_around(expected, got, at)}
-        return ArgumentDifference("differs", name, path, said, got, hint, 0.1, at=at, wanted=expected, is_plain=True)
-    likeness = _likeness(expected, got)
-    alike = max(len(expected), len(got)) > _SHORT and likeness > 0.5
-    hint = {**_parting(expected, got, at), **_around(expected, got, at)} if alike else {}
+        hint = {"steps": steps, **_around(expected, actual, at)}
+        return ArgumentDifference(
+            "differs", name, path, phrase, actual, hint, 0.1, at=at, wanted=expected, is_plain=True
+        )
+    likeness = _likeness(expected, actual)
+    alike = max(len(expected), len(actual)) > _SHORT and likeness > 0.5
+    hint = {**_parting(expected, actual, at), **_around(expected, actual, at)} if alike else {}
     cost = 0.2 + 0.8 * (1 - likeness)
-    return ArgumentDifference("differs", name, path, said, got, hint, cost, at=at, wanted=expected, is_plain=True)
+    return ArgumentDifference("differs", name, path, phrase, actual, hint, cost, at=at, wanted=expected, is_plain=True)
 
 
-def _around(expected: str, got: str, at: int) -> dict[str, Any]:
+def _around(expected: str, actual: str, at: int) -> dict[str, Any]:
     """`around`: of two texts that evidence does not keep whole, the parts around the difference; {} of others."""
-    if kept_value(expected) is expected and kept_value(got) is got:
+    if kept_value(expected) is expected and kept_value(actual) is actual:
         return {}
-    return {"around": [part_around(text, at, 0, len(text)) for text in (expected, got)]}
+    return {"around": [part_around(text, at, 0, len(text)) for text in (expected, actual)]}
 
 
-def _parting(expected: str, got: str, at: int) -> dict[str, Any]:
-    if at == len(got):
+def _parting(expected: str, actual: str, at: int) -> dict[str, Any]:
+    if at == len(actual):
         return {"at": at, "ends_before": expected[at : at + _SAID]}
     if at == len(expected):
-        return {"at": at, "goes_on": got[at : at + _SAID]}
-    return {"at": at, "found": got[at], "expected": expected[at]}
+        return {"at": at, "goes_on": actual[at : at + _SAID]}
+    return {"at": at, "found": actual[at], "expected": expected[at]}
 
 
 def _likeness(left: str, right: str) -> float:
@@ -663,15 +689,15 @@ def _likeness(left: str, right: str) -> float:
     return fuzz.ratio(left[:_COMPARED], right[:_COMPARED]) / 100
 
 
-def _other_form(holds: Any, got: Any) -> dict[str, Any]:
+def _other_form(holds: Any, actual: Any) -> dict[str, Any]:
     """What little change of the value would make it right: white space around it, its type."""
-    if isinstance(got, str):
-        if holds(got.strip()):
+    if isinstance(actual, str):
+        if holds(actual.strip()):
             return {"steps": ["strip"]}
-        number = _number(got)
+        number = _number(actual)
         if number is not None and holds(number):
             return {"type": "string"}
-    elif isinstance(got, int | float) and not isinstance(got, bool) and holds(str(got)):
+    elif isinstance(actual, int | float) and not isinstance(actual, bool) and holds(str(actual)):
         return {"type": "number"}
     return {}
 
@@ -683,48 +709,50 @@ def _number(text: str) -> float | None:
         return None
 
 
-def only_leaf(expected: Any, got: Any) -> Leaf | None:
+def only_leaf(expected: Any, actual: Any) -> Leaf | None:
     """The one plain value inside of `expected` that differs in `got`, with the path to it; None: not just one."""
-    found = list(_leaves(expected, got, ()))
-    return found[0] if len(found) == 1 and found[0] is not None else None
+    leaves = list(_leaves(expected, actual, ()))
+    return leaves[0] if len(leaves) == 1 and leaves[0] is not None else None
 
 
-def _leaves(expected: Any, got: Any, path: Path) -> Iterator[Leaf | None]:
+def _leaves(expected: Any, actual: Any, path: Path) -> Iterator[Leaf | None]:
     """The differing plain values below here; None where the difference is one of shape. At most two."""
     if is_matcher(expected):
         yield None
-    elif isinstance(expected, Mapping) and isinstance(got, Mapping) and expected.keys() == got.keys():
-        yield from _below([(key, item, got[key]) for key, item in expected.items()], path)
-    elif isinstance(expected, list) and isinstance(got, list) and len(expected) == len(got):
-        pairs = enumerate(zip(expected, got, strict=True))
+    elif isinstance(expected, Mapping) and isinstance(actual, Mapping) and expected.keys() == actual.keys():
+        yield from _below([(key, item, actual[key]) for key, item in expected.items()], path)
+    elif isinstance(expected, list) and isinstance(actual, list) and len(expected) == len(actual):
+        pairs = enumerate(zip(expected, actual, strict=True))
         yield from _below([(number, item, other) for number, (item, other) in pairs], path)
-    elif isinstance(expected, Mapping | list) or isinstance(got, Mapping | list):
+    elif isinstance(expected, Mapping | list) or isinstance(actual, Mapping | list):
         yield None
-    elif not same_json(expected, got):
-        yield path, expected, got
+    elif not same_json(expected, actual):
+        yield path, expected, actual
 
 
 def _below(pairs: list[tuple[str | int, Any, Any]], path: Path) -> Iterator[Leaf | None]:
-    seen = 0
+    count = 0
     for key, item, other in pairs:
-        for found in _leaves(item, other, (*path, key)):
-            yield found
-            seen += 1
-            if seen > 1:
+        for leaf in _leaves(item, other, (*path, key)):
+            yield leaf
+            count += 1
+            if count > 1:
                 return
 
 
-def _missing(expected: Expected, given: Mapping[str, Any], additional: list[str]) -> ArgumentDifference:
+def _missing(expected: Expected, arguments: Mapping[str, Any], additional: list[str]) -> ArgumentDifference:
     # A name that is written differently: the value is there under another name.
-    wanted, plain = _plain_value(expected)
+    expected_value, plain = _plain_value(expected)
     squeezed = expected.name.replace("_", "").replace("-", "").lower()
     for name in additional:
-        if name.replace("_", "").replace("-", "").lower() == squeezed or expected.holds(given[name]):
+        if name.replace("_", "").replace("-", "").lower() == squeezed or expected.holds(arguments[name]):
             return ArgumentDifference(
-                "missing", expected.name, expected.name, expected.said, given[name], cost=0.6, elsewhere=name,
-                wanted=wanted, is_plain=plain,
+                "missing", expected.name, expected.name, expected.said, arguments[name], cost=0.6, elsewhere=name,
+                wanted=expected_value, is_plain=plain,
             )  # fmt: skip
-    return ArgumentDifference("missing", expected.name, expected.name, expected.said, wanted=wanted, is_plain=plain)
+    return ArgumentDifference(
+        "missing", expected.name, expected.name, expected.said, wanted=expected_value, is_plain=plain
+    )
 
 
 # Which actual call each expected call is, or is nearest to: the assignment with the smallest total difference
@@ -759,17 +787,17 @@ def nearest_calls(tools: Sequence[Tool], calls: Sequence[ToolCall]) -> tuple[Nea
     for number in {tool for tool, _ in slots}:
         lines[number] = [_cost(tools[number], calls[index], names) for index in chosen]
     paired = dict(assign([lines[tool] for tool, _ in slots]).pairs)
-    found = []
+    pairs = []
     for row, (number, slot) in enumerate(slots):
         column = paired.get(row)
         if column is None or not _comes_near(tools[number], calls[chosen[column]], names):
-            found.append(Nearest(number, slot))
+            pairs.append(Nearest(number, slot))
             continue
         call = calls[chosen[column]]
-        found.append(
+        pairs.append(
             Nearest(number, slot, chosen[column], call.name == tools[number].name, differences(tools[number], call))
         )
-    return tuple(found)
+    return tuple(pairs)
 
 
 def _name_likeness(left: str, right: str) -> float:
@@ -785,8 +813,8 @@ def _slots(tools: Sequence[Tool], calls: Sequence[ToolCall]) -> list[tuple[int, 
     for number, tool in enumerate(tools):
         least = max(tool.least, int(tool.required))
         if not tool.required:
-            made = sum(call.name == tool.name for call in calls)
-            least = made and max(least, 1)
+            called = sum(call.name == tool.name for call in calls)
+            least = called and max(least, 1)
         slots += [(number, slot) for slot in range(min(least, MOST_SLOTS))]
     return slots[:MOST_SLOTS]
 

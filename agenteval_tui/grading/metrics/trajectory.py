@@ -131,8 +131,8 @@ class Trajectory(Metric):
 
     def _modes(self) -> Iterator[ConfigWarning]:
         calls = self.calls or []
-        given = self.reference is not None or any(call.arguments is not None for call in calls)
-        if not given and "arguments_mode" in self.model_fields_set and calls:
+        checks_arguments = self.reference is not None or any(call.arguments is not None for call in calls)
+        if not checks_arguments and "arguments_mode" in self.model_fields_set and calls:
             text = "no call has `arguments`: `arguments_mode` has no effect"
             yield ConfigWarning("info", "without-effect", text, ("arguments_mode",))
         names = {call.name for call in calls}
@@ -160,14 +160,14 @@ def evidence_of(check: CompiledTrajectory, match: StepMatch, calls: tuple[ToolCa
     if mode in ("any", "none") or (not check.wanted and not calls):
         yield _whole(check, match, calls)
     owner = {right: left for left, right in match.pairs.items()}
-    told = 0
-    for number, one in enumerate(check.wanted):
+    count = 0
+    for number, step in enumerate(check.wanted):
         right = match.pairs.get(number)
-        if told >= _LINES:
+        if count >= _LINES:
             break
         if mode in ("strict", "unordered", "exact", "superset", "all") or right is not None:
-            told += 1
-            yield _expected(check, number, one, right, calls, owner)
+            count += 1
+            yield _expected(check, number, step, right, calls, owner)
     if mode in ("strict", "unordered", "exact", "subset"):
         unpaired = [index for index in range(len(calls)) if index not in owner]
         for index in unpaired[:_LINES]:
@@ -185,7 +185,7 @@ def _structure(match: StepMatch) -> Iterator[Evidence]:
 
 
 def _whole(check: CompiledTrajectory, match: StepMatch, calls: tuple[ToolCall, ...]) -> Evidence:
-    names = sorted({one.name for one in check.wanted})
+    names = sorted({step.name for step in check.wanted})
     fields: dict[str, Any] = {"calls": len(calls)}
     if not check.wanted and check.mode not in ("any", "none"):
         fields["expected_none"] = True
@@ -203,7 +203,9 @@ def _whole(check: CompiledTrajectory, match: StepMatch, calls: tuple[ToolCall, .
 
 def _alike(check: CompiledTrajectory, calls: tuple[ToolCall, ...]) -> tuple[Span, ...]:
     return tuple(
-        Span("tool", index) for index, call in enumerate(calls[:_NEAR]) if any(one.named(call) for one in check.wanted)
+        Span("tool", index)
+        for index, call in enumerate(calls[:_NEAR])
+        if any(step.named(call) for step in check.wanted)
     )[:20]
 
 
@@ -220,8 +222,8 @@ def _expected(
         call = calls[right]
         spans: tuple[Span, ...] = (Span("tool", right),)
         if step.matchers and step.how != "ignore":
-            given = arguments_of(call) or {}
-            spans = tuple(Span("arguments", right, path=key) for key in step.matchers if key in given) or spans
+            arguments = arguments_of(call) or {}
+            spans = tuple(Span("arguments", right, path=key) for key in step.matchers if key in arguments) or spans
         fields: dict[str, Any] = {"tool": step.name, "wanted": step.said, "call": right}
         if mode == "none":
             fields["forbidden"] = True
@@ -306,29 +308,33 @@ class ExpectedStep:
             return False
         if self.arguments is None or self.how == "ignore":
             return True
-        given = arguments_of(call)
-        if self.matchers is None or given is None:
+        arguments = arguments_of(call)
+        if self.matchers is None or arguments is None:
             # What is no JSON object has no names to compare by; only text that is quite the same is right.
-            return given is None and not call.malformed and same_json(self.arguments, call.arguments)
+            return arguments is None and not call.malformed and same_json(self.arguments, call.arguments)
         if not isinstance(self.how, str):
-            return all(_same(matcher, _look(given, path)) for path, matcher in self._paths)
-        if self.how != "superset" and not given.keys() <= self.matchers.keys():
+            return all(_same(matcher, _look(arguments, path)) for path, matcher in self._paths)
+        if self.how != "superset" and not arguments.keys() <= self.matchers.keys():
             return False
-        if self.how != "subset" and not self._due <= given.keys():
+        if self.how != "subset" and not self._due <= arguments.keys():
             return False
-        return all(matcher.holds(given[name]) for name, matcher in self.matchers.items() if name in given)
+        return all(matcher.holds(arguments[name]) for name, matcher in self.matchers.items() if name in arguments)
 
     def differences(self, call: ToolCall) -> list[dict[str, Any]]:
         """Each argument that is not as expected, as fields of evidence have it; the names of the tools are the same."""
-        given = arguments_of(call)
-        if given is None or self.matchers is None:
-            found = kept_value(call.arguments)
+        arguments = arguments_of(call)
+        if arguments is None or self.matchers is None:
+            value = kept_value(call.arguments)
             kind = type_of(call.arguments)
-            return [{"is": "unreadable", "malformed": call.malformed, "type": kind, "found": found}]
+            return [{"is": "unreadable", "malformed": call.malformed, "type": kind, "found": value}]
         if not isinstance(self.how, str):
-            wrong = [(path, m) for path, m in self._paths if not _same(m, _look(given, path))]
+            wrong = [(path, m) for path, m in self._paths if not _same(m, _look(arguments, path))]
             return [
-                {**_overridden(path, m, found := _look(given, path)), **self._wanted(path), **self._hint(path, found)}
+                {
+                    **_overridden(path, m, value := _look(arguments, path)),
+                    **self._wanted(path),
+                    **self._hint(path, value),
+                }
                 for path, m in wrong
             ]
         parts: list[dict[str, Any]] = [
@@ -338,22 +344,22 @@ class ExpectedStep:
                 "path": name,
                 "expected": m.said,
                 **self._wanted((name,)),
-                "found": kept_value(given[name]),
-                **self._hint((name,), given[name]),
+                "found": kept_value(arguments[name]),
+                **self._hint((name,), arguments[name]),
             }
             for name, m in self.matchers.items()
-            if name in given and not m.holds(given[name])
+            if name in arguments and not m.holds(arguments[name])
         ]
         if self.how != "subset":
             parts += [
                 {"is": "missing", "argument": name, "path": name, "expected": m.said, **self._wanted((name,))}
                 for name, m in self.matchers.items()
-                if name not in given and not m.optional
+                if name not in arguments and not m.optional
             ]
         if self.how != "superset":
             parts += [
                 {"is": "extra", "argument": name, "path": name, "found": kept_value(item)}
-                for name, item in given.items()
+                for name, item in arguments.items()
                 if name not in self.matchers
             ]
         return parts
@@ -366,10 +372,10 @@ class ExpectedStep:
         value, plain = (value, True) if plain else plain_value(value)
         return {"wanted": kept_value(value)} if plain else {}
 
-    def _hint(self, path: Sequence[str], given: Any) -> dict[str, Any]:
+    def _hint(self, path: Sequence[str], actual: Any) -> dict[str, Any]:
         """A hint as ToolCheck has it, where the value is written just as it is expected."""
         value, plain = _expected_at(self.arguments, path, self._plain)
-        return {} if plain or not taken_for_matcher(value, given) else {"hint": {"literal": True}}
+        return {} if plain or not taken_for_matcher(value, actual) else {"hint": {"literal": True}}
 
     @property
     def said(self) -> str:
@@ -414,12 +420,12 @@ class CompiledTrajectory:
 
     def __call__(self, value: Value, context: Context) -> MetricResult:
         transcript = value.transcript
-        found = self.compare(transcript)
+        step_match = self.compare(transcript)
         if not context.explain:
-            return self._quick(found.passed, found.score)
+            return self._quick(step_match.passed, step_match.score)
 
-        lines = evidence_of(self, found, transcript.tool_calls)
-        return with_evidence(self.metric, found.passed, found.score, lines)
+        lines = evidence_of(self, step_match, transcript.tool_calls)
+        return with_evidence(self.metric, step_match.passed, step_match.score, lines)
 
     def compare(self, transcript: Transcript) -> StepMatch:
         """The verdict, and who is paired with whom. Raises `SlowPatternError`."""
@@ -428,19 +434,19 @@ class CompiledTrajectory:
             return self._in_order(calls) if self.reference is None else self._message_by_message(transcript)
         if self.mode in ("any", "all", "none"):
             return self._by_tool(calls)
-        pairs = largest_matching([[i for i, call in enumerate(calls) if one.holds(call)] for one in self.wanted])
-        paired, wanted, actual = len(pairs), len(self.wanted), len(calls)
+        pairs = largest_matching([[i for i, call in enumerate(calls) if step.holds(call)] for step in self.wanted])
+        paired, expected_count, actual = len(pairs), len(self.wanted), len(calls)
         if self.mode == "superset":
-            return StepMatch(paired == wanted, _share(paired, wanted), pairs)
+            return StepMatch(paired == expected_count, _share(paired, expected_count), pairs)
         if self.mode == "subset":
             return StepMatch(paired == actual, _share(paired, actual), pairs)
-        return StepMatch(paired == wanted == actual, _share(2 * paired, wanted + actual), pairs)
+        return StepMatch(paired == expected_count == actual, _share(2 * paired, expected_count + actual), pairs)
 
     def _by_tool(self, calls: tuple[ToolCall, ...]) -> StepMatch:
         # One call may stand for several expected ones here: Umbraco asks which tools were used, not how often.
         pairs: dict[int, int] = {}
-        for number, one in enumerate(self.wanted):
-            hit = next((index for index, call in enumerate(calls) if one.holds(call)), None)
+        for number, step in enumerate(self.wanted):
+            hit = next((index for index, call in enumerate(calls) if step.holds(call)), None)
             if hit is not None:
                 pairs[number] = hit
         share = _share(len(pairs), len(self.wanted))
@@ -463,10 +469,10 @@ class CompiledTrajectory:
         self, numbers: Sequence[int], group: Sequence[int], calls: tuple[ToolCall, ...]
     ) -> dict[int, int]:
         numbers = [number for number in numbers if number < len(self.wanted)]
-        found = largest_matching(
+        matching = largest_matching(
             [[at for at, index in enumerate(group) if self.wanted[number].holds(calls[index])] for number in numbers]
         )
-        return {numbers[left]: group[right] for left, right in found.items()}
+        return {numbers[left]: group[right] for left, right in matching.items()}
 
     def _message_by_message(self, transcript: Transcript) -> StepMatch:
         assert self.reference is not None
@@ -479,14 +485,14 @@ class CompiledTrajectory:
                 roles = {"message": index, "role": message.role, "expected_role": expected.role}
                 structure.append((Code.DIFFERS, roles))
                 continue
-            found = self._in_one_message(expected.tool_calls, message.tool_calls, transcript.tool_calls)
-            pairs.update(found)
-            made, wanted = len(message.tool_calls), len(expected.tool_calls)
-            if len(found) == wanted == made:
+            matching = self._in_one_message(expected.tool_calls, message.tool_calls, transcript.tool_calls)
+            pairs.update(matching)
+            actual_count, expected_count = len(message.tool_calls), len(expected.tool_calls)
+            if len(matching) == expected_count == actual_count:
                 right += 1
-            elif made != wanted:
-                code = Code.TOO_FEW if made < wanted else Code.TOO_MANY
-                structure.append((code, {"message": index, "calls": made, "expected_calls": wanted}))
+            elif actual_count != expected_count:
+                code = Code.TOO_FEW if actual_count < expected_count else Code.TOO_MANY
+                structure.append((code, {"message": index, "calls": actual_count, "expected_calls": expected_count}))
         if len(ours) != len(theirs):
             code = Code.TOO_FEW if len(ours) < len(theirs) else Code.TOO_MANY
             structure.append((code, {"messages": len(ours), "expected_messages": len(theirs)}))
@@ -494,11 +500,11 @@ class CompiledTrajectory:
         return StepMatch(right == whole, _share(right, whole), pairs, tuple(structure))
 
 
-def _overridden(path: Sequence[str], matcher: Matcher | None, given: Any) -> dict[str, Any]:
+def _overridden(path: Sequence[str], matcher: Matcher | None, actual: Any) -> dict[str, Any]:
     """How what an override names differs; one of a path that is not in what was expected has no matcher."""
-    made: dict[str, Any] = {"is": "differs", "argument": path[0], "path": ".".join(path)}
-    made["expected"] = matcher.said if matcher is not None else "nothing"
-    return {**made, "absent": True} if given is _MISSING else {**made, "found": kept_value(given)}
+    fields: dict[str, Any] = {"is": "differs", "argument": path[0], "path": ".".join(path)}
+    fields["expected"] = matcher.said if matcher is not None else "nothing"
+    return {**fields, "absent": True} if actual is _MISSING else {**fields, "found": kept_value(actual)}
 
 
 def _groups(calls: tuple[ToolCall, ...]) -> list[list[int]]:
@@ -514,13 +520,15 @@ def _groups(calls: tuple[ToolCall, ...]) -> list[list[int]]:
 
 def _matcher(value: Any, plain: bool) -> Matcher:
     # What was recorded is what it is: a `$` in it means nothing.
-    return Matcher(lambda given: same_json(value, given), shown(value)) if plain else compile_matcher(value, named=True)
+    return (
+        Matcher(lambda actual: same_json(value, actual), shown(value)) if plain else compile_matcher(value, named=True)
+    )
 
 
-def _same(matcher: Matcher | None, given: Any) -> bool:
-    if matcher is None or given is _MISSING:
-        return given is _MISSING and (matcher is None or matcher.optional)
-    return matcher.holds(given)
+def _same(matcher: Matcher | None, actual: Any) -> bool:
+    if matcher is None or actual is _MISSING:
+        return actual is _MISSING and (matcher is None or matcher.optional)
+    return matcher.holds(actual)
 
 
 def _look(value: Any, path: Sequence[str]) -> Any:
@@ -564,11 +572,11 @@ def largest_matching(candidates: Sequence[Sequence[int]]) -> dict[int, int]:
         waiting = deque([left])
         free: int | None = None
         while waiting and free is None:
-            one = waiting.popleft()
-            for right in candidates[one]:
+            node = waiting.popleft()
+            for right in candidates[node]:
                 if right in came_from or right in useless:
                     continue
-                came_from[right] = one
+                came_from[right] = node
                 if right not in owner:
                     free = right
                     break
@@ -578,7 +586,7 @@ def largest_matching(candidates: Sequence[Sequence[int]]) -> dict[int, int]:
             continue
         at: int | None = free
         while at is not None:  # each pair on the way takes the next right, and gives its own to the one before it
-            right, one = at, came_from[at]
-            at = partner.get(one)
-            partner[one], owner[right] = right, one
+            right, node = at, came_from[at]
+            at = partner.get(node)
+            partner[node], owner[right] = right, node
     return partner

@@ -42,8 +42,8 @@ class Change(Struct, frozen=True):
 def ordered(changes: Iterable[Change]) -> list[ConfigEdit]:
     """The edits of all changes, in an order in which no edit moves the place of a later one."""
     ops = dict.fromkeys((op.kind, op.path, repr(op.value)) for change in changes for op in change.ops)
-    kept = {(op.kind, op.path, repr(op.value)): op for change in changes for op in change.ops}
-    return sorted((kept[key] for key in ops), key=_rank)
+    unique = {(op.kind, op.path, repr(op.value)): op for change in changes for op in change.ops}
+    return sorted((unique[key] for key in ops), key=_rank)
 
 
 def _rank(op: ConfigEdit) -> tuple[int, tuple[tuple[int, str], ...]]:

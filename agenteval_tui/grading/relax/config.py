@@ -34,13 +34,13 @@ def extraction_changes(value: Mapping[str, Any], transcript: Transcript) -> Iter
     number = value.get("extract_code_block")
     if number is not None or "code_language" in value:
         blocks = code_blocks(transcript.final_output, None)
-        wanted = number if isinstance(number, int) else 1
-        if "code_language" not in value and wanted <= len(blocks) and blocks[wanted - 1].language:
-            language = blocks[wanted - 1].language
+        position = number if isinstance(number, int) else 1
+        if "code_language" not in value and position <= len(blocks) and blocks[position - 1].language:
+            language = blocks[position - 1].language
             title = f"leave the language tag out: `code_language` {quoted(language)}"
             yield Change(title, (ConfigEdit("set", ("code_language",), language),), 1.2)
         for other in range(1, min(len(blocks), _BLOCKS) + 1):
-            if other != wanted:
+            if other != position:
                 ops = (ConfigEdit("set", ("extract_code_block",), other),)
                 yield Change(f"take the {nth(other)} code block", ops, 1.5)
     if "code_language" in value and number is not None:
@@ -59,7 +59,7 @@ def extraction_changes(value: Mapping[str, Any], transcript: Transcript) -> Iter
 
 def path_changes(value: Mapping[str, Any], transcript: Transcript) -> Iterator[Change]:
     """The path into the answer's JSON with the names that its keys have, where the evidence says which are meant."""
-    path, given = value.get("extract_path"), value.get("extract_path")
+    path, written = value.get("extract_path"), value.get("extract_path")
     for _ in range(_STEPS):
         try:
             prototype = JsonResponse(extract_path=path)
@@ -71,7 +71,7 @@ def path_changes(value: Mapping[str, Any], transcript: Transcript) -> Iterator[C
         if not meant or steps is None:
             break
         path = dotted_path([*meant, *steps[len(meant) :]])
-    if path != given:
+    if path != written:
         yield Change(f"`extract_path` {path}", (ConfigEdit("set", ("extract_path",), path),), 1.1)
 
 
@@ -110,9 +110,9 @@ def flag_changes(at: Path, raw: Mapping[str, Any]) -> Iterator[Change]:
     for number in range(1, len(lacking) + 1):
         for some in combinations(lacking, number):
             more = flags + "".join(some)
-            said = " and ".join(_FLAGS[flag] for flag in some)
+            phrase = " and ".join(_FLAGS[flag] for flag in some)
             cost = 1.0 + 0.1 * number + (0.05 if "s" in some else 0.0)
-            yield Change(f'{said}: `flags` "{more}"', (ConfigEdit("set", (*at, "flags"), more),), cost)
+            yield Change(f'{phrase}: `flags` "{more}"', (ConfigEdit("set", (*at, "flags"), more),), cost)
 
 
 def metric_changes(at: Path, raw: Mapping[str, Any], result: MetricResult) -> Iterator[tuple[str, Change]]:
@@ -122,13 +122,13 @@ def metric_changes(at: Path, raw: Mapping[str, Any], result: MetricResult) -> It
         if line.passed is not False or matched is None or matched[1] not in raw:
             continue
         name, index = matched[1], matched[2]
-        key, path, given = f"{at}{line.condition}", (*at, name), raw[name]
-        if _number(given) and _number(line.found):
-            limit = _rounded(line.found, given, up=line.found > given)
+        key, path, written = f"{at}{line.condition}", (*at, name), raw[name]
+        if _number(written) and _number(line.found):
+            limit = _rounded(line.found, written, up=line.found > written)
             yield key, Change(f"`{name}` {shown(limit)}", (ConfigEdit("set", path, limit),), 1.3)
-        if index is not None and isinstance(given, list) and int(index) < len(given):
-            gone = ConfigEdit("remove", path if len(given) == 1 else (*path, int(index)))
-            yield key, Change(f"no longer look for {shown(given[int(index)], 40)}", (gone,), 2.0)
+        if index is not None and isinstance(written, list) and int(index) < len(written):
+            gone = ConfigEdit("remove", path if len(written) == 1 else (*path, int(index)))
+            yield key, Change(f"no longer look for {shown(written[int(index)], 40)}", (gone,), 2.0)
         yield key, Change(f"drop `{name}`", (ConfigEdit("remove", path),), 3.0)
 
 
@@ -172,8 +172,8 @@ def negated_changes(value: Mapping[str, Any], results: tuple[MetricResult, ...])
                 hits = [place for place, needle in enumerate(listed) if needle in line.found]
                 if 0 < len(hits) < len([needle for needle in listed if needle]):
                     ops = tuple(ConfigEdit("remove", (*at, line.condition, place)) for place in hits)
-                    said = " and ".join(quoted(listed[place], 40) for place in hits)
-                    yield Change(f"no longer look for {said}", ops, 1.0 + len(hits))
+                    phrase = " and ".join(quoted(listed[place], 40) for place in hits)
+                    yield Change(f"no longer look for {phrase}", ops, 1.0 + len(hits))
         for name in ("contains_ignore_case", "equals_ignore_case"):
             exact = name.removesuffix("_ignore_case")
             if name in raw and exact not in raw:
@@ -184,12 +184,12 @@ def _number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15
 
 
-def _rounded(found: float, given: Any, *, up: bool) -> int | float:
+def _rounded(actual: float, written: Any, *, up: bool) -> int | float:
     """What was measured, rounded so that it still is within the limit."""
-    if isinstance(given, int) and float(found).is_integer():
-        return int(found)
-    if isinstance(given, int) and abs(found) >= 10:
-        return math.ceil(found) if up else math.floor(found)
-    digits = 4 - math.floor(math.log10(abs(found))) if found else 0
+    if isinstance(written, int) and float(actual).is_integer():
+        return int(actual)
+    if isinstance(written, int) and abs(actual) >= 10:
+        return math.ceil(actual) if up else math.floor(actual)
+    digits = 4 - math.floor(math.log10(abs(actual))) if actual else 0
     scale = 10.0**digits
-    return (math.ceil(found * scale) if up else math.floor(found * scale)) / scale
+    return (math.ceil(actual * scale) if up else math.floor(actual * scale)) / scale

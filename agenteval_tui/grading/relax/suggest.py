@@ -114,22 +114,22 @@ class _Search:
         if self.spec.negate:
             self._alone(negated_changes(self.value, result.metrics))
         elif result.value is None:
-            for first in sorted(extraction_changes(self.value, self.transcript), key=lambda one: one.cost):
+            for first in sorted(extraction_changes(self.value, self.transcript), key=lambda change: change.cost):
                 self._after(first)
         else:
             self._alone(extraction_changes(self.value, self.transcript))
             self._cover(self.value, result, ())
         proposals: list[Relaxation] = []
         for changes in sorted(_smallest(self.found), key=_cost):
-            made = self._proposal(changes)
-            if made is not None and all(made.new_text != other.new_text for other in proposals):
-                proposals.append(made)
+            relaxation = self._proposal(changes)
+            if relaxation is not None and all(relaxation.new_text != other.new_text for other in proposals):
+                proposals.append(relaxation)
             if len(proposals) == self.most:
                 break
         return tuple(proposals)
 
     def _alone(self, changes: Iterable[Change]) -> None:
-        for change in sorted(changes, key=lambda one: one.cost):
+        for change in sorted(changes, key=lambda change: change.cost):
             if self._passes((change,)):
                 self.found.append((change,))
 
@@ -153,33 +153,33 @@ class _Search:
         if not all(by_condition.values()) and self.spec.pass_threshold is None:
             return
         least = {
-            name: min((one.cost / len(one.covers) for one in changes), default=0.0)
+            name: min((change.cost / len(change.covers) for change in changes), default=0.0)
             for name, changes in by_condition.items()
         }
         everything = frozenset(by_condition)
         number = count()
         waiting: list[tuple[float, int, frozenset[str], tuple[Change, ...]]] = [(0.0, 0, frozenset(), ())]
-        seen: set[frozenset[tuple[ConfigEdit, ...] | str]] = set()
+        tried: set[frozenset[tuple[ConfigEdit, ...] | str]] = set()
         goals = 0
         for _ in range(_STEPS):
             if not waiting or self.tries <= 0 or goals >= self.most:
                 break
             _, _, covered, chosen = heapq.heappop(waiting)
-            left = everything - covered
-            if chosen and (not left or self.spec.pass_threshold is not None) and self._passes((*before, *chosen)):
+            uncovered = everything - covered
+            if chosen and (not uncovered or self.spec.pass_threshold is not None) and self._passes((*before, *chosen)):
                 self.found.append((*before, *chosen))
                 goals += 1
                 continue
-            if not left:
+            if not uncovered:
                 continue
-            condition = min(left, key=lambda name: (len(by_condition[name]), name))
+            condition = min(uncovered, key=lambda name: (len(by_condition[name]), name))
             for change in by_condition[condition]:
                 if any(in_conflict(change, other) for other in (*before, *chosen)):
                     continue
-                key = frozenset((*(_key(one) for one in chosen), _key(change)))
-                if key in seen:
+                key = frozenset((*(_key(change) for change in chosen), _key(change)))
+                if key in tried:
                     continue
-                seen.add(key)
+                tried.add(key)
                 now = covered | change.covers
                 cost = _cost((*chosen, change)) + sum(least[name] for name in everything - now)
                 heapq.heappush(waiting, (cost, next(number), now, (*chosen, change)))
@@ -189,25 +189,27 @@ class _Search:
 
     def _drop_useless(self, by_condition: dict[str, list[Change]], before: tuple[Change, ...]) -> None:
         """Leave out changes that do not fix their own condition: tried with every other condition removed."""
-        away = {name: max(changes, key=lambda one: one.cost) for name, changes in by_condition.items()}
+        away = {name: max(changes, key=lambda change: change.cost) for name, changes in by_condition.items()}
         for name, changes in by_condition.items():
-            kept = []
+            useful = []
             for change in changes:
                 others = {
-                    _key(one): one
-                    for other, one in away.items()
-                    if other not in change.covers and name not in one.covers and not in_conflict(one, change)
+                    _key(alternative): alternative
+                    for other, alternative in away.items()
+                    if other not in change.covers
+                    and name not in alternative.covers
+                    and not in_conflict(alternative, change)
                 }
                 if self.tries <= self.most * 4:
                     return
-                covered = change.covers.union(*(one.covers for one in others.values()))
+                covered = change.covers.union(*(other.covers for other in others.values()))
                 # Where the others cannot be taken away beside it, only the whole will show.
                 if len(covered) < len(by_condition) or self._passes((*before, change, *others.values()), neutral=True):
-                    kept.append(change)
-            by_condition[name] = kept
+                    useful.append(change)
+            by_condition[name] = useful
 
     def _changes(self, value: Any, result: CriterionResult) -> list[tuple[str, Change]]:
-        found: list[tuple[str, Change]] = []
+        changes: list[tuple[str, Change]] = []
         listed = value.get("metrics") or []
         for number, metric in enumerate(result.metrics):
             if number >= len(listed) or metric.outcome is not Outcome.FAILED:
@@ -220,8 +222,8 @@ class _Search:
             if len(listed) > 1:
                 whole.append(without_metric(at, metric.name))
             own += [(key, change) for key in keys for change in whole]
-            found += own
-        return found
+            changes += own
+        return changes
 
     def _of_metric(
         self, at: Path, raw: Mapping[str, Any], result: MetricResult, text: str
@@ -238,11 +240,11 @@ class _Search:
         return metric_changes(at, raw, result)
 
     def _of_tools(self, at: Path, raw: Mapping[str, Any]) -> Iterable[tuple[str, Change]]:
-        given = dict(self.variables)
+        all_variables = dict(self.variables)
         try:
             if self.spec.expected_value is not None:
-                given["expected_value"] = fill(json_like(self.spec.expected_value), self.variables, typed=True)
-            filled = fill(dict(raw), given, ToolCheck.any_json)
+                all_variables["expected_value"] = fill(json_like(self.spec.expected_value), self.variables, typed=True)
+            filled = fill(dict(raw), all_variables, ToolCheck.any_json)
             metric = ToolCheck.model_validate({key: item for key, item in filled.items() if key != "type"})
         except (PlaceholderError, ValidationError):
             return ()
@@ -263,7 +265,7 @@ class _Search:
 
     def _still_checks(self, result: CriterionResult) -> bool:
         """Something is looked at, and no metric is left that looks at nothing any more."""
-        if result.neutral or sum(one.neutral for one in result.metrics) > self.neutral:
+        if result.neutral or sum(metric.neutral for metric in result.metrics) > self.neutral:
             return False
         return not self.checks_metrics or any(not metric.neutral for metric in result.metrics)
 
@@ -275,10 +277,10 @@ class _Search:
 
     def read(self, text: str) -> Document:
         """The document of a config; many proposals begin with the same edit of the same text."""
-        found = self.documents.get(text)
-        if found is None:
-            found = self.documents[text] = parse(text)
-        return found
+        document = self.documents.get(text)
+        if document is None:
+            document = self.documents[text] = parse(text)
+        return document
 
     def _proposal(self, changes: tuple[Change, ...]) -> Relaxation | None:
         text = self.spec.config_text
@@ -302,21 +304,21 @@ class _Search:
 
     def _codes(self, spec: CriterionSpec) -> Counter[str]:
         # The document, not its text: it is read once for this and for grading.
-        return Counter(one.code for one in diagnose(spec.document, spec.prototype_class))
+        return Counter(diagnostic.code for diagnostic in diagnose(spec.document, spec.prototype_class))
 
 
-def _by_condition(found: Iterable[tuple[str, Change]]) -> dict[str, list[Change]]:
+def _by_condition(changes: Iterable[tuple[str, Change]]) -> dict[str, list[Change]]:
     """The changes of each condition, cheapest first; the same edits for several conditions are one change."""
     merged: dict[str, Change] = {}
-    for condition, change in found:
+    for condition, change in changes:
         key = _key(change)
-        known = merged.get(key)
-        covers = change.covers | {condition} | (known.covers if known is not None else frozenset())
-        merged[key] = replace(known or change, covers=covers)
+        earlier = merged.get(key)
+        covers = change.covers | {condition} | (earlier.covers if earlier is not None else frozenset())
+        merged[key] = replace(earlier or change, covers=covers)
     by_condition: dict[str, list[Change]] = {}
-    for condition, _ in found if isinstance(found, list) else ():
+    for condition, _ in changes if isinstance(changes, list) else ():
         by_condition.setdefault(condition, [])
-    for change in sorted(merged.values(), key=lambda one: one.cost):
+    for change in sorted(merged.values(), key=lambda change: change.cost):
         for condition in change.covers:
             if condition in by_condition:
                 by_condition[condition].append(change)
@@ -338,11 +340,11 @@ def _value(value: Any, changes: Sequence[Change]) -> Any:
         return None
 
 
-def _smallest(found: Sequence[tuple[Change, ...]]) -> list[tuple[Change, ...]]:
+def _smallest(choices: Sequence[tuple[Change, ...]]) -> list[tuple[Change, ...]]:
     """Without changes that do more than another sufficient one."""
-    sets = [frozenset(_key(change) for change in changes) for changes in found]
+    sets = [frozenset(_key(change) for change in changes) for changes in choices]
     return [
         changes
-        for number, changes in enumerate(found)
+        for number, changes in enumerate(choices)
         if not any(other < sets[number] or (other == sets[number] and at < number) for at, other in enumerate(sets))
     ]

@@ -135,14 +135,14 @@ def _variants(path: Path, listed: Any, evidence: Evidence, name: str, text: str)
 
 def _found(evidence: Evidence) -> Iterator[str]:
     """The piece of the text that came nearest, as another text to accept; nothing that is quite another text."""
-    found = evidence.found
-    if not isinstance(found, str) or not found.strip() or found.endswith("…") or "{{" in found:
+    text = evidence.found
+    if not isinstance(text, str) or not text.strip() or text.endswith("…") or "{{" in text:
         return
     from rapidfuzz import fuzz
 
-    wanted = evidence.expected if isinstance(evidence.expected, list) else [evidence.expected]
-    if max(fuzz.ratio(found.lower(), str(needle).lower()) for needle in wanted[:20]) >= _ALIKE:
-        yield found
+    needles = evidence.expected if isinstance(evidence.expected, list) else [evidence.expected]
+    if max(fuzz.ratio(text.lower(), str(needle).lower()) for needle in needles[:20]) >= _ALIKE:
+        yield text
 
 
 def _gone(raw: Mapping[str, Any], at: Path, name: str, index: int) -> ConfigEdit:
@@ -159,8 +159,8 @@ def _without(
 
 def _common(needle: str, text: str, name: str) -> str:
     """The longest piece of the needle that is where it must be, if it is half of the needle, in whole words."""
-    text, wanted = (text.lower(), needle.lower()) if name.endswith("_ignore_case") else (text, needle)
-    if len(needle) > 300 or len(wanted) != len(needle):
+    text, target = (text.lower(), needle.lower()) if name.endswith("_ignore_case") else (text, needle)
+    if len(needle) > 300 or len(target) != len(needle):
         return ""
     words = [match.span() for match in re.finditer(r"\S+", needle)]
     best = ""
@@ -169,7 +169,7 @@ def _common(needle: str, text: str, name: str) -> str:
             start, end = words[first][0], words[last][1]
             if end - start <= max(len(best), _SHORTEST_PIECE - 1, len(needle) // 2 - 1):
                 break
-            if _fits(wanted[start:end], text, name):
+            if _fits(target[start:end], text, name):
                 best = needle[start:end]
                 break
     return "" if best == needle or "{{" in best else best

@@ -38,11 +38,11 @@ def tool_changes(
         place = (*at, listed, number)
         written = raw[listed][number]
         key = f"{at}{listed}[{number}]"
-        found = [*_usage(key, place, tool, tools, number, own, calls)]
-        found += _arguments(key, place, written, tool, own)
-        conditions = frozenset(condition for condition, _ in found)
-        broken[number] = frozenset(one for one in conditions if not one.endswith(".usage"))
-        yield from found
+        changes = [*_usage(key, place, tool, tools, number, own, calls)]
+        changes += _arguments(key, place, written, tool, own)
+        conditions = frozenset(condition for condition, _ in changes)
+        broken[number] = frozenset(condition for condition in conditions if not condition.endswith(".usage"))
+        yield from changes
         if conditions:
             gone = ConfigEdit("remove", place if len(raw[listed]) > 1 else (*at, listed))
             change = Change(f"ignore {tool.name}", (gone,), 4.0, conditions)
@@ -81,13 +81,24 @@ def _one_entry(
         least = sum(entry.least for entry in entries)
         arguments = [item for entry in entries for item in _listed(entry.data.arguments)]
         merged = Tool(entries[0].data.model_copy(update={"arguments": arguments, "min_calls": least}))
-        found = [
+        argument_differences = [
             difference for call in calls if call.name == name for difference in differences(merged, call)
         ]  # what no entry expects
-        accepted = _different([one.got for one in found])
-        if any(one.kind != "differs" or not _short(one.got) for one in found) or len(accepted) > _VALUES:
+        accepted = _different([argument_difference.got for argument_difference in argument_differences])
+        if (
+            any(
+                argument_difference.kind != "differs" or not _short(argument_difference.got)
+                for argument_difference in argument_differences
+            )
+            or len(accepted) > _VALUES
+        ):
             continue
-        more = {(one.name, repr(one.got)): {one.name: literal(one.got)} for one in found}
+        more = {
+            (argument_difference.name, repr(argument_difference.got)): {
+                argument_difference.name: literal(argument_difference.got)
+            }
+            for argument_difference in argument_differences
+        }
         listed = [item for number in numbers for item in _listed(written[number]["arguments"])]
         ops = [
             ConfigEdit("set", (*place, first, "arguments"), [*listed, *more.values()]),
@@ -95,8 +106,8 @@ def _one_entry(
             *(ConfigEdit("remove", (*place, number)) for number in others),
         ]
         title = f"expect the calls of {name} in one entry"
-        if found:
-            title += f", also accept {_said(accepted)} as {listing(list(dict.fromkeys(one.name for one in found)))}"
+        if argument_differences:
+            title += f", also accept {_said(accepted)} as {listing(list(dict.fromkeys(argument_difference.name for argument_difference in argument_differences)))}"
         change = Change(title, tuple(ops), 1.2 + 0.5 * len(more), covers)
         yield from ((condition, change) for condition in sorted(covers))
 
@@ -147,13 +158,21 @@ def _arguments(
     wrong = [call for call in own if not tool.right(call)]
     if not wrong:
         return
-    found = [difference for call in wrong for difference in differences(tool, call)]
-    conditions = frozenset(f"{key}.{one.kind}.{one.name}" for one in found)
+    argument_differences = [difference for call in wrong for difference in differences(tool, call)]
+    conditions = frozenset(
+        f"{key}.{argument_difference.kind}.{argument_difference.name}" for argument_difference in argument_differences
+    )
     for condition in sorted(conditions):
         # Without `arguments` nothing is asked of them: one edit for whatever is wrong.
         change = Change(f"ignore the arguments of {tool.name}", (ConfigEdit("remove", (*place, "arguments")),), 3.0)
         yield condition, Change(change.title, change.ops, change.cost, conditions)
-    extras = sorted({one.name for one in found if one.kind == "extra"})
+    extras = sorted(
+        {
+            argument_difference.name
+            for argument_difference in argument_differences
+            if argument_difference.kind == "extra"
+        }
+    )
     if extras:
         covers = frozenset(f"{key}.extra.{name}" for name in extras)
         title = f"allow additional arguments of {tool.name}"
@@ -164,17 +183,29 @@ def _arguments(
         if len(values) == len(own) and isinstance(written["arguments"], Mapping):
             ops = (ConfigEdit("set", (*place, "arguments", name), {"$any": True}),)
             yield f"{key}.extra.{name}", Change(f"expect {name} too, with any value", ops, 1.6)
-    for name in sorted({one.name for one in found if one.kind == "missing"}):
+    for name in sorted(
+        {
+            argument_difference.name
+            for argument_difference in argument_differences
+            if argument_difference.kind == "missing"
+        }
+    ):
         for change in _dropped(place, written, tool, name, own):
             yield f"{key}.missing.{name}", change
-    for name in sorted({one.name for one in found if one.kind == "differs"}):
+    for name in sorted(
+        {
+            argument_difference.name
+            for argument_difference in argument_differences
+            if argument_difference.kind == "differs"
+        }
+    ):
         for change in _differing(place, written, tool, name, own):
             yield f"{key}.differs.{name}", change
 
 
 def _values(name: str, calls: Sequence[ToolCall]) -> list[Any]:
-    given = [arguments_of(call) for call in calls]
-    return [one[name] for one in given if one is not None and name in one]
+    arguments = [arguments_of(call) for call in calls]
+    return [mapping[name] for mapping in arguments if mapping is not None and name in mapping]
 
 
 def _dropped(
@@ -186,10 +217,10 @@ def _dropped(
     else:
         gone = [
             ConfigEdit(
-                "remove", (*place, "arguments", number) if len(one) == 1 else (*place, "arguments", number, name)
+                "remove", (*place, "arguments", number) if len(entry) == 1 else (*place, "arguments", number, name)
             )
-            for number, one in enumerate(arguments)
-            if name in one
+            for number, entry in enumerate(arguments)
+            if name in entry
         ]
     if tool.additional or not _values(name, own):
         yield Change(f"no longer require the argument {name}", tuple(gone), 2.1)
@@ -202,7 +233,7 @@ def _differing(
     place: Path, written: Mapping[str, Any], tool: Tool, name: str, own: Sequence[ToolCall]
 ) -> Iterator[Change]:
     values = _different(_values(name, own))
-    expected = next(one for one in tool.expected or () if one.name == name)
+    expected = next(expected for expected in tool.expected or () if expected.name == name)
     wrong = [value for value in values if not expected.holds(value)]
     arguments = written["arguments"]
     if not isinstance(arguments, Mapping):
@@ -236,31 +267,31 @@ def widened(path: Path, name: str, written: Any, wrong: Sequence[Any], expected:
             holds = compile_matcher(value if value is not written else expected, named=True).holds
         except ValueError:
             return
-        if "{{" in str(value) or all(holds(one) for one in wrong):
+        if "{{" in str(value) or all(holds(actual) for actual in wrong):
             yield Change(title, (ConfigEdit("set", path, value),), cost)
 
-    if isinstance(expected, str) and all(isinstance(one, str) for one in wrong):
-        if all(one.lower() == expected.lower() for one in wrong):
+    if isinstance(expected, str) and all(isinstance(actual, str) for actual in wrong):
+        if all(actual.lower() == expected.lower() for actual in wrong):
             yield from change(f"ignore case in {name}", {"$ignore_case": written}, 1.1)
-        if expected and all(expected in one for one in wrong):
+        if expected and all(expected in actual for actual in wrong):
             yield from change(f"{name} contains it", {"$contains": written}, 1.4)
-    if all(taken_for_matcher(expected, one) for one in wrong):
+    if all(taken_for_matcher(expected, actual) for actual in wrong):
         yield from change(f"take {name} as it is written, without matchers", {LITERAL: written}, 1.0)
     if is_matcher(expected):
         yield from _wider_matcher(path, name, expected, wrong)
     elif _number(expected) and all(map(_number, wrong)):
-        if all(one > expected for one in wrong):
+        if all(actual > expected for actual in wrong):
             yield from change(f"{name} is at least {shown(expected)}", {"$gte": expected}, 1.7)
-        elif all(one < expected for one in wrong):
+        elif all(actual < expected for actual in wrong):
             yield from change(f"{name} is at most {shown(expected)}", {"$lte": expected}, 1.7)
     if (
         len(wrong) <= _VALUES
-        and all(_short(one) for one in wrong)
+        and all(_short(actual) for actual in wrong)
         and "$one_of" not in (expected if isinstance(expected, Mapping) else ())
     ):
         values = [written, *map(literal, wrong)]
         yield from change(f"also accept {_said(wrong)} as {name}", {"$one_of": values}, 1.5)
-    types = {type_of(one) for one in wrong}
+    types = {type_of(actual) for actual in wrong}
     if len(types) == 1 and (is_matcher(expected) or type_of(expected) in types):
         kind = types.pop()
         yield from change(f"any {kind} as {name}", {"$type": kind}, 1.9)
@@ -278,22 +309,22 @@ def _wider_matcher(path: Path, name: str, expected: Mapping[str, Any], wrong: Se
                 ops = (ConfigEdit("set", (*path, bound), limit), ConfigEdit("rename", (*path, bound), inclusive))
                 yield Change(f"{name}: `{inclusive}` {shown(limit)}", ops, 1.3)
     if isinstance(expected.get("$one_of"), list) and len(wrong) <= _VALUES and all(map(_short, wrong)):
-        more = tuple(ConfigEdit("append", (*path, "$one_of"), literal(one)) for one in wrong)
+        more = tuple(ConfigEdit("append", (*path, "$one_of"), literal(actual)) for actual in wrong)
         yield Change(f"also accept {_said(wrong)} as {name}", more, 1.4)
     if isinstance(expected.get("$contains"), str) and len(expected) == 1:
         needle = expected["$contains"].lower()
-        if "{{" not in needle and all(isinstance(one, str) and one.lower() == needle for one in wrong):
+        if "{{" not in needle and all(isinstance(actual, str) and actual.lower() == needle for actual in wrong):
             yield Change(f"ignore case in {name}", (ConfigEdit("rename", (*path, "$contains"), "$ignore_case"),), 1.2)
 
 
 def _different(values: Sequence[Any]) -> list[Any]:
-    found: list[Any] = []
+    distinct: list[Any] = []
     for value in values:
-        if len(found) > 2 * _VALUES:
+        if len(distinct) > 2 * _VALUES:
             break
-        if not any(same_json(value, other) for other in found):
-            found.append(value)
-    return found
+        if not any(same_json(value, other) for other in distinct):
+            distinct.append(value)
+    return distinct
 
 
 def _said(values: Sequence[Any]) -> str:

@@ -23,14 +23,14 @@ def trajectory_changes(at: Path, raw: Mapping[str, Any], result: MetricResult) -
     """
     others = []
     for line in result.evidence:
-        found = [] if line.passed is not False or "reference" in raw else list(_arguments(at, raw, line))
-        if not found:
+        changes = [] if line.passed is not False or "reference" in raw else list(_arguments(at, raw, line))
+        if not changes:
             others.append(line)
             continue
-        yield from found
+        yield from changes
         number = _number(line)
         if number is not None and len(raw["calls"]) > 1:
-            keys = frozenset(key for key, _ in found)
+            keys = frozenset(key for key, _ in changes)
             gone = (ConfigEdit("remove", (*at, "calls", number)),)
             change = Change(f"no longer look for {shown(raw['calls'][number], 40)}", gone, 2.0, keys)
             yield from ((key, change) for key in sorted(keys))
